@@ -102,7 +102,7 @@ bench: setup    ## what everything costs, each beside its physical limit (ARGS="
 	$(BIN)/python -m bench $(ARGS)
 
 fuzz: setup     ## a hundred thousand spoilt inputs for each reader of what others wrote (FUZZ=1000, ARGS="head --seed 1")
-	nice env FUZZ=$(FUZZ) $(BIN)/python -P -m tests.hostile.fuzz $(ARGS)
+	nice env FUZZ=$(FUZZ) $(BIN)/python -P -m tests.long.hostile.fuzz $(ARGS)
 
 mutants: setup  ## whether the tests notice a wrong line of the channel and of the schedule (long)
 	@$(call pip_install,-r requirements-mutants.txt)
@@ -121,10 +121,10 @@ frozen: setup   ## makes programs by PyInstaller that open a window, and counts 
 	nice $(BIN)/python -m tests.frozen
 
 kill-orders: setup   ## ORDERS=1000 random orders of starting, stopping and killing: nothing is left (SEED=N repeats one)
-	$(BIN)/python -m tests.endings --orders $(or $(ORDERS),1000) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	$(BIN)/python -m tests.long.endings --orders $(or $(ORDERS),1000) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 soak: setup     ## an hour of viewers that come, go and are killed (SOAK_S seconds): nothing grows
-	$(BIN)/python -m tests.soak.soak $(ARGS)
+	$(BIN)/python -m tests.long.soak.soak $(ARGS)
 
 clean:          ## remove what setup and the tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

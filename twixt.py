@@ -26,10 +26,8 @@ from twixt.ipc.errors import INTERRUPTED, REFUSED  # found beside this file only
 TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.errors import TwixtError
-    from twixt.ipc.interaction.overlay_figures import OverlayFigure, OverlayLine
-    from twixt.ipc.interaction.overlay_images import OverlayImage
-    from twixt.ipc.interaction.overlay_texts import OverlayText
-    from twixt.ipc.interaction.world_controls import Button, Slider, Toggle
+    from twixt.ipc.interaction.controls import Button, Slider, Toggle
+    from twixt.ipc.interaction.overlay import OverlayFigure, OverlayImage, OverlayLine, OverlayText
     from twixt.ipc.scene import (
         Box,
         Camera,
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from twixt.ipc.scene.groups import ColorBy, Group
     from twixt.sim.engines.mujoco import mujoco_viewer as mujoco_viewer
     from twixt.sim.process.viewer_command import freeze_support
-    from twixt.sim.show.show import show
+    from twixt.sim.show.view import show
     from twixt.sim.world.bodies import Bodies
     from twixt.sim.world.columns import Column
     from twixt.sim.world.marks import Marks
@@ -60,7 +58,7 @@ _HOMES = {
     "Column": "twixt.sim.world.columns",
     "Marks": "twixt.sim.world.marks",
     "Surfaces": "twixt.sim.world.surfaces",
-    "show": "twixt.sim.show.show",
+    "show": "twixt.sim.show.view",
     "freeze_support": "twixt.sim.process.viewer_command",
     **dict.fromkeys(
         (
@@ -80,10 +78,10 @@ _HOMES = {
         ),
         "twixt.ipc.scene",
     ),
-    **dict.fromkeys(("Slider", "Toggle", "Button"), "twixt.ipc.interaction.world_controls"),
-    **dict.fromkeys(("OverlayFigure", "OverlayLine"), "twixt.ipc.interaction.overlay_figures"),
-    "OverlayText": "twixt.ipc.interaction.overlay_texts",
-    "OverlayImage": "twixt.ipc.interaction.overlay_images",
+    **dict.fromkeys(("Slider", "Toggle", "Button"), "twixt.ipc.interaction.controls"),
+    **dict.fromkeys(("OverlayFigure", "OverlayLine"), "twixt.ipc.interaction.overlay"),
+    "OverlayText": "twixt.ipc.interaction.overlay",
+    "OverlayImage": "twixt.ipc.interaction.overlay",
     "Group": "twixt.ipc.scene.groups",
     "ColorBy": "twixt.ipc.scene.groups",
     "TwixtError": "twixt.ipc.errors",
@@ -176,9 +174,9 @@ def _main(arguments: list[str]) -> int:
 
     try:
         if arguments[:1] == ["_view"]:
-            from twixt.ipc.process import viewer_environ
+            from twixt.sim.process import viewer_command
 
-            is_owned = viewer_environ.take_over()  # before numpy is imported: sets where it is found
+            is_owned = viewer_command.take_over()  # before numpy is imported: sets where it is found
             from twixt.render.viewer.owned_viewer import view_as_child
 
             return view_as_child(is_owned)

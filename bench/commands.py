@@ -14,9 +14,8 @@ from typing import Any
 import click
 
 from twixt.cli.command_line import HELP_SETTINGS, command_line
-from twixt.cli.endings import interrupted_by_signals
-from twixt.cli.flags import Read, option
-from twixt.cli.lazy_commands import CommandGroup, CommandTable
+from twixt.cli.flags import CommandGroup, CommandTable, Read, option
+from twixt.cli.runs_in_turns import interrupted_by_signals
 from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError, has_reader_gone, missing_package_advice
 from twixt.ipc.process.notices import print_notice
 

@@ -25,10 +25,10 @@ from bench.pages import PAGE, TERMINAL, Notes, Part, Results, Table, TableColumn
 from bench.rows import MORE_IS_BETTER, Row, holds, rows_of
 from twixt.cli.cpu_time import CpuTime
 from twixt.cli.progress import Say, progress
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import FAILED, INTERRUPTED, TwixtError
-from twixt.render.measure.report.plots import FONT_PT, INK, RULE, new_figure, save
-from twixt.render.measure.report.report import machine
+from twixt.render.measure.plots import FONT_PT, INK, RULE, new_figure, save
+from twixt.render.measure.report import machine
 
 SCHEMA = "twixt-bench-2"
 # Noise of a row without one of its own; smallest noise of a comparison, as two runs are never more exact.

@@ -31,11 +31,10 @@ from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.progress import progress
 from twixt.cli.turns import order_in_turn, run_in_turns
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
+from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
-from twixt.render.measure.intervals import intervals
-from twixt.render.measure.motion import motion
-from twixt.render.measure.report.report import machine
+from twixt.render.measure.report import machine
 from twixt.sim.process.viewer_command import python_program, twixt_command
 
 SCHEMA = "twixt-evenness/1"

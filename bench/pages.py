@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from twixt.cli.progress import leave_each
-from twixt.ipc.config.output_files import check_file, write_json, write_text
-from twixt.render.measure.report.text_output import print_table, standard_output
+from twixt.ipc.config.files import check_file, write_json, write_text
+from twixt.render.measure.report import print_table, standard_output
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid

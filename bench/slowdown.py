@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_rows import FrameTable
-from twixt.render.measure.intervals import intervals
-from twixt.render.measure.motion import motion
 
 # Resamples of the bootstrap, and the share of them inside the interval.
 RESAMPLES, INTERVAL_SHARE = 2000, 0.95

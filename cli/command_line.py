@@ -9,20 +9,19 @@ import gc
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import twixt
-from twixt.cli.flags import argument, complete_simulations, complete_worlds, option, typed
-from twixt.cli.lazy_commands import CommandGroup, CommandTable
-from twixt.ipc.config.config import BOTH, MEASURE, SIM, VIEW
+from twixt.cli.flags import CommandGroup, CommandTable, argument, complete_simulations, complete_worlds, option, typed
+from twixt.ipc.config.flags import BOTH, MEASURE, SIM, VIEW, Config
 from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_lines
 from twixt.ipc.trace import startup_times
-
-if TYPE_CHECKING:
-    from twixt.ipc.config.config import Config
+from twixt.sim.engines.mujoco.mujoco_package import is_model
+from twixt.sim.world.world import World
+from twixt.sim.worlds.find import find_world
 
 MEASURE_SECONDS = 10.0
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -107,7 +106,7 @@ def measure(
 ) -> int:  # fmt: skip
     """Run for --seconds [10], report how even the picture was, exit with 1 when a limit is broken."""
     if against is not None:
-        from twixt.cli.against import runs_in_turns as in_turns
+        from twixt.cli import runs_in_turns as in_turns
 
         words = context.find_root().obj or sys.argv[1:]
         return in_turns.measure(words, against, repeat or in_turns.REPEAT, values["json"], fail_if, _seconds_of)
@@ -129,10 +128,9 @@ def measure(
 )
 def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: Any) -> int:
     """Physics alone; viewers may attach and leave (twixt view)."""
-    from twixt.cli.find_world import find_world_or_model
-    from twixt.ipc.config.output_files import check_file
+    from twixt.ipc.config.files import check_file
     from twixt.ipc.session import open_listener
-    from twixt.sim.process.physics_run import simulate
+    from twixt.sim.process.run import simulate
 
     config = _config(**values)
     if json_file is not None:
@@ -156,7 +154,7 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
 )
 def view(name: str | None, wait: bool, **values: Any) -> int:
     """Attach another viewer to a running simulation."""
-    from twixt.render.viewer.viewer_run import view as render
+    from twixt.render.viewer.process import view as render
 
     return render(_config(**values), name, owned=False, wait=wait)
 
@@ -168,7 +166,7 @@ def view(name: str | None, wait: bool, **values: Any) -> int:
 )
 def report(log: str, json_file: str | None, plot: str | None) -> int:
     """The report of a frame log written with --log."""
-    from twixt.render.measure.report.report import report_log
+    from twixt.render.measure.report import report_log
 
     return report_log(log, json_file, plot)
 
@@ -180,7 +178,7 @@ def report(log: str, json_file: str | None, plot: str | None) -> int:
 )
 def compare(a: str, b: str, plot: str | None) -> int:
     """Two frame logs or reports beside each other."""
-    from twixt.render.measure.report.compare import compare_files
+    from twixt.cli.compare import compare_files
 
     return compare_files(a, b, plot)
 
@@ -188,7 +186,7 @@ def compare(a: str, b: str, plot: str | None) -> int:
 @commands.command()
 def doctor() -> int:
     """Check this machine: GL, display, vsync, refresh, clock, sleep, shared memory."""
-    from twixt.cli.doctor.machine_checks import examine
+    from twixt.cli.doctor import examine
 
     return examine()
 
@@ -211,7 +209,7 @@ def bench(words: tuple[str, ...]) -> int:
 
 
 def _config(**values: Any) -> Config:
-    from twixt.ipc.config.config import Config
+    from twixt.ipc.config.flags import Config
 
     config = Config(**values, command=typed(), started_ns=twixt.STARTED_NS)
     config.check_files()
@@ -233,22 +231,32 @@ def _run(config: Config) -> int:
     """Runs physics in this process and a viewer in a child; returns the exit code. The viewer starts first, while this
     process imports numpy and makes the world."""
     from twixt.ipc.session import open_listener
-    from twixt.sim.engines.mujoco.model.model_file import is_model
+    from twixt.sim.engines.mujoco.mujoco_package import is_model
     from twixt.sim.process.viewer_process import start_viewer
     from twixt.sim.worlds import WORLDS
 
     if config.world not in WORLDS and (":" not in config.world or is_model(config.world)):
-        from twixt.cli.find_world import find_world_or_model
-
         find_world_or_model(config.world)  # raises the error before a window opens
     startup_times.ended("physics_command")
     name = config.name or f"run-{os.getpid()}"
     listener = open_listener(name)
     viewer = start_viewer(name, config)
     gc.disable()  # imports leave no garbage
-    from twixt.cli.find_world import find_world_or_model
-    from twixt.sim.process.physics_run import simulate
+    from twixt.sim.process.run import simulate
 
     gc.enable()
     startup_times.ended("physics_imports")
     return simulate(config, listener=listener, viewer=viewer, find=find_world_or_model)
+
+
+# Worlds as the command line names them: built in, `module:Class`, or a model of an engine by its file.
+
+
+def find_world_or_model(name: str) -> type[World]:
+    """Class of the world called `name`. Raises as `twixt.sim.worlds.find.find_world`, and TwixtError for a file that is
+    not there, or without its engine."""
+    if is_model(name):
+        from twixt.sim.engines.mujoco.model_world import world_of_file
+
+        return world_of_file(name)
+    return find_world(name)

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from twixt.ipc.config.troubles import FIELDS as TROUBLES
-from twixt.ipc.config.troubles import RULES, breaks_rule
+from twixt.ipc.config.troubles import TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError
 
-# Changes a control that the world offers, see `world_controls`.
+# Changes a control that the world offers, see `controls`.
 CONTROL = "control"
 NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, CONTROL, "quit")
 # Instants and values must be below this: both processes use 64 bits, signed.
@@ -56,7 +56,9 @@ class Command:
                 raise CommandError(f"time_scale must be a finite number > 0, got {str(self.value)[:40]!r}")
         elif self.name in TROUBLES:
             if breaks_rule(self.name, self.value):
-                raise CommandError(f"{self.name} must be None or {RULES[self.name]}, got {str(self.value)[:40]!r}")
+                raise CommandError(
+                    f"{self.name} must be None or {TROUBLE_RULES[self.name]}, got {str(self.value)[:40]!r}"
+                )
         elif self.name == CONTROL:
             if not _is_control(self.value):
                 raise CommandError(f"control must be [index, finite number], got {str(self.value)[:40]!r}")

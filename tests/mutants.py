@@ -46,9 +46,9 @@ LEFT = """## What survives
 - **Equal in all they do**: `strict=` for lists that are always of one length; a numpy type named where it is the default
   or follows at once; a default that every caller gives; a bound at which both branches do the same; checks made twice.
 - **First values** that are overwritten before anybody sees them; keys under which messages wait inside one process.
-- **How long somebody waits** (`service_thread`, `connection`, `attached_viewer`): a wait that ends at once, or a pause
+- **How long somebody waits** (`service`, `connection`, `viewers`): a wait that ends at once, or a pause
   that is none, does the same at another cost, and tests assert no longest time; floods are measured instead
-  (`tests/hostile/flood.py`).
+  (`tests/long/hostile/flood.py`).
 - **Only slower or larger**: caches, counts given ahead to `fromiter`, sizes of pieces, a longer random name.
 - **In a forked child**: the run inside it is not followed, so none of its lines counts as reached, though tests of
   forks fail with most of these (`tests/ipc/test_hostile_processes.py`, `test_memory.py`).

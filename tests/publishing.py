@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from twixt.ipc.ring.host_segments import HostRing
 from twixt.ipc.ring.layout import part_count
+from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.snapshot import NO_MARKS, Head

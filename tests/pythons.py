@@ -29,7 +29,7 @@ QUICK = (
     "tests/sim/test_interrupts.py",
     "tests/sim/engines/mujoco/test_interruptions.py",
     "tests/render/viewer/test_idle_garbage.py",
-    "tests/render/display/presentation",
+    "tests/render/display",
     "tests/ipc/process",
     "tests/ipc/session/test_wire.py",
     "tests/sim/worlds/test_find.py",

@@ -39,7 +39,7 @@ LONGEST = (
     "tests/end_to_end/test_bad_input.py",
     "tests/sim/test_bad_worlds.py",
     "tests/project/test_suite.py",
-    "tests/cli/against/test_runs_in_turns.py",
+    "tests/cli/test_runs_in_turns.py",
     "tests/end_to_end/test_exhausted.py",
     "tests/sim/worlds/test_pinned.py",
     "tests/project/test_packaging.py",
@@ -52,7 +52,7 @@ LONGEST = (
     "tests/bench/motion/test_drawn_motion.py",
     "tests/render/display/test_window.py",
     "tests/project/test_setup.py",
-    "tests/sim/process/test_physics_run.py",
+    "tests/sim/process/test_run.py",
     "tests/sim/test_interrupted.py",
     "tests/end_to_end/test_troubles.py",
 )

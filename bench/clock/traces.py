@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from twixt.sim.schedule.step_costs import OverloadWindow
+from twixt.sim.schedule.schedule import OverloadWindow
 
 MS = 1_000_000
 SECOND = 1_000_000_000

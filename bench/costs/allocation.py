@@ -27,17 +27,17 @@ import numpy as np
 
 from bench.rows import Row
 from twixt.cli.progress import Say
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_listener
-from twixt.ipc.session.client import Link, attach
 from twixt.ipc.session.host import Host
+from twixt.ipc.session.link import Link, attach
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.display.display import open_display
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.pacing.pacer import Pacer
-from twixt.render.viewer.frame_loop import FrameLoop
+from twixt.render.viewer.loop import FrameLoop
 
 # Frames until all of a viewer's histories are full; the clock's, of 1024 snapshots, is the longest.
 FRAMES_AT_FIRST = 1100

@@ -30,7 +30,7 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, Link, attach, open_listener
 from twixt.ipc.snapshot import BODY, Head, new_bodies
 from twixt.sim.process.viewer_command import python_program
-from twixt.sim.show.show import show
+from twixt.sim.show.view import show
 
 # Bodies of a snapshot, by default.
 BODIES = 10_000

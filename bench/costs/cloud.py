@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Scene
-from twixt.ipc.shapes.shape import Shape, Sphere
+from twixt.ipc.scene.shapes import Shape, Sphere
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
-from twixt.render.draw.camera import CameraMatrices, OrbitCamera
+from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.interpolation.quaternion import exp, multiply

@@ -20,12 +20,12 @@ from bench.costs.live import fps_name
 from bench.lean.lean_draws import LeanBoxes, LeanCapsules, LeanSpheres
 from bench.rows import Memcpy, Row, rounds_of, row, taken_us
 from twixt.cli.progress import Say
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.shapes.shape import Box, Capsule, Cylinder, Ellipsoid, Shape
+from twixt.ipc.scene.shapes import Box, Capsule, Cylinder, Ellipsoid, Shape
 from twixt.ipc.snapshot import BODY
 from twixt.render.display.display import open_display
-from twixt.render.draw.frame.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LIT_LEVELS, Level
+from twixt.render.draw.quality import BEST, BEST_BY_PROCESSOR, FULL, LIT_LEVELS, Level
 from twixt.render.interpolation import METHODS, create
 
 COUNTS = (1_000, 10_000, 100_000)

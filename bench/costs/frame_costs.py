@@ -21,11 +21,11 @@ from concurrent.futures import ThreadPoolExecutor
 from bench.costs.cloud import CAMERA, radius_m, records
 from bench.rows import Row, rounds_of, row, taken_us
 from twixt.cli.progress import Say
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.quantiles import distribution
 from twixt.ipc.scene import Scene
-from twixt.ipc.shapes.shape import Sphere
+from twixt.ipc.scene.shapes import Sphere
 from twixt.ipc.snapshot import Head
 from twixt.render.display.display import open_display
 from twixt.render.measure.frame_log import FrameLog

@@ -22,12 +22,12 @@ import numpy as np
 
 from bench.rows import Row, noise_of, rounds_of, turns, uncollected
 from twixt.cli.progress import Say
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.snapshot import VISIBLE, Head
 from twixt.render.display.display import open_display
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import LEVELS
+from twixt.render.draw.quality import LEVELS
 from twixt.render.overlay.overlay import Overlay
 from twixt.render.overlay.shown_values import OverlayState, PlotHistory
 from twixt.render.scene.stage import Stage

@@ -22,14 +22,14 @@ from bench.child_process import command, process
 from bench.lean.lean_draws import LeanSpheres
 from bench.rows import Row, rounds_of, row, turns, uncollected
 from twixt.cli.progress import Say
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.session import running
-from twixt.ipc.session.client import Link, attach
+from twixt.ipc.session.link import Link, attach
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.display.display import open_display
 from twixt.render.pacing.pacer import Pacer
-from twixt.render.viewer.frame_loop import FrameLoop
+from twixt.render.viewer.loop import FrameLoop
 
 WORLD, PUBLISH_HZ = "swarm", 30
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)

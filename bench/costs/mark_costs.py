@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from bench.costs.cloud import CAMERA, INTERVAL_S, Cloud, radius_m, records
 from bench.rows import Row, rounds_of, row, taken_us
 from twixt.cli.progress import Say
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.scene import Scene
-from twixt.ipc.shapes.shape import Box, Capsule, Cylinder, Ellipsoid, Sphere
+from twixt.ipc.scene.shapes import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from twixt.ipc.snapshot import MARK_KINDS
 from twixt.render.display.display import open_display
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.interpolation.mark_blending import blended, drawable, matched
+from twixt.render.interpolation.blending import blended, drawable, matched
 from twixt.sim.world.marks import Marks
 
 COUNT, ROUNDS, BUDGET_S = 1_000, 120, 2.5

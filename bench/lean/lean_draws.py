@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.render.draw.bodies import body_draws
-from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame.camera import CameraMatrices
 
 Viewport = tuple[int, int, int, int]
 Vector = tuple[float, float, float]

@@ -24,9 +24,9 @@ from bench.clock.traces import MS, SECOND, SETTLING_NS, TRACES, Arrival, Trace, 
 from bench.motion.recordings import Flags, RecordedPoses, Recording, Times, Truth
 from twixt.ipc.snapshot import CONTINUITY_MASK
 from twixt.render.interpolation import Method, Poses, create
-from twixt.render.interpolation.parents import compose
+from twixt.render.interpolation.poses import compose
 from twixt.render.playback import PlaybackClock
-from twixt.render.scene.picture_part import AS_PUBLISHED
+from twixt.render.scene.groups import AS_PUBLISHED
 
 # Time before the first counted frame in which methods are sampled: some remember what they drew.
 BEFORE_NS = 250_000_000

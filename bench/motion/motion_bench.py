@@ -31,7 +31,7 @@ from bench.pages import BOTH, PAGE, Part, Results, Table, TableColumn
 from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
 from twixt.render.interpolation import METHODS, create
-from twixt.render.measure.report.plots import FONT_PT, INK, empty_figure, save
+from twixt.render.measure.plots import FONT_PT, INK, empty_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

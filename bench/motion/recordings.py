@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.corrections import visual
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot, new_bodies
-from twixt.render.interpolation.parents import compose
-from twixt.render.interpolation.poses import poses_of
+from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot, new_bodies, visual
+from twixt.render.interpolation.poses import compose, poses_of
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World, drawable_scene, filled_bodies

@@ -18,7 +18,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from twixt.render.pacing.refresh.fence_trial import WAITED_NS, FenceTrial
+from twixt.render.pacing.refresh import WAITED_NS, FenceTrial
 
 SECOND = 1_000_000_000
 # Time to copy a picture where nothing waits (Xvfb at 800x600); time of a call that only hands over.

@@ -24,7 +24,7 @@ from bench.pacing.play import Contestant, Figures, PlayedFrame, errors_ms, figur
 from bench.pacing.yardsticks import NeverWiden, best
 from bench.pages import Results, show
 from twixt.cli.progress import Say, progress
-from twixt.ipc.config.output_files import check_file
+from twixt.ipc.config.files import check_file
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
 from twixt.render.pacing import FramePlan, FrameTimes, Refresh
 

@@ -15,7 +15,7 @@ from bench.pacing import cases
 from bench.pacing.cases import NEVER, TWIXT
 from bench.pacing.play import twixt_pacer
 from bench.pages import Notes, Part, Table, TableColumn
-from twixt.render.measure.report.plots import FONT_PT, INK, RULE, empty_figure, save
+from twixt.render.measure.plots import FONT_PT, INK, RULE, empty_figure, save
 
 if TYPE_CHECKING:
     from bench.pacing.cases import Bar, CaseRow, LaboratoryResults, PlayedRun

@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 from bench.pacing.displays import ModelDisplay
 from bench.pacing.works import Work
 from twixt.render.pacing import FramePlan, FrameTimes, Pacer, Refresh
-from twixt.render.pacing.refresh.refresh_estimate import SwapProbe
+from twixt.render.pacing.refresh import SwapProbe
 
 # Time from a swap's return until the next frame is planned: events, log, figures.
 OVERHEAD_NS = 300_000

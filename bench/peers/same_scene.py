@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.render.draw import context
+from twixt.render.draw.frame import context
 
 STATES_HZ = 30
 SIZE_PX = (800, 600)

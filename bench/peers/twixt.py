@@ -9,7 +9,7 @@ from typing import Any
 import twixt
 from bench.peers.same_scene import SIZE_PX, STATES_HZ, Positions, fps_of
 from twixt.ipc.scene import Camera, Scene
-from twixt.ipc.shapes.shape import Sphere
+from twixt.ipc.scene.shapes import Sphere
 from twixt.render.measure.frame_log import read_log
 
 

@@ -11,8 +11,7 @@ import math
 import numbers
 from typing import Any
 
-from twixt.ipc.config.column_rules import is_reference
-from twixt.ipc.config.troubles import FORMS, RULES, breaks_rule
+from twixt.ipc.config.troubles import FORMS, TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError, text_of
 
 # Lowest rate, Hz: frames or snapshots at longer intervals show no motion, and a run may end between two of them.
@@ -126,7 +125,7 @@ def trouble(what: str, kind: str, value: Any) -> None:
     if breaks_rule(kind, value):
         is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_finite, value))
         got = FORMS[kind].format(*map(float, value)) if kind in FORMS and is_pair else text_of(value)
-        raise ConfigError(f"{what} must be {RULES[kind]}, got {got}")
+        raise ConfigError(f"{what} must be {TROUBLE_RULES[kind]}, got {got}")
 
 
 def ways(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
@@ -191,3 +190,40 @@ def read_split(text: str) -> tuple[SplitSide, SplitSide]:
         raise ValueError("write it as LEFT,RIGHT, such as none,auto or @newest-two,@auto")
     (left, _, left_clock), (right, _, right_clock) = (half.strip().partition("@") for half in halves)
     return (left, left_clock), (right, right_clock)
+
+
+# Names of the rules by which a user's column is blended: `linear`, `angle`, `none`, or a reference to a function.
+#
+# A rule is one of `RULES`, or `module:function` for one of the user's, called with (old, new, alpha). Imports neither
+# numpy nor the user's module: the configuration is checked by these rules before they are imported.
+
+
+# linear: on a straight line from old to new. angle: radians, along the shorter arc. none: the older value until the
+# newer snapshot's instant. latest: the newest published value at once.
+RULES = ("linear", "angle", "none", "latest")
+# Names of columns with a fixed meaning in drawing: the scale of each body, or part, along its own x, y and z; and, as part
+# columns alone, each part's colour and whether it is drawn.
+SCALE3 = "scale3"
+COLOR, VISIBLE_PARTS = "color", "visible"
+DRAWN_PARTS = (COLOR, SCALE3, VISIBLE_PARTS)
+
+
+def is_reference(text: Any) -> bool:
+    """True if `text` is written module:name, such as my_rules:ease."""
+    if not isinstance(text, str):
+        return False
+    module, _, name = text.partition(":")
+    return name.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def is_rule(rule: Any) -> bool:
+    """True if `rule` is one of `RULES` or a reference."""
+    return isinstance(rule, str) and (rule in RULES or is_reference(rule))
+
+
+def unknown_rule(column: str, rule: Any) -> str:
+    """Error text for an unknown `rule`."""
+    return (
+        f"the rule of column {column!r} must be one of {', '.join(RULES)}, or module:function "
+        f"for one of your own, got {text_of(rule)}"
+    )

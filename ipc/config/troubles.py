@@ -17,7 +17,7 @@ SHORTEST_EVERY_S, LONGEST_EVERY_S = 0.001, 86_400.0
 # Longest delay, ms: snapshots are kept in memory while they are delayed.
 LONGEST_DELAY_MS = 10_000.0
 
-RULES = {
+TROUBLE_RULES = {
     "slow_physics": f"shortest and longest in ms, 0 <= shortest <= longest <= {LONGEST_MS:g}",
     "stall": f"ms every so many seconds (every_s), 0 <= ms <= {LONGEST_MS:g} and "
     f"{SHORTEST_EVERY_S:g} <= every_s <= {LONGEST_EVERY_S:g}",

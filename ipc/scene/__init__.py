@@ -1,11 +1,12 @@
 """The scene and the values that it is made of: shapes, materials, camera, groups."""
 
+from twixt.ipc.scene.camera import Camera, check_camera
+from twixt.ipc.scene.checks import Color, SceneError, Vector
 from twixt.ipc.scene.groups import ColorBy, Group
+from twixt.ipc.scene.material import Material, Texture
+from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.scene import Scene
-from twixt.ipc.scene.scene_camera import Camera, check_camera
-from twixt.ipc.shapes.material import Material, Texture
-from twixt.ipc.shapes.mesh import Mesh
-from twixt.ipc.shapes.shape import (
+from twixt.ipc.scene.shapes import (
     MAX_DISTINCT_SHAPES,
     SHAPES,
     Box,
@@ -18,7 +19,6 @@ from twixt.ipc.shapes.shape import (
     Shape,
     Sphere,
 )
-from twixt.ipc.shapes.shape_checks import Color, SceneError, Vector
 
 __all__ = [
     "MAX_DISTINCT_SHAPES",

@@ -5,18 +5,18 @@ Always: a `Group` or `ColorBy` is checked when it is made; `Scene.check_bodies` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.config import config
-from twixt.ipc.config.column_rules import is_reference, is_rule, unknown_rule
+from twixt.ipc.config import flags
+from twixt.ipc.config.rules import is_reference, is_rule, unknown_rule
 from twixt.ipc.errors import text_of
-from twixt.ipc.shapes.shape_checks import Color, SceneError, color_or_none, items, number, set_field
+from twixt.ipc.scene.checks import Color, SceneError, color_or_none, items, number, set_field
 
 # Name that the viewer uses for the group of bodies with a parent; a user's group must not have it.
 CHILDREN = "children"
@@ -31,7 +31,7 @@ LAST_BODY = (1 << 31) - 1
 class Group:
     """Bodies that are drawn by a method of their own, or `delay_ms` of simulated time behind the others.
 
-    bodies: their indices. interpolation: one of twixt.ipc.config.config.INTERPOLATIONS or module:Class; None: the
+    bodies: their indices. interpolation: one of twixt.ipc.config.flags.INTERPOLATIONS or module:Class; None: the
     run's.
     """
 
@@ -48,10 +48,10 @@ class Group:
             twice = next(body for body in self.bodies if self.bodies.count(body) > 1)
             raise SceneError(f"Group.bodies must name each body once, got {twice} twice")
         method = self.interpolation
-        is_known = method is None or (isinstance(method, str) and method in config.INTERPOLATIONS)
+        is_known = method is None or (isinstance(method, str) and method in flags.INTERPOLATIONS)
         if not is_known and not is_reference(method):
             raise SceneError(
-                f"Group.interpolation must be one of {', '.join(config.INTERPOLATIONS)}, module:Class for one of "
+                f"Group.interpolation must be one of {', '.join(flags.INTERPOLATIONS)}, module:Class for one of "
                 f"your own, or None for the run's, got {text_of(method)}"
             )
         delay_ms = number("Group.delay_ms", self.delay_ms)
@@ -164,3 +164,77 @@ def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]
         if child < count and parent < count:
             rows[child] = parent
     return rows
+
+
+# Parents of the latest scenes of a simulation, each entry with the first scene version that it applies to.
+#
+# A snapshot is composed with the parents of its own scene, even after a newer scene has arrived. Of several scenes in
+# quick succession only the newest is sent; so each scene message also carries the parents of the scenes before it.
+#
+# Always: versions ascend, neighbours differ, and the last entry is the newest scene's. Pure.
+
+
+# Entries kept: with a new scene in each step, at 1 kHz, a few are sent in the time of a frame. Children in all entries
+# that are sent with a scene: about 60 KB.
+MOST_ENTRIES = 16
+MOST_CHILDREN = 4096
+
+
+class ParentEntry(NamedTuple):
+    """Child -> parent, for scenes from `version` on."""
+
+    version: int
+    parents: Mapping[int, int]
+
+
+ParentLog = tuple[ParentEntry, ...]
+
+
+def appended(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int]) -> ParentLog:
+    """The log with the newest scene's parents. Returns the same log where they did not change."""
+    known = tuple(log)
+    if known and known[-1].parents == parents:
+        return known
+    return (*known[1 - MOST_ENTRIES :], ParentEntry(version, parents))
+
+
+def merged(log: ParentLog, other: Iterable[ParentEntry]) -> ParentLog:
+    """Both logs in one; for a version that both have, the entry of `other`."""
+    by_version = dict(log) | dict(other)
+    entries: ParentLog = ()
+    for version in sorted(by_version):
+        entries = appended(entries, version, by_version[version])
+    return entries
+
+
+def from_version(log: ParentLog, version: int) -> ParentLog:
+    """Entries that hold for scenes from `version` on."""
+    first = max((at for at, entry in enumerate(log) if entry.version <= version), default=0)
+    return log[first:]
+
+
+def to_field(log: ParentLog) -> list[list[Any]]:
+    """The entries before the newest as values for JSON, with up to MOST_CHILDREN children in all."""
+    fields: list[list[Any]] = []
+    children = 0
+    for version, parents in log[-2::-1]:
+        children += len(parents)
+        if children > MOST_CHILDREN:
+            break
+        fields.append([version, *parents, *parents.values()])
+    return fields[::-1]
+
+
+def from_field(field: Any) -> ParentLog:
+    """The entries of `to_field`. Raises SceneError for anything else."""
+    if not isinstance(field, list) or len(field) > MOST_ENTRIES:
+        raise SceneError("the message with the parents of earlier scenes is damaged; restart the simulation")
+    entries = []
+    for numbers in field:
+        whole = isinstance(numbers, list) and all(isinstance(number, int) for number in numbers)
+        if not whole or len(numbers) % 2 != 1:
+            raise SceneError("the message with the parents of an earlier scene is damaged; restart the simulation")
+        half = len(numbers) // 2 + 1
+        parents = dict(zip(numbers[1:half], numbers[half:], strict=True))
+        entries.append(ParentEntry(numbers[0], check_parents(parents)))
+    return tuple(entries)

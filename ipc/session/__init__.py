@@ -12,19 +12,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.commands import Command
-from twixt.ipc.session.listener import Listener, open_listener, running
+from twixt.ipc.session.listener import open_listener, running
+from twixt.ipc.system.interface import Listener
 
 if TYPE_CHECKING:
-    from twixt.ipc.session.client import Ended, Link, attach
     from twixt.ipc.session.host import Host
+    from twixt.ipc.session.link import Ended, Link, attach
 
 __all__ = ["Command", "Ended", "Host", "Link", "Listener", "attach", "open_listener", "running"]
 
 _HOMES = {
     "Host": "twixt.ipc.session.host",
-    "Link": "twixt.ipc.session.client",
-    "Ended": "twixt.ipc.session.client",
-    "attach": "twixt.ipc.session.client",
+    "Link": "twixt.ipc.session.link",
+    "Ended": "twixt.ipc.session.link",
+    "attach": "twixt.ipc.session.link",
 }
 
 

@@ -4,7 +4,7 @@ The stepping thread writes shared memory and sets values; a `ServiceThread` does
 delays a step, and viewers are answered even if the user's step never returns.
 
 Always: a publish costs its copy and one test of an empty queue; it waits neither for a viewer nor for memory
-(`host_segments`). In a forked child the copy of the host is ended, and keeps neither memory nor connections alive.
+(`segments`). In a forked child the copy of the host is ended, and keeps neither memory nor connections alive.
 Not here: when to publish, and what a command does.
 """
 
@@ -17,14 +17,14 @@ from typing import Any
 
 from twixt.ipc.process import fork
 from twixt.ipc.ring import memory
-from twixt.ipc.ring.growth import SegmentMemory
-from twixt.ipc.ring.host_segments import HostRing
 from twixt.ipc.ring.layout import ColumnForm, Layout
+from twixt.ipc.ring.memory import SegmentMemory
+from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.scene import Camera, Scene
-from twixt.ipc.scene.parent_log import appended
-from twixt.ipc.session.attached_viewer import WrittenCamera, WrittenOverlay, WrittenScene, call_guarded
-from twixt.ipc.session.listener import Listener
-from twixt.ipc.session.service_thread import ServiceThread
+from twixt.ipc.scene.groups import appended
+from twixt.ipc.session.service import ServiceThread
+from twixt.ipc.session.viewers import WrittenCamera, WrittenOverlay, WrittenScene, call_guarded
+from twixt.ipc.system.interface import Listener
 
 ENDINGS = ("ended", "crashed", "interrupted")
 
@@ -116,7 +116,7 @@ class Host:
         self._service.set_status(dict(status))
 
     def write_overlay(self, kind: str, fields: dict[str, Any], content: bytes) -> None:
-        """Replace the images or figures over the picture. kind: one of `overlay_messages.OVERLAYS`. Each viewer gets
+        """Replace the images or figures over the picture. kind: one of `messages.OVERLAYS`. Each viewer gets
         the latest, at most 30 times a second, of figures 10. Never waits."""
         self.overlays = {**self.overlays, kind: WrittenOverlay(fields, content)}
         self._service.overlays_changed()

@@ -12,7 +12,7 @@ import threading
 from collections import deque
 
 from twixt.ipc.process import fork
-from twixt.ipc.session.attached_viewer import AttachedViewer
+from twixt.ipc.session.viewers import AttachedViewer
 
 
 class WakeQueue:

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.trace import spans as kinds

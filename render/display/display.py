@@ -11,18 +11,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, NoDisplay, TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.render.display.input import Event
 from twixt.render.display.offscreen import OffscreenWindow
-from twixt.render.pacing.refresh.refresh_estimate import Refresh, SwapProbe
+from twixt.render.pacing.refresh import Refresh, SwapProbe
 
 if TYPE_CHECKING:
-    from twixt.render.display.presentation.present_times import Presented
-    from twixt.render.display.presentation.wayland_frame import AwaitCall
-    from twixt.render.draw.context import Context
-    from twixt.render.pacing.refresh.fence_trial import FenceTrial
+    from twixt.render.display.present_times import Presented
+    from twixt.render.display.wayland import AwaitCall
+    from twixt.render.draw.frame.context import Context
+    from twixt.render.pacing.refresh import FenceTrial
 
 # Length of a run without a display, where none is given: there is no window to close.
 OFFSCREEN_SECONDS = 10.0

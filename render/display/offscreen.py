@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from twixt.ipc.errors import TwixtError
 from twixt.render.display.input import Event
-from twixt.render.display.presentation.present_times import Presented
-from twixt.render.draw import context
-from twixt.render.pacing.refresh.fence_trial import FenceTrial
+from twixt.render.display.present_times import Presented
+from twixt.render.draw.frame import context
+from twixt.render.pacing.refresh import FenceTrial
 
 if TYPE_CHECKING:
-    from twixt.render.display.presentation.wayland_frame import AwaitCall
+    from twixt.render.display.wayland import AwaitCall
 
 
 class OffscreenWindow:

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.errors import TwixtError
-from twixt.render.display import glfw_library, x11_errors
+from twixt.render.display import glfw_library
 from twixt.render.display.input import Event
-from twixt.render.display.presentation.present_times import Presentation, Presented, PresentTimes
-from twixt.render.display.presentation.wayland_frame import FrameCallback
-from twixt.render.draw import context
-from twixt.render.pacing.refresh.fence_trial import FenceTrial
+from twixt.render.display.present_times import Presentation, Presented, PresentTimes
+from twixt.render.display.wayland import FrameCallback
+from twixt.render.draw.frame import context
+from twixt.render.pacing.refresh import FenceTrial
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
@@ -28,7 +28,7 @@ from twixt.render.display.window_input import WindowInput, WindowState  # noqa: 
 
 if TYPE_CHECKING:
     from twixt.render.display.display_changes import WindowPlace
-    from twixt.render.display.presentation.wayland_frame import AwaitCall
+    from twixt.render.display.wayland import AwaitCall
 
 OFFSCREEN_HINT = "draw without a window: --offscreen"
 
@@ -47,9 +47,9 @@ class Window:
     size_px: in the units in which text is laid out: on a display of twice the usual density it has twice the pixels.
 
     refresh_reported_hz: refresh rate that the display reports, None where it reports none. Read once, because GLFW
-    crashes when it asks a server that has gone. Never trusted: see `refresh_estimate`.
+    crashes when it asks a server that has gone. Never trusted: see `refresh`.
     at_gone: called when an X server ends, within the call that detects it. Reports it, and returns the exit code
-    with which the process ends there (see `x11_errors`). On Wayland `poll` raises DisplayGone instead.
+    with which the process ends there (see `glfw_library`). On Wayland `poll` raises DisplayGone instead.
     """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
@@ -83,7 +83,7 @@ class Window:
         self.backend = {glfw.PLATFORM_X11: "x11", glfw.PLATFORM_WAYLAND: "wayland", glfw.PLATFORM_WIN32: "win32",
                         glfw.PLATFORM_COCOA: "cocoa"}.get(glfw.get_platform(), "unknown")  # fmt: skip
         if self.backend == "x11":
-            x11_errors.end_with_the_server(lambda: self.at_gone(DisplayGone(self.backend)))
+            glfw_library.end_with_the_server(lambda: self.at_gone(DisplayGone(self.backend)))
         self.handle = glfw.create_window(*size_px, title, None, None)
         if not self.handle:
             raise TwixtError(
@@ -92,7 +92,7 @@ class Window:
             )
         if self.backend == "x11":
             self._x11_window = int(glfw.get_x11_window(self.handle))
-            x11_errors.watch(_address(glfw.get_x11_display()), self._x11_window)
+            glfw_library.watch(_address(glfw.get_x11_display()), self._x11_window)
         glfw.make_context_current(self.handle)
         find = _function_finder()
         self.context = context.of_window(find)
@@ -130,7 +130,7 @@ class Window:
 
     @property
     def should_close(self) -> bool:
-        return bool(glfw.window_should_close(self.handle)) or x11_errors.is_destroyed(self._x11_window)
+        return bool(glfw.window_should_close(self.handle)) or glfw_library.is_destroyed(self._x11_window)
 
     @property
     def is_called(self) -> bool:
@@ -261,12 +261,12 @@ class Window:
 
     def _presentation(self) -> Presentation | None:
         if self.backend == "wayland":
-            from twixt.render.display.presentation.wayland import WaylandPresentation
+            from twixt.render.display.wayland import WaylandPresentation
 
             surface = glfw.get_wayland_window(self.handle)
             return WaylandPresentation(_address(glfw.get_wayland_display()), _address(surface))
         if self.backend == "x11":
-            from twixt.render.display.presentation.x11 import X11Presentation
+            from twixt.render.display.x11 import X11Presentation
 
             display, window = _address(glfw.get_x11_display()), glfw.get_x11_window(self.handle)
             return X11Presentation(display, window, glfw.get_glx_window(self.handle))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from twixt.ipc.interaction.user_actions import KEY_ACTIONS
+from twixt.ipc.interaction.events import KEY_ACTIONS
 from twixt.render.display import glfw_library
 from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, MouseMove, PointerLeft, Scroll
 

@@ -10,17 +10,15 @@ from itertools import product
 
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
-from twixt.render.draw.bodies.ray_cast_draws import cast_passes
-from twixt.render.draw.bodies.sphere_draws import OF_ONE_DEPTH
+from twixt.render.draw.bodies.shape_draws import LEAST, OF_ONE_DEPTH, cast_passes
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView
 from twixt.render.draw.frame.layers import Layer, place
 from twixt.render.draw.frame.snapshot_ring import FEW
-from twixt.render.draw.glsl.pose_variants import POSE_VARIANTS, PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import POSE_VARIANTS, PoseVariant
 from twixt.render.draw.light.lit_pictures import LitPictures
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.shapes.shadows import has_shadows
-from twixt.render.draw.software.separate_spheres import LEAST
 from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, SphereLod, possible
 
 # Programs of spheres that a cheaper quality level may need.

@@ -18,37 +18,35 @@ import moderngl
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.config.column_rules import SCALE3
+from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Vector
-from twixt.ipc.scene.surface_records import surface_rows
+from twixt.ipc.scene.surfaces import surface_rows
 from twixt.ipc.snapshot import BODY, NO_MARKS
-from twixt.render.draw.bodies import part_values
-from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies import shape_rows
+from twixt.render.draw.bodies.body_draws import BodyDraws, still_key
 from twixt.render.draw.bodies.level_floor import LevelFloor
-from twixt.render.draw.bodies.still_planes import still_key
-from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.context import GpuTimers, is_software
 from twixt.render.draw.flat.background import Background, Still
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
-from twixt.render.draw.flat.panel_backgrounds import Rectangle
+from twixt.render.draw.flat.rectangles import Rectangle
+from twixt.render.draw.frame.camera import CameraMatrices
+from twixt.render.draw.frame.context import GpuTimers, is_software
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
 from twixt.render.draw.frame.layers import Layer, PlacedLayer, place_all
-from twixt.render.draw.frame.quality_levels import FULL, Level
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.glsl.pose_variants import POSE_VARIANTS
-from twixt.render.draw.light.lit_pictures import LitPictures
+from twixt.render.draw.glsl.uniform_blocks import POSE_VARIANTS
+from twixt.render.draw.light.lit_pictures import LitPictures, Solids
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
-from twixt.render.draw.materials.material_draws import MaterialDraws
+from twixt.render.draw.materials import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.programs_ahead import ProgramsAhead
+from twixt.render.draw.quality import FULL, Level
 from twixt.render.draw.shapes.shadows import has_shadows
+from twixt.render.draw.software.background_cache import meet
+from twixt.render.draw.software.kept_pixels import SmallPictures
 from twixt.render.draw.software.picture_bounds import PictureBounds
-from twixt.render.draw.software.small_pictures import SmallPictures
-from twixt.render.draw.software.stale_parts import meet
-from twixt.render.draw.solids import Solids
 from twixt.render.draw.spheres.sphere_common import is_wide
-from twixt.render.draw.transparency.transparent_draws import TransparentDraws
+from twixt.render.draw.transparency import TransparentDraws
 
 NO_EPOCHS = np.zeros(0, np.uint32)
 NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
@@ -155,7 +153,7 @@ class SceneRenderer:
         else:
             records = drawn.records_of_rows(bodies, count)
             records = records if is_posed else drawn.in_place(records)
-            part_values.apply(records, part_columns, drawn.members.part_colors)
+            shape_rows.apply(records, part_columns, drawn.members.part_colors)
             drawn.ring.upload(slot, records.view(np.uint8).data, len(records))
             scale3 = part_columns.get(SCALE3)
             if scale3 is not None and scale3.shape == (len(records), 3):

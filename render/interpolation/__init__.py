@@ -20,7 +20,7 @@ The methods here are usable alone and are the reference that the shaders are hel
 | `chase` | from the pose drawn last towards the newest | arrives | | |
 | `module:Class` | the user's own, see `user_method` | its `reach_ns` | | |
 
-The user's columns go by rules of their own, whatever the method: column_blending.py. A method's module is imported
+The user's columns go by rules of their own, whatever the method: blending.py. A method's module is imported
 when it is first asked for.
 """
 
@@ -33,17 +33,17 @@ from typing import TYPE_CHECKING, Any
 from twixt.ipc.errors import TwixtError
 
 if TYPE_CHECKING:
-    from twixt.render.interpolation.column_blending import Rule
+    from twixt.render.interpolation.blending import Rule
     from twixt.render.interpolation.method import Method
     from twixt.render.interpolation.poses import Poses, records_of
 
-# Name -> module in `methods`, class. In the order in which they are offered.
+# Name -> module beside this, class. In the order in which they are offered.
 METHODS: dict[str, tuple[str, str]] = {
-    "auto": ("auto", "Auto"),
+    "auto": ("hermite", "Auto"),
     "hermite": ("hermite", "Hermite"),
-    "linear": ("linear", "Linear"),
-    "none": ("linear", "Nearest"),
-    "latest": ("linear", "Latest"),
+    "linear": ("method", "Linear"),
+    "none": ("method", "Nearest"),
+    "latest": ("method", "Latest"),
     "catmull": ("catmull", "Catmull"),
     "quadratic": ("catmull", "Quadratic"),
     "extrapolate": ("extrapolate", "Extrapolate"),
@@ -52,7 +52,7 @@ METHODS: dict[str, tuple[str, str]] = {
 }
 
 __all__ = ["METHODS", "Method", "Poses", "Rule", "create", "records_of"]
-_HOMES = {"Method": "method", "Poses": "poses", "Rule": "column_blending", "records_of": "poses"}
+_HOMES = {"Method": "method", "Poses": "poses", "Rule": "blending", "records_of": "poses"}
 
 
 def create(
@@ -60,16 +60,16 @@ def create(
 ) -> Method:
     """A method with no snapshots yet: one of METHODS, or `module:Class` of the user's own.
 
-    rules: how the user's columns are blended, by name, see column_blending.py. chase_ms: how long `chase` takes.
+    rules: how the user's columns are blended, by name, see blending.py. chase_ms: how long `chase` takes.
     named_by: who asked for it, for a refusal's words, such as a flag.
     """
     method: Method
     if name in METHODS:
         module_name, class_name = METHODS[name]
-        kind = getattr(importlib.import_module(f"{__name__}.methods.{module_name}"), class_name)
+        kind = getattr(importlib.import_module(f"{__name__}.{module_name}"), class_name)
         method = kind(chase_ms) if name == "chase" else kind()
     elif ":" in name:
-        method = importlib.import_module(f"{__name__}.methods.user_method").UserMethod(name, named_by)
+        method = importlib.import_module(f"{__name__}.user_method").UserMethod(name, named_by)
     else:
         raise TwixtError(f"{named_by} must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
     method.rules = rules or {}

@@ -5,15 +5,15 @@ Always: a body that is not finite is hidden and counted; arrays are the caller's
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE, new_bodies
-from twixt.render.interpolation.quaternion import normalized
-from twixt.render.interpolation.trusted_range import FARTHEST
+from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
+from twixt.render.interpolation.quaternion import conjugate, multiply, normalized, rotate
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,4 +118,193 @@ def no_poses() -> Poses:
         np.zeros(0, np.float32),
         np.zeros((0, 4), np.uint8),
         np.zeros(0, np.bool_),
+    )
+
+
+# Limits within which values are blended or extrapolated, shared by the numpy methods and the shaders.
+#
+# Constants alone, so that the shaders can be made before the numpy methods are imported.
+
+
+# Largest coordinate, m: the square of a larger one is no float32 any more. Bodies beyond it are hidden, as with NaN.
+FARTHEST = 1e30
+# Largest rotation between two snapshots that follows the angular velocities, radians (64 turns). Single precision does
+# not hold a larger angle to 1e-4; such a body is turned the short way, which cannot be told from it.
+MOST_TURN_RAD = 128 * math.pi
+
+# Limits of the rules of auto.py, in its order.
+# Change of the acceleration, relative to it: 0.52 on a circle at 30 degrees a snapshot, 0.7 at 41; a bounce has over 1.
+ACCELERATION_CHANGE = 0.7
+# Distance from the parabola, relative to the change of velocity times the gap: 0.044 on a circle at 30 degrees a
+# snapshot, 0.07 at 48; at a bounce, its distance from the middle of the interval, as a share of that.
+WAY_OFF = 0.07
+# Largest velocity at an end, relative to the mean one, with which a cubic stays between its ends.
+SWING = 3.0
+# Largest value (m, m/s) whose squares can be compared in float32; beyond it motion is straight.
+LARGEST_COMPARED = 1e15
+# Largest angle by which the angular velocities may miss the newer orientation: this many radians, plus this share of
+# their change times the gap.
+TURN_OFF_RAD = 0.25
+TURN_OFF_OF_CHANGE = 0.25
+
+
+# Bodies that live in the frame of another: their poses composed to world poses at the draw time.
+#
+# A child is blended in its parent's frame, where it may not move at all, and placed in the world only with the
+# parent's drawn pose. So a child keeps its distance however fast the parent turns.
+#
+# Always: position and orientation are composed, scale is not inherited; a child of a hidden parent is drawn, but
+# hidden and counted if that parent cannot be drawn, since its numbers are not finite; generation by generation,
+# without a loop over bodies. A ring of parents, which a scene refuses, leaves its bodies where they are.
+
+
+def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
+    """World poses of bodies whose poses are given in their parents' frames.
+
+    parent_rows: (n,), the row of each body's parent, -1 for none; a row that `poses` has not counts as none, and
+    so do bodies beyond `parent_rows`. Without any parent `poses` itself is returned.
+    """
+    parents = within(parent_rows, len(poses))
+    if not (parents >= 0).any():
+        return poses
+    position = poses.position.copy()
+    orientation = normalized(poses.orientation)
+    drawable = poses.drawable.copy()
+    for generation in generations(parents):
+        parent = parents[generation]
+        drawable[generation] &= drawable[parent]
+        with np.errstate(over="ignore", invalid="ignore"):
+            position[generation] = position[parent] + rotate(orientation[parent], position[generation])
+        orientation[generation] = normalized(multiply(orientation[parent], orientation[generation]))
+    placed = drawable & (np.abs(position) < FARTHEST).all(axis=1)
+    return replace(
+        poses,
+        position=position,
+        orientation=orientation.astype(np.float32),
+        visible=poses.visible & placed,
+        not_finite=poses.not_finite + int(np.count_nonzero(poses.visible & ~placed)),
+        drawable=placed,
+    )
+
+
+def within(parent_rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:
+    """Parents of `count` bodies, (count,); -1 for none, for one beyond them, and for bodies beyond `parent_rows`."""
+    parents = np.full(count, -1, np.int64)
+    parents[: len(parent_rows)] = parent_rows[:count]
+    parents[(parents < 0) | (parents >= count)] = -1
+    return parents
+
+
+def generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
+    """Rows of children of bodies without parents, then the children of those, and so on."""
+    generations = []
+    placed = parents < 0
+    waiting = np.flatnonzero(~placed)
+    while len(waiting):
+        ready = placed[parents[waiting]]
+        if not ready.any():
+            break
+        generations.append(waiting[ready])
+        placed[waiting[ready]] = True
+        waiting = waiting[~ready]
+    return generations
+
+
+# Conversion of records of bodies into the frames of other parents than those with which they were published.
+#
+# A body whose parent changes between two snapshots is blended in the world's frame there. The neighbouring snapshots
+# that a method reads are converted into the same frame.
+#
+# Always: the pose in the world stays; a velocity that does not follow from those given (its own, the parent's, and
+# the parent's angular velocity) counts as not given. Pure.
+
+
+Rows = NDArray[np.intp]
+Floats = NDArray[np.float64]
+
+
+class _WorldMotion:
+    """Poses and velocities of n records in the world's frame."""
+
+    def __init__(self, bodies: NDArray[np.void], parents: NDArray[np.int64]) -> None:
+        self.position = bodies["position"].astype(np.float64)
+        self.velocity = bodies["velocity"].astype(np.float64)
+        self.spin = bodies["angular_velocity"].astype(np.float64)
+        self.orientation = normalized(bodies["orientation"]).astype(np.float64)
+        self.flags = bodies["flags"].copy()
+        for rows in generations(parents):
+            parent = parents[rows]
+            turn, arm = self.orientation[parent], rotate(self.orientation[parent], self.position[rows])
+            moved = np.cross(self.spin[parent], arm) + rotate(turn, self.velocity[rows])
+            self.position[rows] = self.position[parent] + arm
+            self.velocity[rows] = self.velocity[parent] + moved
+            self.spin[rows] = self.spin[parent] + rotate(turn, self.spin[rows])
+            self.orientation[rows] = normalized(multiply(turn, self.orientation[rows]))
+            self.flags[rows] = _known(self.flags[rows], self.flags[parent])
+
+
+def in_frames_of(
+    bodies: NDArray[np.void], parents: NDArray[np.integer], wanted: NDArray[np.integer]
+) -> NDArray[np.void]:
+    """Records (n,) of dtype `BODY`, converted from the frames of `parents` into those of `wanted`.
+
+    parents, wanted: the row of each body's parent, -1 for none. Returns `bodies` itself where the parents are the same.
+    """
+    own, others = within(parents, len(bodies)), within(wanted, len(bodies))
+    rows = np.flatnonzero(own != others)
+    if not len(rows):
+        return bodies
+    target = others[rows]
+    used = _with_ancestors(np.concatenate((rows, target[target >= 0])), own)
+    above = own[used]
+    with np.errstate(all="ignore"):  # records may hold anything
+        world = _WorldMotion(bodies[used], np.where(above < 0, -1, np.searchsorted(used, above)))
+        changed = bodies.copy()
+        at = np.searchsorted(used, rows)
+        _write(changed, rows, world.position[at], world.velocity[at], world.spin[at], world.orientation[at])
+        changed["flags"][rows] = world.flags[at]
+        is_child = target >= 0
+        children, at, parent = rows[is_child], at[is_child], np.searchsorted(used, target[is_child])
+        back = conjugate(world.orientation[parent])
+        arm = world.position[at] - world.position[parent]
+        moved = world.velocity[at] - world.velocity[parent] - np.cross(world.spin[parent], arm)
+        _write(
+            changed,
+            children,
+            rotate(back, arm),
+            rotate(back, moved),
+            rotate(back, world.spin[at] - world.spin[parent]),
+            multiply(back, world.orientation[at]),
+        )
+        changed["flags"][children] = _known(world.flags[at], world.flags[parent])
+    return changed
+
+
+def _with_ancestors(rows: Rows, parents: NDArray[np.int64]) -> Rows:
+    """These rows and all their ancestors, ascending."""
+    known = np.unique(rows)
+    while True:
+        above = parents[known]
+        more = np.union1d(known, above[above >= 0])
+        if len(more) == len(known):
+            return known
+        known = more
+
+
+def _write(
+    bodies: NDArray[np.void], rows: Rows, position: Floats, velocity: Floats, spin: Floats, orientation: Floats
+) -> None:
+    bodies["position"][rows], bodies["velocity"][rows] = position, velocity
+    bodies["angular_velocity"][rows], bodies["orientation"][rows] = spin, orientation
+
+
+def _known(flags: NDArray[np.integer], of_parent: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Flags of bodies whose motion is composed with a parent's, without those of unknown velocities."""
+    turns = (flags & of_parent & HAS_ANGULAR_VELOCITY) != 0
+    moves = ((flags & of_parent & HAS_VELOCITY) != 0) & ((of_parent & HAS_ANGULAR_VELOCITY) != 0)
+    kept = flags & ~np.array(HAS_VELOCITY | HAS_ANGULAR_VELOCITY, flags.dtype)
+    return (
+        kept
+        | np.where(moves, HAS_VELOCITY, 0).astype(flags.dtype)
+        | np.where(turns, HAS_ANGULAR_VELOCITY, 0).astype(flags.dtype)
     )

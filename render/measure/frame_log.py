@@ -23,7 +23,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from twixt.ipc.errors import TwixtError
-from twixt.render.display.presentation.present_times import DISCARDED
+from twixt.render.display.present_times import DISCARDED
 from twixt.render.measure.frame_rows import (
     GPU_AT,
     KIND_OF,

@@ -70,7 +70,7 @@ class FrameRow(NamedTuple):
     display_present_ns: int = 0  # as the display reported; 0: it did not
     present_flags: str = ""  # of the display's report, such as "vsync hw-clock"
     present_source: str = ""  # display | fence | swap | timer; empty: not known
-    # Parts of the frame, see `frame_time_parts`; all 0: not measured.
+    # Parts of the frame, see `thread_time`; all 0: not measured.
     draw_ns: int = 0
     upload_ns: int = 0
     user_ns: int = 0

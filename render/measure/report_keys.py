@@ -54,7 +54,7 @@ START_PARTS = {
     "physics_viewer": "it waits for the viewer",
 }
 
-# Parts that make a frame render late, see `twixt.render.cores.frame_time_parts`; frames are counted.
+# Parts that make a frame render late, see `twixt.render.cores.thread_time`; frames are counted.
 RENDER_PARTS = {
     "draw": "drawing and waiting for it to be complete",
     "upload": "reading snapshots and bringing them to the GPU",

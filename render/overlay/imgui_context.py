@@ -16,7 +16,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from twixt.ipc.interaction.overlay import OverlayFigure, Range
 from twixt.render.display import glfw_library
+from twixt.render.draw.flat.rectangles import TINT
 from twixt.render.scene.labels import COLUMN_GAP, PlacedLabel
 
 PACKAGE, NATIVE = "imgui_bundle", "imgui_bundle._imgui_bundle"
@@ -132,3 +136,106 @@ class LabelOverlay:
             if label.within_px is not None:
                 words.pop_clip_rect()
         imgui.render()
+
+
+# Figures of the program, laid out with the overlay's library and its plots, in a context of their own.
+#
+# Always: OpenGL's state is as before when a function here returns. The current ImGui context may be another. Import
+# this module late: it loads imgui-bundle.
+
+
+# Widths and heights from which a figure has its title, numbers at its axes, the name of the x axis, and the names of
+# its lines, so many of them, in units of text size.
+LEAST_FOR_TITLE, LEAST_FOR_NUMBERS, LEAST_FOR_LABEL = (60.0, 40.0), (100.0, 70.0), (100.0, 130.0)
+LEAST_FOR_NAMES, NAME_HEIGHT = (150.0, 90.0), 18.0
+# Share of the points' range that is free above and below them.
+MARGIN_SHARE = 0.05
+LINE_WIDTH, BAR_WIDTH = 1.5, 0.67
+# Colours of lines that have none, red, green, blue: told apart on dark ground, also by most who see colours otherwise.
+COLORS = ((0.35, 0.70, 0.90), (0.90, 0.62, 0.0), (0.0, 0.75, 0.55), (0.95, 0.90, 0.25), (0.80, 0.47, 0.65))
+
+
+class FigureOverlay:
+    """Draws figures. Needs a current OpenGL 3.3 context, also in `close`."""
+
+    def __init__(self) -> None:
+        self._context = new_context()
+        self._plots = implot.create_context()
+        style = implot.get_style()
+        style.plot_min_size = imgui.ImVec2(10, 10)
+        style.plot_padding = imgui.ImVec2(6, 4)
+        style.label_padding = imgui.ImVec2(3, 2)
+        imgui.get_style().window_padding = imgui.ImVec2(0, 0)
+        imgui.get_style().window_border_size = 0.0
+
+    def draw(self, figure: OverlayFigure, size_px: tuple[int, int], scale: float) -> None:
+        """Draws a figure over the whole framebuffer in use, of `size_px`. scale: its pixels per unit of text size."""
+        imgui.set_current_context(self._context)
+        implot.set_current_context(self._plots)
+        begin(size_px, scale)
+        width, height = size_px[0] / scale, size_px[1] / scale
+        imgui.set_next_window_pos(imgui.ImVec2(0, 0))
+        imgui.set_next_window_size(imgui.ImVec2(width, height))
+        flags = imgui.WindowFlags_
+        imgui.push_style_color(imgui.Col_.window_bg.value, imgui.ImVec4(*TINT))
+        imgui.begin("figure", None, flags.no_decoration.value | flags.no_inputs.value | flags.no_saved_settings.value)
+        _plot(figure, width, height)
+        imgui.end()
+        imgui.pop_style_color()
+        imgui.render()
+        imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
+
+    def close(self) -> None:
+        """Releases the contexts."""
+        imgui.set_current_context(self._context)
+        implot.destroy_context(self._plots)
+        close_context(self._context)
+
+
+def shown_ranges(figure: OverlayFigure) -> tuple[Range, Range]:
+    """Ranges of the two axes: the figure's own, else that of its points, with some room above and below them."""
+    x_range, y_range = figure.x_range, figure.y_range
+    xs, ys = np.concatenate([line.points for line in figure.lines] or [np.zeros((0, 2))]).T
+    if x_range is None:
+        x_range = _range_of(xs, BAR_WIDTH if figure.are_bars else 0.0)
+    if y_range is None:
+        low, high = _range_of(np.append(ys, 0.0) if figure.are_bars else ys, 0.0)
+        y_range = low - MARGIN_SHARE * (high - low), high + MARGIN_SHARE * (high - low)
+    return x_range, y_range
+
+
+def _range_of(values: Any, more: float) -> Range:
+    if not len(values):
+        return 0.0, 1.0
+    low, high = float(values.min()) - more, float(values.max()) + more
+    least = 1e-6 * max(abs(low), abs(high), 1e-6)  # of equal values, too
+    return (low, high) if high - low > least else (low - max(least, 0.5), high + max(least, 0.5))
+
+
+def _plot(figure: OverlayFigure, width: float, height: float) -> None:
+    def has_room(least: tuple[float, float], more: float = 0.0) -> bool:
+        return width >= least[0] and height >= least[1] + more
+
+    names = sum(bool(line.name) for line in figure.lines) if figure.has_legend else 0
+    flags = implot.Flags_.no_inputs.value | implot.Flags_.no_menus.value | implot.Flags_.no_mouse_text.value
+    if not names or not has_room(LEAST_FOR_NAMES, names * NAME_HEIGHT):
+        flags |= implot.Flags_.no_legend.value
+    title = figure.title.replace("##", "# ") if has_room(LEAST_FOR_TITLE) else ""
+    if not implot.begin_plot(f"{title}##plot", imgui.ImVec2(-1, -1), flags):
+        return
+    axis = 0 if has_room(LEAST_FOR_NUMBERS) else implot.AxisFlags_.no_tick_labels.value
+    implot.setup_axes(figure.x_label if has_room(LEAST_FOR_LABEL) else "", "", axis, axis)
+    (left, right), (low, high) = shown_ranges(figure)
+    implot.setup_axes_limits(left, right, low, high, implot.Cond_.always.value)
+    implot.setup_legend(implot.Location_.north_west.value)
+    for number, line in enumerate(figure.lines):
+        red, green, blue = line.color or COLORS[number % len(COLORS)]
+        color = imgui.ImVec4(red, green, blue, 1.0)
+        spec = implot.Spec(line_color=color, fill_color=color, line_weight=LINE_WIDTH)
+        xs, ys = np.ascontiguousarray(line.points.T)
+        label = f"{line.name.replace('##', '# ')}##{number}"
+        if figure.are_bars:
+            implot.plot_bars(label, xs, ys, BAR_WIDTH, spec)
+        else:
+            implot.plot_line(label, xs, ys, spec)
+    implot.end_plot()

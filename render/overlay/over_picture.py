@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from twixt.render.cores.priority import ShortSwitchInterval
 from twixt.render.display.input import Event, MouseButton, MouseMove, PointerLeft
-from twixt.render.overlay.clear_places import KEYS_HEIGHT, TOP_HEIGHT, panel_places
-from twixt.render.overlay.program_pictures import ProgramPictures
+from twixt.render.overlay.program_pictures import KEYS_HEIGHT, TOP_HEIGHT, ProgramPictures, panel_places
 from twixt.render.scene.labels import PlacedLabel, at_borders, foot, head
 from twixt.render.scene.stage import side_by_side
 
 if TYPE_CHECKING:
-    from twixt.ipc.interaction.overlay_texts import OverlayText
-    from twixt.ipc.session.client import Link
+    from twixt.ipc.interaction.overlay import OverlayText
+    from twixt.ipc.session.link import Link
     from twixt.ipc.snapshot import Head
-    from twixt.render.controls.sliders import Turned
-    from twixt.render.draw.flat.panel_backgrounds import Rectangle
+    from twixt.render.draw.flat.rectangles import Rectangle
     from twixt.render.draw.scene_renderer import SceneRenderer
+    from twixt.render.input.sliders import Turned
     from twixt.render.measure.frame_rows import FrameRow
     from twixt.render.overlay.imgui_context import LabelOverlay
     from twixt.render.overlay.overlay import Overlay

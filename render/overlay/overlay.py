@@ -20,14 +20,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from twixt.render.controls.sliders import Turn
 from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.draw.flat.overlay_sheet import Sheet
-from twixt.render.draw.flat.panel_backgrounds import TINT, Pane, Panes, Rectangle, whole_pixels
+from twixt.render.draw.flat.rectangles import TINT, Pane, Panes, Rectangle, whole_pixels
+from twixt.render.input.sliders import Turn
 from twixt.render.overlay.imgui_context import begin, close_context, imgui, new_context
 from twixt.render.overlay.panel_layout import show_panels
 from twixt.render.overlay.shown_values import OverlayState
-from twixt.render.pacing.step_cost import StepCost
+from twixt.render.pacing.wait import StepCost
 
 # Interval at which the panels are redrawn in spare time: figures change no faster than they can be read. A little less
 # than six frames at 60 Hz.

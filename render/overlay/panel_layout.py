@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from twixt.render.controls.sliders import BUFFER, TROUBLES, Turn
+from twixt.render.input.sliders import BUFFER, TROUBLES, Turn
 from twixt.render.overlay import widgets as ui
 from twixt.render.overlay.shown_values import MODES, OverlayState
 from twixt.render.overlay.widgets import PanelPart, breaks, fitting

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc.config.troubles import FIELDS
 from twixt.ipc.snapshot import Head
-from twixt.render.controls.sliders import Knobs
+from twixt.render.input.sliders import Knobs
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.shown_values import DrawnAge, LatenessCause, OverlayState, PlotHistory
 
 if TYPE_CHECKING:
-    from twixt.ipc.session.client import Link
-    from twixt.render.controls.key_bindings import ViewerSettings
+    from twixt.ipc.session.link import Link
+    from twixt.render.input.keys import ViewerSettings
     from twixt.render.playback import ClockState
 
 # Age of the newest snapshot from which a message reports it, unless physics is paused.

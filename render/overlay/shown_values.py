@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.quantiles import median
-from twixt.render.controls.sliders import Knob
+from twixt.render.input.sliders import Knob
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.measure.report_keys import RENDER_PARTS
 

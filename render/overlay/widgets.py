@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from twixt.render.controls.sliders import Knob, Turn
+from twixt.render.input.sliders import Knob, Turn
 from twixt.render.overlay.shown_values import REMEMBERED
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes, Pacer
-from twixt.render.pacing.refresh.refresh_estimate import Refresh
+from twixt.render.pacing.pacer import Pacer
+from twixt.render.pacing.policy import FramePlan, FrameResult, FrameTimes
+from twixt.render.pacing.refresh import Refresh
 
 __all__ = ["FramePlan", "FrameResult", "FrameTimes", "Pacer", "Refresh"]

@@ -4,7 +4,7 @@
 time. Usable alone: it reads no clock, and knows neither channel nor window.
 """
 
-from twixt.ipc.config.config import PREFERENCES
+from twixt.ipc.config.flags import PREFERENCES
 from twixt.render.playback.clock import MODES, ClockState, PlaybackClock
 
 __all__ = ["MODES", "PREFERENCES", "ClockState", "PlaybackClock"]

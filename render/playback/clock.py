@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
-from twixt.render.playback.auto_clock import AutoMode
-from twixt.render.playback.buffered_clock import BufferedMode
-from twixt.render.playback.modes import ClockMode, NewestTwoMode, Preferences, PresentMode
+from twixt.render.playback.auto import AutoMode
+from twixt.render.playback.modes import BufferedMode, ClockMode, NewestTwoMode, Preferences, PresentMode
 from twixt.render.playback.stream import Stream
 
 MODES: dict[str, Callable[[Preferences], ClockMode]] = {

@@ -1,6 +1,6 @@
 """Modes of the playback clock: their Protocol, the user's preferences, and the two modes that learn nothing.
 
-`ahead` draws the present, `newest-two` lags one interval. The others are `auto_clock` and `buffered_clock`. A mode
+`ahead` draws the present, `newest-two` lags one interval. The others are `auto` and `modes`. A mode
 proposes a draw time; `PlaybackClock` keeps it from running back and from passing the newest snapshot. Reads no clock.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from twixt.ipc.config.config import PREFERENCES
+from twixt.ipc.config.flags import PREFERENCES
 from twixt.ipc.errors import TwixtError
 from twixt.render.playback.stream import Stream
 
@@ -98,3 +98,155 @@ class NewestTwoMode(StatelessMode):
     def advance_to(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
         due_ns = stream.previous_due_ns + present_ns - stream.newest_arrival_ns
         return stream.sim_at(min(due_ns, stream.newest_due_ns))
+
+
+# A fixed buffer, as in network games: a fixed delay with small corrections of speed, however uneven it looks.
+#
+# From the measured jitter: buffer = interval x ((interval + deviation) / interval + tolerance), behind the newest
+# snapshot as it comes. The clock runs 2 % faster once it is an interval too late, 4 % slower once it is an interval
+# too early, and never lags by more than twice the buffer: what a stall held up is jumped over (the dynamic adjustment
+# and the clamp of snapshot interpolation as networking libraries for games do it).
+#
+# With `buffer_ms` the delay is that, behind the present, and met exactly. Due instants are played, not simulated
+# time: dilation and slow motion are followed, which a buffer that knows only simulated time holds or rushes through.
+
+
+# Snapshots kept in hand beside the one that is awaited.
+TOLERANCE = 1.0
+CATCH_UP, SLOW_DOWN = 0.02, 0.04
+# In intervals, either way: within, the speed is 1.
+THRESHOLD = 1.0
+# The drift that decides, and the deviation of arrivals, are means over about this long.
+DRIFT_OVER_NS, DEVIATION_OVER_NS = 1_000_000_000, 2_000_000_000
+# A longer silence is a stop, and no jitter.
+STOP_NS, STOP_INTERVALS = 1_000_000_000, 4
+# The buffer is filled from the start: until the interval is known from so many gaps, the clock waits for it.
+FIRST_GAPS = 3
+# A delay of the user's is approached with this time constant, within the same speeds; a change of it beyond 60 ms or
+# 1.2 intervals at up to a quarter more or less, or moving a slider would show only after many seconds.
+SET_TAU_NS = 500_000_000
+SET_FAR_NS, SET_FAR_INTERVALS, SET_SPEED = 60_000_000, 1.2, 0.25
+
+
+def buffer_ns(interval_ns: float, deviation_ns: float, tolerance: float = TOLERANCE) -> float:
+    """The delay behind the newest snapshot for arrivals that deviate so much. interval_ns > 0."""
+    return interval_ns * ((interval_ns + deviation_ns) / interval_ns + tolerance)
+
+
+class BufferedMode:
+    """Plays a due instant forward with the wall clock, at one of three speeds."""
+
+    name = "buffered"
+
+    def __init__(self, preferences: Preferences) -> None:
+        self.reason = "starting"
+        self._preferences = preferences
+        self._draw_due_ns: int | None = None
+        self._arrivals = ArrivalJitter()
+        self._newest_arrival_ns: int | None = None
+        self._drift_ns: float | None = None
+        self._gaps_left = FIRST_GAPS
+
+    def advance_to(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
+        self._draw_due_ns = playing = self._played(stream, present_ns, passed_ns, draw_time_ns)
+        if playing >= stream.limit_due_ns:
+            self._draw_due_ns = playing = stream.limit_due_ns
+            self.reason = "nothing newer has come: holding"
+        return stream.sim_at(playing)
+
+    def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
+        """Goes on from the draw time, wherever the new plan puts it."""
+        self._drift_ns = None
+        if stretch != 1.0:
+            self._arrivals = ArrivalJitter()
+        if draw_time_ns is not None:
+            self._draw_due_ns = stream.due_of(draw_time_ns)
+
+    def begin_anew(self) -> None:
+        """Forgets nothing: it learns only how snapshots arrive, and frames do not change that."""
+
+    def _played(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
+        delay_ms = self._preferences.buffer_ms
+        if delay_ms is not None:
+            return self._at_delay(stream, present_ns, passed_ns, draw_time_ns, round(delay_ms * 1e6))
+        interval_ns = stream.rhythm.interval_ns
+        is_new = stream.newest_arrival_ns != self._newest_arrival_ns
+        if is_new:
+            self._newest_arrival_ns = stream.newest_arrival_ns
+            self._arrivals.add(stream.newest_arrival_ns, interval_ns)
+        lag_ns = round(buffer_ns(interval_ns, self._arrivals.deviation_ns)) if interval_ns else 0
+        target = stream.newest_due_ns - lag_ns
+        if self._draw_due_ns is None:
+            return (
+                target
+                if draw_time_ns is None
+                else max(target - lag_ns, min(target + lag_ns, stream.due_of(draw_time_ns)))
+            )
+        playing = self._draw_due_ns + round(passed_ns * self._speed(interval_ns, lag_ns))
+        if is_new and interval_ns:
+            drift = target - playing
+            if self._drift_ns is None:
+                self._drift_ns = drift
+            self._drift_ns += (drift - self._drift_ns) * min(1.0, interval_ns / DRIFT_OVER_NS)
+        if is_new:
+            inside = max(target - lag_ns, min(target + lag_ns, playing))
+            if self._gaps_left and interval_ns:
+                self._gaps_left -= 1
+                inside = min(inside, target)
+            if inside != playing:
+                playing, self._drift_ns = inside, target - inside
+        return playing
+
+    def _speed(self, interval_ns: int, lag_ns: int) -> float:
+        drift = (self._drift_ns or 0.0) / (THRESHOLD * interval_ns) if interval_ns else 0.0
+        behind = f"{lag_ns / 1e6:.1f} ms behind the newest snapshot as it comes"
+        if drift > 1:
+            self.reason = f"catching up: more than {behind}"
+            return 1 + CATCH_UP
+        if drift < -1:
+            self.reason = f"slowing down: less than {behind}"
+            return 1 - SLOW_DOWN
+        self.reason = behind
+        return 1.0
+
+    def _at_delay(
+        self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None, delay_ns: int
+    ) -> int:
+        self.reason = f"{delay_ns / 1e6:.1f} ms behind the present"
+        if self._draw_due_ns is None:
+            return present_ns - delay_ns if draw_time_ns is None else stream.due_of(draw_time_ns)
+        excess = present_ns - delay_ns - (self._draw_due_ns + passed_ns)
+        fast, slow = CATCH_UP, SLOW_DOWN
+        if abs(excess) > max(SET_FAR_NS, SET_FAR_INTERVALS * stream.rhythm.interval_ns):
+            fast = slow = SET_SPEED
+        if excess:
+            self.reason = ("catching up to " if excess > 0 else "slowing down to ") + self.reason
+        change = max(-slow * passed_ns, min(fast * passed_ns, excess * min(1.0, passed_ns / SET_TAU_NS)))
+        return self._draw_due_ns + passed_ns + round(change)
+
+
+class ArrivalJitter:
+    """Moving deviation of the time between arrivals."""
+
+    def __init__(self) -> None:
+        self._arrival_ns: int | None = None
+        self._mean_ns: float | None = None
+        self._variance = 0.0
+
+    @property
+    def deviation_ns(self) -> float:
+        """Standard deviation of the arrival gaps of late."""
+        return self._variance**0.5
+
+    def add(self, arrival_ns: int, interval_ns: int) -> None:
+        """Takes in an arrival of a newest snapshot. interval_ns: the usual one, 0 while unknown."""
+        gap = 0 if self._arrival_ns is None else arrival_ns - self._arrival_ns
+        if gap > 0 and interval_ns and gap < max(STOP_NS, STOP_INTERVALS * interval_ns):
+            if self._mean_ns is None:
+                self._mean_ns = float(gap)
+            share = min(1.0, interval_ns / DEVIATION_OVER_NS)
+            off = gap - self._mean_ns
+            self._mean_ns += share * off
+            # West 1979: exponentially weighted variance.
+            self._variance = (1 - share) * (self._variance + share * off * off)
+        self._arrival_ns = arrival_ns

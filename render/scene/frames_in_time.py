@@ -9,22 +9,22 @@ Always: as long as no parent changes there is one frame, and snapshots go to its
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.scene.groups import ParentLog, rows_of_parents
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.interpolation.parent_frames import in_frames_of
-from twixt.render.interpolation.parents import compose
-from twixt.render.interpolation.poses import Poses
-from twixt.render.scene.scene_parents import ParentRows, SceneParents
+from twixt.render.interpolation.poses import Poses, compose, in_frames_of
 
 if TYPE_CHECKING:
     from twixt.render.interpolation import Method
+
 
 # Snapshots that new methods receive at their start: enough to show the usual interval, and to a filter the
 # motion. Fewer if they are large, but enough for a blend over three intervals.
@@ -224,3 +224,56 @@ def within_rows(parent_rows: ParentRows, rows: NDArray[np.intp] | None) -> Paren
     has_one = parents >= 0
     parents[has_one] = np.searchsorted(rows, parents[has_one])
     return parents
+
+
+# Parents of bodies by the scene that a snapshot belongs to.
+#
+# Always: successive scenes with equal parents share one array. A snapshot whose scene has not arrived has the parents
+# of the newest one, or, if it is older than all, of the oldest. Pure.
+
+
+ParentRows = NDArray[np.int32]
+
+
+class SceneParents:
+    """Parents of `count` bodies. rows: of each entry of the log, (count,), -1 for none."""
+
+    def __init__(self, log: ParentLog, count: int) -> None:
+        self._versions: list[int] = []
+        self.rows: list[ParentRows] = []
+        for version, parents in log:
+            rows = rows_of_parents(parents, count)
+            if not self.rows or not np.array_equal(self.rows[-1], rows):
+                self._versions.append(version)
+                self.rows.append(rows)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for equal parents of the same versions."""
+        return (*self._versions[1:], *(rows.tobytes() for rows in self.rows))
+
+    def index(self, scene_version: int) -> int:
+        """Index into `rows` for a snapshot of this scene."""
+        return max(0, bisect_right(self._versions, scene_version) - 1)
+
+    def with_ancestors(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """`rows` and all their ancestors by any of the scenes, ascending."""
+        count = len(self.rows[-1])
+        known = np.unique(rows[rows < count])
+        while True:
+            parents = np.concatenate([of_scene[known] for of_scene in self.rows])
+            more = np.union1d(known, parents[parents >= 0])
+            if len(more) == len(known):
+                return np.union1d(rows, known).astype(np.intp)
+            known = more
+
+
+def merged_parents(log: ParentLog) -> Mapping[int, int]:
+    """Child -> one of its parents, for all that are a child in one of these scenes. They may form a cycle."""
+    if len(log) == 1:
+        return log[0].parents
+    found: dict[int, int] = {}
+    for entry in log:
+        for child, parent in entry.parents.items():
+            found[child] = min(parent, found.get(child, parent))  # the smallest index: it exists if any does
+    return found

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.interaction.overlay_texts import OverlayText
-from twixt.render.draw.camera import CameraMatrices
+from twixt.ipc.interaction.overlay import OverlayText
+from twixt.render.draw.frame.camera import CameraMatrices
 
 Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, as OpenGL counts them
 

@@ -13,29 +13,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.config.config import Config
-from twixt.ipc.scene.parent_log import ParentLog, from_version
-from twixt.ipc.shapes.shape import ShapeList
+from twixt.ipc.config.flags import Config
+from twixt.ipc.scene.groups import ParentLog, from_version
+from twixt.ipc.scene.shapes import ShapeList
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.ipc.trace import spans as kinds
-from twixt.render.cores.frame_time_parts import DRAW, USER
+from twixt.render.cores.thread_time import DRAW, USER
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.interpolation import create
 from twixt.render.playback import PlaybackClock
+from twixt.render.scene.camera import Bodies, StageCamera
+from twixt.render.scene.frames_in_time import merged_parents
+from twixt.render.scene.groups import OF_THE_NEWEST
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
-from twixt.render.scene.picture import DrawnPicture, MethodFactory, Picture
-from twixt.render.scene.picture_part import OF_THE_NEWEST
-from twixt.render.scene.scene_parents import merged_parents
 from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone, with_shapes
-from twixt.render.scene.stage_camera import Bodies, StageCamera
-from twixt.render.snapshots.held_marks import HeldMarks
-from twixt.render.snapshots.history import HeldSnapshot, History
+from twixt.render.scene.views import DrawnPicture, MethodFactory, Picture
+from twixt.render.snapshots.history import HeldMarks, HeldSnapshot, History
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
     from twixt.ipc.scene import Camera, Scene
     from twixt.ipc.snapshot import Head
-    from twixt.render.cores.frame_time_parts import LapRecorder
+    from twixt.render.cores.thread_time import LapRecorder
     from twixt.render.scene.trails import PictureTrails
     from twixt.render.scene.user_drawing import UserDrawing
 

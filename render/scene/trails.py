@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.snapshot import CONTINUITY_MASK
-from twixt.render.draw.bodies.shape_table import shape_table
+from twixt.render.draw.bodies.shape_rows import shape_table
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene
     from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
-    from twixt.render.scene.picture import Picture
+    from twixt.render.scene.views import Picture
 
 # Frames kept: one second at 480 Hz. With MOST_DOTTED bodies that is at most 32,768 dots.
 MOST_FRAMES = 512

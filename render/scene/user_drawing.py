@@ -20,8 +20,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import crash_of
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
+from twixt.render.interpolation.blending import find
 from twixt.render.interpolation.poses import Poses
-from twixt.render.interpolation.user_methods import find
 from twixt.render.scene.labels import MOST_LABELS, Label
 
 WHITE = (1.0, 1.0, 1.0)

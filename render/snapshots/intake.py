@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.config.column_rules import SCALE3
-from twixt.ipc.corrections import CORRECTION, visual
+from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import BODY, VERTEX_BYTES, Snapshot
-from twixt.render.draw.column_colors import colors
+from twixt.ipc.snapshot import BODY, CORRECTION, VERTEX_BYTES, Snapshot, visual
+from twixt.render.draw.bodies.shape_rows import colors
 from twixt.render.draw.frame.snapshot_ring import gpu_slots, is_large
 
 if TYPE_CHECKING:
@@ -31,12 +30,11 @@ if TYPE_CHECKING:
     from twixt.ipc.ring.layout import Layout
     from twixt.ipc.ring.mapped_segment import Claim
     from twixt.ipc.scene import Camera
-    from twixt.ipc.scene.parent_log import ParentLog
-    from twixt.ipc.session.client import Link
+    from twixt.ipc.scene.groups import ParentLog
+    from twixt.ipc.session.link import Link
     from twixt.ipc.snapshot import Head
     from twixt.render.draw.scene_renderer import SceneRenderer
-    from twixt.render.snapshots.held_marks import HeldMarks
-    from twixt.render.snapshots.history import History
+    from twixt.render.snapshots.history import HeldMarks, History
 
 # Bytes uploaded in one frame at most; the newest snapshot always is. Where a processor draws, less: a loop of 100,000
 # bodies that publishes twice a frame was slowed by 1 to 2 % less, and its picture came at 60 fps instead of 53.

@@ -17,14 +17,15 @@ from typing import NamedTuple
 from twixt.ipc.plan import Plan
 from twixt.ipc.quantiles import QuantileWindow
 from twixt.ipc.snapshot import Head
-from twixt.render.cores.frame_time_parts import NO_PARTS, FrameParts
+from twixt.render.cores.thread_time import NO_PARTS, FrameParts
 from twixt.render.display.display import Display
 from twixt.render.measure.frame_log import HELD_BACK, FrameLog
 from twixt.render.measure.frame_rows import FrameRow
-from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes, Pacer
+from twixt.render.pacing.pacer import Pacer
+from twixt.render.pacing.policy import FramePlan, FrameResult, FrameTimes
 from twixt.render.playback import ClockState
-from twixt.render.scene.picture import DrawnPicture
-from twixt.render.scene.picture_part import AS_PUBLISHED
+from twixt.render.scene.groups import AS_PUBLISHED
+from twixt.render.scene.views import DrawnPicture
 from twixt.render.viewer.screenshots import Screenshots
 
 # Frames whose report is awaited: those whose rows the log holds back, 50 ms at 240 Hz. Longest time from a swap's

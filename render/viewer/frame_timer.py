@@ -14,7 +14,7 @@ from typing import Protocol
 
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans
-from twixt.render.cores.frame_time_parts import DRAW, LapRecorder, Reading
+from twixt.render.cores.thread_time import DRAW, LapRecorder, Reading
 from twixt.render.pacing.wait import HybridWait
 
 # Longest part of a swap that counts as work: copying the picture. A swap that takes longer waits for the display.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from twixt.render.display.input import Event
 
 if TYPE_CHECKING:
-    from twixt.ipc.session.client import Link
+    from twixt.ipc.session.link import Link
     from twixt.render.display.display import Display
 
 # Time from the last change of a paused picture until frames stop: enough to lay out the overlay, and for physics to

@@ -12,15 +12,15 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from twixt.ipc.config.output_files import write_json
+from twixt.ipc.config.files import write_json
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError, missing_package_advice
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import error_text
 from twixt.ipc.trace import startup_times
 
 if TYPE_CHECKING:
-    from twixt.ipc.config.config import Config
-    from twixt.ipc.session.client import Ended
+    from twixt.ipc.config.flags import Config
+    from twixt.ipc.session.link import Ended
     from twixt.render.measure.frame_log import FrameLog
 
 
@@ -78,7 +78,7 @@ def leave_report(
 ) -> int:
     """Prints and writes the reports that the config asks for. Returns the exit code: FINISHED if all limits hold and
     all files were written. A file that cannot be written is reported, and the others are still written."""
-    from twixt.render.measure.report import report
+    from twixt.render.measure import report
     from twixt.render.measure.report_keys import check
 
     parts_ms = {} if config.started_ns is None else startup_times.parts_ms(config.started_ns)
@@ -104,7 +104,7 @@ def leave_report(
         unwritten = _say_unwritten(error)
     try:
         if config.plot is not None:
-            from twixt.render.measure.report.plots import frame_pacing
+            from twixt.render.measure.plots import frame_pacing
 
             frame_pacing(rows, config.plot, config.command, swap_blocks=display["swap_blocks"])
             print_notice(f"frame-pacing plot in {config.plot}")

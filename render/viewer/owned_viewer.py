@@ -27,7 +27,7 @@ from twixt.render.viewer.outcome import send_exit_code
 from twixt.render.viewer.start_up import Loading
 
 if TYPE_CHECKING:
-    from twixt.ipc.config.config import Config
+    from twixt.ipc.config.flags import Config
 
 # Longest time from the kernel's closing of a dying process' descriptors until the process is gone.
 DYING_S = 0.1
@@ -54,7 +54,7 @@ def _view(owned: bool) -> int:
     _write_from_the_background()
     gc.disable()  # nothing that is imported is garbage
     loading = OwnedLoading()
-    from twixt.render.viewer.viewer_run import view
+    from twixt.render.viewer.process import view
 
     told = sys.stdin.readline()
     if not told:
@@ -94,7 +94,7 @@ class _Order(NamedTuple):
 
 
 def _read(told: str) -> _Order:
-    from twixt.ipc.config.config import Config
+    from twixt.ipc.config.flags import Config
 
     try:
         fields = json.loads(told)
@@ -150,7 +150,7 @@ def _without_physics(pid: int) -> int:
 
 
 def _say_lost() -> int:
-    from twixt.ipc.session.client import LOST
+    from twixt.ipc.session.link import LOST
     from twixt.render.viewer.outcome import of_simulation
 
     outcome = of_simulation(LOST, owned=True)

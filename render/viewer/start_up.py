@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING
 from twixt.ipc.process.notices import is_terminal, print_notice
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace import startup_times
-from twixt.render.controls.key_bindings import bound
 from twixt.render.cores.priority import ShortSwitchInterval
 from twixt.render.display.input import Event, Key
-from twixt.render.viewer.attaching import BackgroundAttach
+from twixt.render.input.keys import bound
+from twixt.render.viewer.attach import BackgroundAttach
 
 if TYPE_CHECKING:
-    from twixt.ipc.config.config import Config
-    from twixt.ipc.session.client import Link
+    from twixt.ipc.config.flags import Config
+    from twixt.ipc.session.link import Link
     from twixt.ipc.trace.spans import Spans
     from twixt.render.display.display import Display
     from twixt.render.measure.frame_rows import FrameRow
-    from twixt.render.viewer.frame_loop import FrameLoop
+    from twixt.render.viewer.loop import FrameLoop
 
 
 # The first frames are expensive: drivers compile programs at first use, and a backdrop is stored and tried. Importing
@@ -64,8 +64,8 @@ class Loading(threading.Thread):
     def run(self) -> None:
         """Imports. A module that cannot be imported raises again where it is imported next."""
         try:
-            import twixt.ipc.session.client
-            import twixt.render.viewer.frame_loop  # noqa: F401
+            import twixt.ipc.session.link
+            import twixt.render.viewer.loop  # noqa: F401
         except Exception:
             pass
 

@@ -14,7 +14,6 @@ import sys
 
 import twixt
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.process import viewer_environ
 
 # Variable with the Python to start if `sys.executable` is no Python: a path, or a name on PATH.
 PYTHON_VARIABLE = "TWIXT_PYTHON"
@@ -36,7 +35,7 @@ class ViewerCommand:
 
     def __init__(self, arguments: list[str], variables: dict[str, str | None]) -> None:
         self.arguments = arguments
-        self.variables = {viewer_environ.OWNED_VARIABLE: "1", **variables}
+        self.variables = {OWNED_VARIABLE: "1", **variables}
 
     def environ(self) -> dict[str, str]:
         """The whole environment of the viewer."""
@@ -54,22 +53,22 @@ def freeze_support() -> None:
     if not is_frozen():
         return
     _is_freeze_supported = True
-    if sys.argv[1:] == [VIEW] and viewer_environ.OWNED_VARIABLE in os.environ:
+    if sys.argv[1:] == [VIEW] and OWNED_VARIABLE in os.environ:
         sys.exit(twixt.main([VIEW]))
 
 
 def viewer_command() -> ViewerCommand:
     """Command of a viewer of this program. Raises NoViewerProgram."""
-    if viewer_environ.OWNED_VARIABLE in os.environ:
+    if OWNED_VARIABLE in os.environ:
         raise NoViewerProgram(
-            f"this process was itself started as a viewer ({viewer_environ.OWNED_VARIABLE} is set), so it starts none; "
+            f"this process was itself started as a viewer ({OWNED_VARIABLE} is set), so it starts none; "
             "a frozen program calls twixt.freeze_support() before anything else"
         )
     if is_frozen():
         if _is_freeze_supported and not os.environ.get(PYTHON_VARIABLE):
             return ViewerCommand([sys.executable, VIEW], {})
         return ViewerCommand(twixt_command(VIEW), _library_paths(os.environ))
-    return ViewerCommand(twixt_command(VIEW), {viewer_environ.PATH_VARIABLE: viewer_environ.path_text(sys.path)})
+    return ViewerCommand(twixt_command(VIEW), {PATH_VARIABLE: path_text(sys.path)})
 
 
 def twixt_command(*arguments: str) -> list[str]:
@@ -162,3 +161,87 @@ def _is_program(path: str) -> bool:
 
 def _is_same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
+
+
+# Environment variables of an owned viewer: its mark, and the search path of the program that started it.
+#
+# Always: both variables are removed from the viewer's environment before its first import from the path, so that
+# programs which the viewer's own code starts do not inherit them.
+
+
+# "1" for a process that was started as a viewer. A process that has it starts no viewer.
+OWNED_VARIABLE = "TWIXT_OWNED"
+# Python's cache tag (`cpython-311`), then the program's search path, one entry a line.
+PATH_VARIABLE = "TWIXT_PATH"
+# A folder of installed packages has one of these names, or holds one of these packages, as a vendored folder does.
+# Other folders are the program's own: a module there may have the name of a package that the viewer needs.
+_INSTALLED = ("site-packages", "dist-packages")
+_PACKAGES = ("numpy", "moderngl", "imgui_bundle")
+# Longest text of the search path, bytes: with a variable of 131,072 bytes Linux starts no program.
+MOST_BYTES = 120_000
+
+
+def path_text(path: list[str]) -> str:
+    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. Of a path that is too long, folders with the
+    packages that a viewer needs are kept, then the first of the others."""
+    folders = [entry for entry in path if _can_be_passed(entry)]
+    try:
+        folders = list(map(os.path.abspath, folders))
+    except OSError:  # the current folder is gone
+        folders = list(filter(os.path.isabs, folders))
+    sizes = [len(os.fsencode(folder)) + 1 for folder in folders]
+    if sum(sizes) > MOST_BYTES:
+        kept, left = set[int](), MOST_BYTES
+        for at in sorted(range(len(folders)), key=lambda at: not _holds_package(folders[at])):
+            if sizes[at] <= left:
+                kept.add(at)
+                left -= sizes[at]
+        folders = [folder for at, folder in enumerate(folders) if at in kept]
+    return "\n".join([str(sys.implementation.cache_tag), *folders])
+
+
+def take_over(environ: os._Environ[str] | dict[str, str] = os.environ) -> bool:
+    """Takes both variables out of `environ` and sets `sys.path`; True if this process was started as a viewer.
+
+    The standard library stays first. The path of another version of Python is not used.
+    """
+    is_owned = environ.pop(OWNED_VARIABLE, "") == "1"
+    tag, *folders = environ.pop(PATH_VARIABLE, "").split("\n")
+    if tag == sys.implementation.cache_tag:
+        sys.path[:] = merged(sys.path, folders, os.path.dirname(os.__file__))
+    return is_owned
+
+
+def merged(own: list[str], programs: list[str], library: str) -> list[str]:
+    """The viewer's search path. own: as it is at its start. programs: the program's. library: the standard library's
+    folder.
+
+    Order: the standard library, the program's folders of packages, the viewer's other entries, the program's others.
+    """
+    version = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
+    standard = [
+        entry
+        for entry in own
+        if entry in (library, os.path.join(library, "lib-dynload")) or os.path.basename(entry) == version
+    ]
+    packages = [folder for folder in programs if _holds_packages(folder)]
+    return list(dict.fromkeys((*standard, *packages, *(e for e in own if e not in programs), *programs)))
+
+
+def _can_be_passed(entry: object) -> bool:
+    """True for text that a variable can hold as one line."""
+    if not isinstance(entry, str) or "\n" in entry or "\0" in entry:
+        return False
+    try:
+        os.fsencode(entry)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _holds_packages(folder: str) -> bool:
+    return os.path.basename(folder) in _INSTALLED or _holds_package(folder)
+
+
+def _holds_package(folder: str) -> bool:
+    return any(os.path.isfile(os.path.join(folder, package, "__init__.py")) for package in _PACKAGES)

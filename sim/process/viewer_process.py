@@ -21,7 +21,7 @@ from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, vie
 
 TYPE_CHECKING = False  # as in `typing`, whose import would delay the viewer's start
 if TYPE_CHECKING:
-    from twixt.ipc.config.config import Config
+    from twixt.ipc.config.flags import Config
     from twixt.ipc.trace.trace_file import Trace
 
 # numpy's linear algebra starts a thread per core, each of which spins for 40 ms, also on the core where physics starts.

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.quantiles import median
-from twixt.ipc.ring.host_segments import HostRing
-from twixt.ipc.ring.memory import SharedMemoryError
-from twixt.ipc.ring.memory_budget import NoRoom
+from twixt.ipc.ring.budget import NoRoom
+from twixt.ipc.ring.segments import HostRing
+from twixt.ipc.system.interface import SharedMemoryError
 
 # Snapshots that may follow each other at once after a pause: a viewer's first pair and one of lead. It also allows a
 # world that steps at exactly `publish_hz` to publish a little early at times.

@@ -12,9 +12,17 @@ costs come in, no clock is read.
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+from array import array
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 
 # Steps of the two measures that decide on widening. The lower median: five slow steps of eight widen; the ordinary
 # median of four slow and four fast steps is between both costs, and would widen too little. The mean: a few very slow
@@ -115,3 +123,208 @@ class Widening:
         self.reason = (
             f"{verb}, {before} to {self.multiple} of the world's steps at once: steps {take} {cost_ns / 1e6:.3g} ms"
         )
+
+
+# Step log: the lengths of all steps of a run in a file, written by `--dt-log`, replayed by `--dt-replay`.
+#
+#     twixt dt log 1
+#     world balls
+#     seed 0
+#     dt 0.016666666666666666
+#     set count=500
+#     120 1                       120 steps of one dt each, then
+#     35 4                        35 of four at once
+#     end 155
+#
+# Plain text, so that it can be read and compared. Always: a log has the steps since the last reset; reading it gives
+# exactly the same step lengths, or an error with the line at fault. A run that was killed, or whose disk is full,
+# leaves a log of whole lines without its end line; its steps are replayed.
+
+
+HEADER = "twixt dt log 1"
+# Most steps between two writes: a killed run loses at most these.
+WRITTEN_EVERY = 240
+# Largest step multiple, and most steps of a log (1 GiB in memory).
+WIDEST, MOST_STEPS = 1_000_000, 1 << 28
+MOST_CHARACTERS = 1 << 26  # a week of steps, alternately wide and narrow
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Origin of a step log: all that decides the states besides the step lengths. dt_s: of the world's own step, s."""
+
+    world: str
+    seed: int
+    dt_s: float
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def lines(self) -> list[str]:
+        """Lines of the log's head. `repr` of a float is exact."""
+        head = [f"world {self.world}", f"seed {self.seed}", f"dt {self.dt_s!r}"]
+        return head + [f"set {key}={value}" for key, value in self.settings]
+
+
+class DtLog:
+    """A log being written. Raises TwixtError if it cannot be opened; a later error is reported and ends the log."""
+
+    def __init__(self, path: str, origin: Origin) -> None:
+        self._path, self._origin = path, origin
+        try:
+            self._file = open(path, "wb", buffering=0)  # noqa: SIM115  (each line is written when it is whole)
+            if self._file.write(self._head) < len(self._head):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            words = f"--dt-log {path!r} cannot be written ({error.strerror}); name another file"
+            raise TwixtError(words) from error
+        self._multiple = self._pending = self._steps = 0
+
+    @property
+    def _head(self) -> bytes:
+        return ("\n".join([HEADER, *self._origin.lines()]) + "\n").encode()
+
+    def begin(self) -> None:
+        """Starts the log anew, after a reset of the world."""
+        self._multiple = self._pending = self._steps = 0
+        self._write(self._head, anew=True)
+
+    def stepped(self, multiple: int) -> None:
+        """Logs a step of `multiple` of the world's own steps."""
+        if self._pending and (multiple != self._multiple or self._pending == WRITTEN_EVERY):
+            self._write_pending()
+        self._multiple = multiple
+        self._pending += 1
+        self._steps += 1
+
+    def close(self) -> None:
+        """Writes the end and closes the file. May be called again."""
+        if self._file.closed:
+            return
+        self._write_pending()
+        self._write(f"end {self._steps}\n".encode())
+        self._file.close()
+
+    def _write_pending(self) -> None:
+        if self._pending:
+            self._write(f"{self._pending} {self._multiple}\n".encode())
+            self._pending = 0
+
+    def _write(self, lines: bytes, anew: bool = False) -> None:
+        """Writes whole lines. A full disk must not end the run: it ends the log, after a whole line, with a warning."""
+        if self._file.closed:
+            return
+        try:
+            if anew:
+                self._file.seek(0)
+                self._file.truncate()
+            whole_bytes = self._file.tell()
+            if self._file.write(lines) == len(lines):
+                return
+            self._file.truncate(whole_bytes)
+            why = "there is no room for more"
+        except OSError as error:
+            why = error.strerror or str(error)
+        self._file.close()
+        written = self._steps - self._pending
+        print_notice(f"--dt-log {self._path!r} ends with step {written:,}: {why}")
+
+
+class ReplayedSteps:
+    """The step multiples of a log, one after the other; a `Stride`."""
+
+    reason = "as the --dt-replay log says"
+
+    def __init__(self, multiples: Sequence[int]) -> None:
+        self._multiples = multiples
+        self._made = 0
+
+    def __len__(self) -> int:
+        return len(self._multiples)
+
+    @property
+    def multiple(self) -> int:
+        """The multiple of the next step; after the end, that of the last step."""
+        return self._multiples[min(self._made, len(self._multiples) - 1)]
+
+    @property
+    def most(self) -> int:
+        """The same as `multiple`: the log decides, not the load."""
+        return self.multiple
+
+    @property
+    def is_over(self) -> bool:
+        """True if every step of the log was made."""
+        return self._made >= len(self._multiples)
+
+    def stepped(self, busy_ns: int, unit_ns: float) -> None:
+        """Moves on to the next step."""
+        self._made += 1
+
+    def reset(self) -> None:
+        """Returns to the first step."""
+        self._made = 0
+
+
+@dataclass(frozen=True)
+class Log:
+    """Contents of a log. origin: lines of its head. multiples: one for each step. has_end: False if the run was
+    killed."""
+
+    origin: list[str]
+    multiples: Sequence[int]
+    has_end: bool
+
+
+def read_dt_log(path: str) -> Log:
+    """Reads a log. Raises TwixtError, which names the line at fault, if there is one."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.readline(len(HEADER) + 40)
+            if text.rstrip("\n") == HEADER:
+                text += file.read(MOST_CHARACTERS)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise TwixtError(f"--dt-replay {path!r} cannot be read ({why}); name a file written by --dt-log") from error
+    lines = text.split("\n")
+    if lines[0] != HEADER:
+        raise TwixtError(f"--dt-replay {path!r} is no dt log: it must begin with {HEADER!r}, got {lines[0][:40]!r}")
+    if len(text) > MOST_CHARACTERS:
+        raise TwixtError(f"--dt-replay {path!r} is longer than any log; name a file written by --dt-log")
+    if lines.pop():
+        raise _damaged(path, len(lines) + 1, "the line is cut off")
+    origin = [line for line in lines[1:] if line.startswith(("world ", "seed ", "dt ", "set "))]
+    multiples, has_end = array("I"), False
+    for number, line in enumerate(lines[1 + len(origin) :], start=2 + len(origin)):
+        first, _, second = line.partition(" ")
+        if has_end:
+            raise _damaged(path, number, "nothing may follow the end")
+        if first == "end":
+            has_end = True
+            if second != str(len(multiples)):
+                raise _damaged(path, number, f"it must be the number of steps, {len(multiples)}, got {second[:20]!r}")
+            continue
+        steps, multiple = _whole(first), _whole(second)
+        if not (steps >= 1 and 1 <= multiple <= WIDEST and len(multiples) + steps <= MOST_STEPS):
+            raise _damaged(path, number, f"it must be STEPS MULTIPLE, whole numbers >= 1, got {line[:40]!r}")
+        multiples.extend(array("I", [multiple]) * steps)
+    if not multiples:
+        raise TwixtError(f"--dt-replay {path!r} holds no step; its run ended before the first one")
+    return Log(origin, multiples, has_end)
+
+
+def check_origin(path: str, log: Log, origin: Origin) -> None:
+    """Raises TwixtError unless the log was written by a run with the same `origin`."""
+    wanted = origin.lines()
+    for recorded, have in zip(log.origin + [""] * len(wanted), wanted + [""] * len(log.origin), strict=False):
+        if recorded != have:
+            raise TwixtError(
+                f"--dt-replay {path!r} was written by a run with {recorded!r}, this one has {have!r}; "
+                "run the same world, with the same --seed, --physics-hz and --set"
+            )
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else 0
+
+
+def _damaged(path: str, line: int, why: str) -> TwixtError:
+    return TwixtError(f"--dt-replay {path!r} is damaged in line {line}: {why}; write it again with --dt-log")

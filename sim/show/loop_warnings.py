@@ -1,7 +1,7 @@
 """Warnings of a user's own loop, in its terminal and in the overlay: values that cannot be drawn, motion that is lost.
 
 Always: at most one warning of each kind in the life of a view, so that a loop that goes on is not flooded. What is
-checked in each publish costs little (`finite_check`, `lost_motion`).
+checked in each publish costs little (`state_checks`, `state_checks`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from twixt.ipc.session.host import Host
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
 from twixt.sim.world.field_checks import HALF_ZERO
-from twixt.sim.world.finite_check import FiniteCheck, look_in
-from twixt.sim.world.lost_motion import LEAST_INTERVAL, LOOK_INTERVAL_S, LostMotion
 from twixt.sim.world.marks import Marks, fault_text
-from twixt.sim.world.small_shapes import small_shape
+from twixt.sim.world.state_checks import LEAST_INTERVAL, LOOK_INTERVAL_S, FiniteCheck, LostMotion, look_in, small_shape
 from twixt.sim.world.surfaces import Surfaces
 
 WAY_OUT = look_in("the loop")

@@ -19,17 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring.host_segments import HostEnded
+from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.ring.slot import OpenSlot
-from twixt.ipc.scene.surface_records import NO_EXTRAS, Extras
+from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras
 from twixt.ipc.snapshot import BODY, RECORD, new_bodies
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Publisher
 from twixt.sim.show.loop_warnings import LoopWarnings
+from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
 from twixt.sim.show.shown_surfaces import GivenSurfaces, ShownSurfaces
-from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world import field_checks
 from twixt.sim.world.columns import Columns
 from twixt.sim.world.marks import Marks

@@ -21,12 +21,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import near_name
-from twixt.ipc.ring.host_segments import HostRing
 from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS
+from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, NO_MARKS, RECORD, VISIBLE
 from twixt.sim.publish.limits import BodyLimit
-from twixt.sim.show.body_matching import Match, RecordsById, RecordsByIndex
+from twixt.sim.publish.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.show.body_records import FIELDS, FieldWriter, Records, blocks_of, write_chunks
 from twixt.sim.world import field_checks
 from twixt.sim.world.columns import Columns, require_bodies

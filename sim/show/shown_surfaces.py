@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.surface_records import surface_rows
+from twixt.ipc.scene.surfaces import surface_rows
 from twixt.ipc.session.host import Host
 from twixt.sim.world.surfaces import Surfaces, checked_vertices
 

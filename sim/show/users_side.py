@@ -14,15 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction import overlay_figures, overlay_images
-from twixt.ipc.interaction.overlay_figures import OverlayFigure, checked_figures
-from twixt.ipc.interaction.overlay_images import OverlayImage, checked_images
-from twixt.ipc.interaction.overlay_texts import OverlayText, as_message, checked_texts
-from twixt.ipc.interaction.user_actions import UserEvent
-from twixt.ipc.interaction.world_controls import FOLD, Button, Control, Slider, Toggle, checked_controls, to_status
+from twixt.ipc.interaction import overlay
+from twixt.ipc.interaction.controls import FOLD, Button, Control, Slider, Toggle, checked_controls, to_status
+from twixt.ipc.interaction.events import UserEvent
+from twixt.ipc.interaction.overlay import (
+    OverlayFigure,
+    OverlayImage,
+    OverlayText,
+    checked_figures,
+    checked_images,
+    checked_texts,
+    texts_as_message,
+)
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
-from twixt.ipc.session.received_actions import ReceivedActions
+from twixt.ipc.session.viewers import ReceivedActions
 
 Forces = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
@@ -140,19 +146,19 @@ class ViewerInput:
         """Shows these texts over the picture, in place of those before; () shows none. Five times a second at most.
         Raises TwixtError."""
         shown = checked_texts("View.set_texts", texts)
-        self._status.say(texts=as_message(shown))
+        self._status.say(texts=texts_as_message(shown))
 
     def set_images(self, images: Iterable[OverlayImage]) -> None:
         """Shows these images over the picture, in place of those before; () shows none. Their pixels are copied, and
         may be changed as soon as this returns. Viewers get the newest, 30 times a second at most. Raises TwixtError."""
         shown = checked_images("View.set_images", images)
-        self._host.write_overlay("images", *overlay_images.as_message(shown))
+        self._host.write_overlay("images", *overlay.images_as_message(shown))
 
     def set_figures(self, figures: Iterable[OverlayFigure]) -> None:
         """Shows these figures over the picture, in place of those before; () shows none. Viewers get the newest, 10
         times a second at most. Raises TwixtError."""
         shown = checked_figures("View.set_figures", figures)
-        self._host.write_overlay("figures", *overlay_figures.as_message(shown))
+        self._host.write_overlay("figures", *overlay.figures_as_message(shown))
 
     @property
     def size_px(self) -> tuple[int, int] | None:

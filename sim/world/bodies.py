@@ -19,15 +19,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.rules import is_finite
-from twixt.ipc.corrections import turn_between
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE, new_bodies
+from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE, new_bodies, turn_between
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies
 from twixt.sim.world.field_checks import rgba, without_mask
-from twixt.sim.world.pending_corrections import CORRECTIONS_MASK, Corrections, count_corrections
-from twixt.sim.world.tracked_arrays import LostSums, WrittenVelocities, plain, visibility_mask
+from twixt.sim.world.tracking import (
+    CORRECTIONS_MASK,
+    Corrections,
+    LostSums,
+    WrittenVelocities,
+    count_corrections,
+    plain,
+    visibility_mask,
+)
 
 # Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
 GROWTH = 0.5

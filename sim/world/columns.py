@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.config.column_rules import COLOR, DRAWN_PARTS, SCALE3, VISIBLE_PARTS, is_rule, unknown_rule
-from twixt.ipc.corrections import CORRECTED_NS, CORRECTION, NO_OFFSET
+from twixt.ipc.config.rules import COLOR, DRAWN_PARTS, SCALE3, VISIBLE_PARTS, is_rule, unknown_rule
 from twixt.ipc.errors import TwixtError, text_of
-from twixt.ipc.ring import memory_budget
+from twixt.ipc.ring import budget
 from twixt.ipc.ring.layout import (
     BODY_ROWS,
     COLUMN_DTYPES,
@@ -36,8 +35,9 @@ from twixt.ipc.ring.layout import (
     Layout,
 )
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.scene_parts import part_bodies, part_colors
-from twixt.ipc.snapshot import BODY
+from twixt.ipc.scene.parts import part_colors
+from twixt.ipc.scene.scene import part_bodies
+from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, NO_OFFSET
 
 TAKEN_NAMES = (*(BODY.names or ()), "visible", CORRECTION, CORRECTED_NS)
 # Two columns are reserved for corrections.
@@ -301,7 +301,7 @@ def _check_drawn_parts(columns: dict[str, Column]) -> None:
 def require_bodies(count: int, declared: Mapping[str, Column]) -> None:
     """Raises TwixtError unless `count` bodies with these columns fit into memory, here and in the shared snapshots."""
     layout = {name: column.form for name, column in declared.items()}
-    memory_budget.require_bodies(count, Layout.for_bodies(0, layout).bytes_per_body, layout)
+    budget.require_bodies(count, Layout.for_bodies(0, layout).bytes_per_body, layout)
 
 
 def scene_with_columns(scene: Scene, declared: Mapping[str, Column]) -> Scene:

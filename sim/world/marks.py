@@ -24,7 +24,7 @@ from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.sim.world.field_checks import LENGTH_OFF_MAX, array_of, rgba
-from twixt.sim.world.finite_check import FARTHEST, NUMBERS
+from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
 KIND_NAMES = tuple(MARK_KINDS)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import LAST_BODY
-from twixt.ipc.scene.surface_records import (
+from twixt.ipc.scene.surfaces import (
     FARTHEST_VERTEX,
     Extras,
     SurfaceRows,

@@ -17,19 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.user_actions import Pull
-from twixt.ipc.interaction.world_controls import Control, checked_controls
+from twixt.ipc.interaction.controls import Control, checked_controls
+from twixt.ipc.interaction.events import Pull
 from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, crash_of
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.surface_records import NO_EXTRAS, Extras, surface_rows
+from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras, surface_rows
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.finite_check import FiniteCheck, look_in
-from twixt.sim.world.lost_motion import LEAST_INTERVAL, LOOK_INTERVAL_S, LostMotion
 from twixt.sim.world.marks import Marks, fault_text
-from twixt.sim.world.small_shapes import small_shape
+from twixt.sim.world.state_checks import LEAST_INTERVAL, LOOK_INTERVAL_S, FiniteCheck, LostMotion, look_in, small_shape
 from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import (
     LONGEST_DT,

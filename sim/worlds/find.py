@@ -18,8 +18,7 @@ from typing import Any
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import calling_user_code, import_user_module, near_name
-from twixt.sim.world.constructor_settings import read_settings
-from twixt.sim.world.world import World
+from twixt.sim.world.world import World, read_settings
 from twixt.sim.world.world_guard import check_world, check_writes_all
 from twixt.sim.worlds import WORLDS
 

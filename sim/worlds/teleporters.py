@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.constructor_settings import check_count
-from twixt.sim.world.world import World
+from twixt.sim.world.world import World, check_count
 
 MOST = 10_000
 BALL_BYTES = 700  # its record, its present state, and that of the step before

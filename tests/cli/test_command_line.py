@@ -12,7 +12,7 @@ import pytest
 
 from twixt.cli.command_line import commands, group
 from twixt.cli.flags import flags_of
-from twixt.ipc.config.config import BOTH, MEASURE, SIM, VIEW, Config, flag_name
+from twixt.ipc.config.flags import BOTH, MEASURE, SIM, VIEW, Config, flag_name
 from twixt.ipc.session import open_listener
 from twixt.sim.worlds import WORLDS
 

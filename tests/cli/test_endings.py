@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.sessions import left_in_session
 from tests.end_to_end.processes import until
-from twixt.cli.endings import interrupted_by_signals
+from twixt.cli.runs_in_turns import interrupted_by_signals
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "60"]

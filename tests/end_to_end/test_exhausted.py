@@ -146,7 +146,7 @@ def test_a_simulation_out_of_descriptors_goes_on_and_lets_viewers_in_when_there_
     assert lab.left() == []
 
 
-@pytest.mark.parametrize("module", ["cli/lazy_commands", "sim/worlds/__init__"])
+@pytest.mark.parametrize("module", ["cli/flags", "sim/worlds/__init__"])
 def test_a_compiled_module_that_a_full_disk_has_cut_is_named_and_is_no_ctrl_c(start: Starter, module: str) -> None:
     compiled = {"PYTHONPYCACHEPREFIX": str(start.folder / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
     assert start("worlds", **compiled).end() == 0

@@ -53,7 +53,7 @@ print("over", flush=True)
 """
 DRAW = """
 import os
-from twixt.render.draw.context import gl_function
+from twixt.render.draw.frame.context import gl_function
 frames = 0
 
 def draw(frame):

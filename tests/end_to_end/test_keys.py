@@ -14,11 +14,11 @@ from tests.displays.rigs import Display
 from tests.end_to_end.observer import open_screen
 from tests.end_to_end.processes import Run, Starter, focus, memories, until, xdotool
 from tests.newest import newest
-from twixt.ipc.config.config import CLOCKS, INTERPOLATIONS, PREFERENCES
+from twixt.ipc.config.flags import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.ipc.plan import Plan
 from twixt.ipc.session import attach
-from twixt.ipc.session.client import Link
-from twixt.render.controls.key_bindings import KEYS
+from twixt.ipc.session.link import Link
+from twixt.render.input.keys import KEYS
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
 

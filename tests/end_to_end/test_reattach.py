@@ -11,9 +11,8 @@ import pytest
 
 from tests.end_to_end.drawn import drawn, has_counted_frames, saying_what_it_draws
 from tests.end_to_end.processes import Run, Starter, memories, one_line, until
+from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_log import read_log
-from twixt.render.measure.intervals import intervals
-from twixt.render.measure.motion import motion
 
 pytestmark = pytest.mark.display
 

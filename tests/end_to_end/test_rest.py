@@ -9,7 +9,7 @@ import pytest
 
 from tests.end_to_end.processes import Starter, focus, until, xdotool
 from twixt.ipc.session import attach
-from twixt.ipc.session.client import Link
+from twixt.ipc.session.link import Link
 from twixt.render.measure.frame_log import read_log
 from twixt.render.viewer.idle import PAUSED_NS
 

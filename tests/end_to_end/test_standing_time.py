@@ -9,10 +9,10 @@ import pytest
 
 from tests.render.scene.staged import ONE
 from tests.sim.watched import Watched
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.render.display.display import open_display
 from twixt.render.pacing.pacer import Pacer
-from twixt.render.viewer.frame_loop import FrameLoop
+from twixt.render.viewer.loop import FrameLoop
 
 # Frames until a publish is seen: one, unless the machine is held up between due instant and frame.
 MANY = 10_000

@@ -11,7 +11,7 @@ import pytest
 from tests.end_to_end.processes import Run, Starter, one_line, starter, until
 from twixt.ipc.commands import Command
 from twixt.ipc.session import attach, running
-from twixt.ipc.session.client import Link
+from twixt.ipc.session.link import Link
 
 EVERYTHING = ("--slow-physics", "1-6", "--stall", "120@0.3", "--drop", "30", "--delay", "80+-20")
 

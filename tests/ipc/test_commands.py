@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.commands import NAMES, WAITING_LIMIT, Command, CommandError, CommandQueue
-from twixt.ipc.config.troubles import RULES
+from twixt.ipc.config.troubles import TROUBLE_RULES
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -105,7 +105,7 @@ LONG, SHOWN = "x" * 1000, "x" * 40
         ({"name": LONG}, f"a command must be one of {', '.join(NAMES)}, got '{SHOWN}'"),
         ({"name": "step", "acted_ns": LONG}, f"acted_ns of a command must be a whole number of ns, got '{SHOWN}'"),
         ({"name": "time_scale", "value": LONG}, f"time_scale must be a finite number > 0, got '{SHOWN}'"),
-        ({"name": "drop", "value": LONG}, f"drop must be None or {RULES['drop']}, got '{SHOWN}'"),
+        ({"name": "drop", "value": LONG}, f"drop must be None or {TROUBLE_RULES['drop']}, got '{SHOWN}'"),
         ({"name": "pause", "value": LONG}, f"pause takes no value, got '{SHOWN}'"),
     ],
 )

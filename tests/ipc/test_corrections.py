@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.ipc.corrections import (
+from twixt.ipc.snapshot import (
     CORRECTED_NS,
     CORRECTION,
     CORRECTION_TAU_NS,
     NO_OFFSET,
     OVER_AFTER_TAU,
     corrected,
+    new_bodies,
     remainder,
     turn_between,
     visual,
 )
-from twixt.ipc.snapshot import new_bodies
 
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
 TURN_90 = (0.0, 0.0, math.sin(math.pi / 4), math.cos(math.pi / 4))

@@ -17,7 +17,7 @@ import twixt
 from tests.ipc.hostile_process import WAYS
 from tests.ipc.session.test_session_processes import BOUND_S, WHOLE, line
 from twixt.ipc import session
-from twixt.ipc.session.client import LOST
+from twixt.ipc.session.link import LOST
 
 Until = Callable[[Callable[[], Any]], Any]
 Start = Callable[..., "subprocess.Popen[bytes]"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.scene.parent_log import (
+from twixt.ipc.scene.groups import (
     MOST_CHILDREN,
     MOST_ENTRIES,
     ParentEntry,

@@ -27,7 +27,7 @@ ROOMS = {
     "matplotlib": ("render/measure", "bench"),
     "click": ("cli", "bench/commands.py"),
     "mujoco": ("sim/engines/mujoco", "bench/peers", "bench/stepping"),
-    "trimesh": ("ipc/shapes/mesh_files",),
+    "trimesh": ("ipc/scene/mesh_files",),
 }
 
 
@@ -141,5 +141,5 @@ def test_importing_twixt_loads_no_library() -> None:
 
 
 def test_the_physics_process_loads_nothing_that_draws() -> None:
-    loaded = loaded_by("import twixt.sim.process.physics_run, twixt.sim.show.show")
+    loaded = loaded_by("import twixt.sim.process.run, twixt.sim.show.view")
     assert not loaded & {"glfw", "moderngl", "imgui_bundle", "matplotlib", "click", "rich", "PIL", "mujoco", "trimesh"}

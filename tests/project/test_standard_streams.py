@@ -15,11 +15,11 @@ NOTICES = "ipc/process/notices.py"
 # Uses of standard output, by module: results of a command, in processes of twixt's own; and looks at who reads it.
 OUTPUT = {
     "cli/command_line.py": {"sys.stdout", "click.echo"},
-    "ipc/config/output_files.py": {"sys.stdout"},
+    "ipc/config/files.py": {"sys.stdout"},
     "ipc/errors.py": {"sys.stdout"},
-    "render/display/x11_errors.py": {"sys.stdout"},
-    "render/measure/report/text_output.py": {"sys.stdout", "Console"},
-    "sim/process/physics_figures.py": {"print"},
+    "render/display/glfw_library.py": {"sys.stdout"},
+    "render/measure/report.py": {"sys.stdout", "Console"},
+    "sim/process/figures.py": {"print"},
     "twixt.py": {"sys.stdout"},
     # Progress in a terminal: nothing is printed where standard error is none.
     "cli/progress.py": {"Console"},

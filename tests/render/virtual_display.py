@@ -7,8 +7,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
-from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes, Pacer
-from twixt.render.pacing.refresh.refresh_estimate import Refresh
+from twixt.render.pacing.pacer import Pacer
+from twixt.render.pacing.policy import FramePlan, FrameResult, FrameTimes
+from twixt.render.pacing.refresh import Refresh
 
 MS = 1_000_000
 SWAP_NS = 400_000  # what a swap itself takes

@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from twixt.ipc.commands import Command
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import Head
-from twixt.sim.process.injected_trouble import InjectedTrouble
-from twixt.sim.process.physics import Physics, physics_def
-from twixt.sim.schedule.dt_log import DtLog
+from twixt.sim.process.trouble import InjectedTrouble
+from twixt.sim.process.turns import Physics, physics_def
 from twixt.sim.schedule.schedule import Schedule
-from twixt.sim.schedule.step_multiple import Stride
+from twixt.sim.schedule.step_multiple import DtLog, Stride
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World
 

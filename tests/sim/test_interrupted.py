@@ -13,7 +13,7 @@ import pytest
 from tests.ipc.ring.segment_checks import check_segment
 from tests.sim.interrupts import Interrupt, on_its_own_thread
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.show.show import View, show
+from twixt.sim.show.view import View, show
 from twixt.sim.world.columns import Column
 
 COLUMNS = {"heat": Column("f4"), "spot": Column("f8", 2)}
@@ -163,7 +163,7 @@ SIGNALLED = """
 import itertools, os, signal, sys, threading
 import numpy as np
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.show.show import show
+from twixt.sim.show.view import show
 
 view = show(Scene([Sphere()] * 64), viewer=False)
 count, caught, over, is_publishing = itertools.count(1), 0, threading.Event(), False

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from tests.end_to_end.processes import PATIENCE_S, until
 from tests.sim.lab import Lab
 from twixt.ipc.ring import memory
-from twixt.ipc.ring.memory import Memory, SharedMemoryError
-from twixt.ipc.ring.memory_budget import NoRoom
+from twixt.ipc.ring.budget import NoRoom
+from twixt.ipc.ring.memory import Memory
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session.host import Host
+from twixt.ipc.system.interface import SharedMemoryError
 from twixt.sim.publish.limits import RETRY_NS
-from twixt.sim.show.show import show
-from twixt.sim.show.view import View
+from twixt.sim.show.view import View, show
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import World
@@ -145,8 +145,8 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
 def test_a_spawn_beyond_the_memory_there_is_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = Bodies(3)
     before = bodies.records.copy()
-    monkeypatch.setattr("twixt.ipc.ring.memory_budget.SMALL_BYTES", 0)
-    monkeypatch.setattr("twixt.ipc.ring.memory_budget.free_bytes", lambda: 100)
+    monkeypatch.setattr("twixt.ipc.ring.budget.SMALL_BYTES", 0)
+    monkeypatch.setattr("twixt.ipc.ring.budget.free_bytes", lambda: 100)
     with pytest.raises(NoRoom, match="bodies would need .* MiB are free; use fewer bodies"):
         bodies.spawn((1, 0, 0))
     assert np.array_equal(bodies.records, before)

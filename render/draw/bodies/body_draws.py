@@ -16,20 +16,20 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.config.column_rules import SCALE3
+from twixt.ipc.config.rules import SCALE3
 from twixt.ipc.scene import Scene
-from twixt.ipc.shapes.material import Material
+from twixt.ipc.scene.material import Material
 from twixt.ipc.snapshot import BODY, RECORD
 from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Members, Membership
 from twixt.render.draw.bodies.part_changes import MovedParts, RowShapes, moved_parts, row_shapes
-from twixt.render.draw.bodies.part_rows import are_alike, moved_rows, part_rows
-from twixt.render.draw.context import gl_function
+from twixt.render.draw.bodies.shape_rows import are_alike, moved_rows, part_rows
+from twixt.render.draw.frame.context import gl_function
 from twixt.render.draw.frame.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.glsl.light import SMOOTH_FINISH
 from twixt.render.draw.glsl.mesh_pose import MESH_POSE
-from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.spheres.snapshot_bounds import extent_of
 from twixt.render.draw.spheres.sphere_common import ALL_PX
 
@@ -290,3 +290,47 @@ class BodyDraws:
                 draw(POINTS, BATCH, first=first)
                 flush()
         draw(POINTS, count - last, first=last)
+
+
+# Finds pictures whose planes stand still: then they are part of the background, which a processor copies.
+#
+# A floor fills the picture and never moves. If the records of all planes are the same in both snapshots, and say that
+# nothing moves, every pixel of them depends on the camera, the scene and these records alone.
+#
+# Always: None if a plane might move or change between the two snapshots. Draws nothing.
+
+
+def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -> Hashable | None:
+    """What the planes of a picture depend on, except the camera; None if there are none, or some may move.
+
+    scene: with one shape a row; another object for each scene that was set.
+    """
+    if len(layers) != 1 or layers[0].variant.stretched:
+        return None
+    layer, uniforms = layers[0], layers[0].uniforms
+    older = ring.planes(layer.slots.older)
+    if not len(older):
+        return None
+    if uniforms.newer_count:
+        newer = ring.planes(layer.slots.newer)
+        if older.tobytes() != newer.tobytes() or moves(older).any():
+            return None
+    return IdentityKey(scene), older.tobytes(), uniforms.has_transparent, layer.group
+
+
+def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
+    """For each of these records, dtype `BODY`: True if it says that its body moves."""
+    return np.asarray(records["velocity"].any(axis=1) | records["angular_velocity"].any(axis=1))
+
+
+class IdentityKey:
+    """Compares by identity, and keeps its object alive."""
+
+    def __init__(self, one: object) -> None:
+        self.one = one
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and other.one is self.one
+
+    def __hash__(self) -> int:
+        return id(self.one)

@@ -18,16 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Compound, Scene, Shape
-from twixt.ipc.shapes.material import Material
-from twixt.ipc.shapes.mesh import Mesh
-from twixt.render.draw.bodies import part_values
-from twixt.render.draw.bodies.part_rows import PartRows
-from twixt.render.draw.bodies.shape_table import KIND_NAMES, shape_table
+from twixt.ipc.scene.material import Material
+from twixt.ipc.scene.mesh import Mesh
+from twixt.render.draw.bodies import shape_rows
+from twixt.render.draw.bodies.shape_rows import KIND_NAMES, PartRows, shape_table
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, LAYER_BINDING
 from twixt.render.draw.frame.layers import layer_bodies
 from twixt.render.draw.frame.snapshot_ring import NO_ROWS, OPAQUE
 from twixt.render.draw.glsl.mesh_pose import mesh_pose_program
-from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE
 from twixt.render.draw.shapes.cylinders import CYLINDER
@@ -89,7 +88,7 @@ def _cast_passes(name: str, shape: CastShape) -> dict[str, Pass]:
     }
 
 
-# sphere_draws.py chooses which of these draw a picture, and in which order.
+# shape_draws.py chooses which of these draw a picture, and in which order.
 _SPHERES = {
     "beyond": Pass("spheres", beyond_program, POINTS, writes_depth=False, is_guarded=True),
     **{
@@ -107,7 +106,7 @@ SPHERE_PASSES = tuple(_SPHERES)
 MESH_POSES = "mesh poses"
 
 # In drawing order. Bodies with soft edges come after planes, which have none; shadows come last, since they dim only
-# ground that no body hides. ray_cast_draws.py chooses among the passes of ray cast shapes.
+# ground that no body hides. shape_draws.py chooses among the passes of ray cast shapes.
 PASSES = {
     "planes": Pass("planes", plane_program, moderngl.DEPTH_TEST),
     **{name: one for kind, shape in CAST_SHAPES.items() for name, one in _cast_passes(kind, shape).items()},
@@ -184,7 +183,7 @@ class Membership:
     are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
     present: names of the kinds that occur.
     transparent: rows whose shape is transparent. plane_rows: those that are planes, ascending; none if they are more than
-    MOST_STILL. told_apart: of each distinct shape. part_colors: see `part_values`.
+    MOST_STILL. told_apart: of each distinct shape. part_colors: see `shape_rows`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -195,9 +194,9 @@ class Membership:
             scene, count, self.places = parts.scene, len(parts.bodies), context.buffer(parts.poses)
         table = shape_table(scene, count, rows)
         # Colours of parts that a snapshot without a colour for each is drawn in; its records then have them.
-        self.part_colors = part_values.base_colors(scene, table)
+        self.part_colors = shape_rows.base_colors(scene, table)
         self.scene = scene  # one shape a row
-        self.shape_rows = context.buffer(part_values.shape_rows(scene, table))
+        self.shape_rows = context.buffer(shape_rows.shape_rows(scene, table))
         self.kinds, self.present = table.kinds, table.present
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
         planes = np.flatnonzero(table.kinds == KIND_NAMES.index("planes")).astype(np.uint32)
@@ -232,7 +231,7 @@ class Membership:
 
     def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:
         """Records of the first rows, (n,), in the colours of their parts, in place."""
-        part_values.apply(records, {}, self.part_colors)
+        shape_rows.apply(records, {}, self.part_colors)
         return records
 
     @property

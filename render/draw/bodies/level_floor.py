@@ -1,6 +1,6 @@
 """Finds the floor of a scene without a ground: a level plane that stands still, on which soft shadows then fall.
 
-The one idea: such a floor is known from the records of the scene's planes, which still_planes.py keeps beside the
+The one idea: such a floor is known from the records of the scene's planes, which body_draws.py keeps beside the
 snapshots on the GPU. Where these are the same as in the picture before, so is the floor.
 
 Always: a plane that moves, leans, is hidden or is seen through is no floor. Of several the largest is. Draws nothing.
@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import RECORD, VISIBLE
-from twixt.render.draw.bodies.body_draws import BodyDraws
-from twixt.render.draw.bodies.shape_table import half_size
-from twixt.render.draw.bodies.still_planes import IdentityKey, moves
+from twixt.render.draw.bodies.body_draws import BodyDraws, IdentityKey, moves
+from twixt.render.draw.bodies.shape_rows import half_size
 from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import NO_BODIES, OPAQUE

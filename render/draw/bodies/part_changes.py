@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene, Shape
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD
-from twixt.render.draw.bodies.part_rows import PartRows
-from twixt.render.draw.bodies.shape_table import half_size
+from twixt.render.draw.bodies.shape_rows import PartRows, half_size
 from twixt.render.interpolation.quaternion import conjugate, multiply, normalized, rotate
 
 Rows = NDArray[np.intp]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import moderngl
 import numpy as np
 
-from twixt.render.draw.flat.panel_backgrounds import Rectangle
+from twixt.render.draw.flat.rectangles import Rectangle
 
 _VERTEX = """#version 330 core
 in vec4 corner;  // x, y: -1..1; z, w: the same place in the texture, 0..1

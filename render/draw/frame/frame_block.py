@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.ipc.shapes.material import Texture
-from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.context import read_pixels
-from twixt.render.draw.frame.quality_levels import FULL, Level
-from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.ipc.scene.material import Texture
+from twixt.render.draw.frame.camera import CameraMatrices
+from twixt.render.draw.frame.context import read_pixels
+from twixt.render.draw.glsl.uniform_blocks import PoseVariant
+from twixt.render.draw.quality import FULL, Level
 
 # A part of the framebuffer: left, bottom, width, height, px.
 Viewport = tuple[int, int, int, int]

@@ -21,7 +21,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import CHILDREN
 from twixt.render.draw.frame.frame_block import LayerUniforms
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.glsl.pose_variants import METHODS, PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import METHODS, PoseVariant
 
 
 class Discrete(NamedTuple):
@@ -156,7 +156,7 @@ def layer_bodies(
 ) -> dict[str | None, NDArray[np.uint32]]:
     """Numbers of the bodies in each layer, ascending, for `count` bodies in all.
 
-    rows: the body of each row, for bodies of several parts (part_rows.py): the numbers are then those of rows.
+    rows: the body of each row, for bodies of several parts (shape_rows.py): the numbers are then those of rows.
     """
     names: list[str | None] = [None, *scene.groups]
     place_of = scene.group_rows(count) + 1

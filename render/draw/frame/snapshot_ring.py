@@ -11,7 +11,8 @@ written: the pair being drawn stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+import re
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, RECORD
-from twixt.render.draw.vertex_arrays import vertex_array
 
 Made = TypeVar("Made")
 Make = Callable[[NDArray[np.void]], Any]  # of the records of a snapshot, dtype `BODY`
@@ -29,9 +29,9 @@ Make = Callable[[NDArray[np.void]], Any]  # of the records of a snapshot, dtype 
 RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
 SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
 STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
-# Format of a body's shape row, see shape_table.py.
+# Format of a body's shape row, see shape_rows.py.
 SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
-# Format of a part's pose in its body's frame, see part_rows.py.
+# Format of a part's pose in its body's frame, see shape_rows.py.
 PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
 
 STRETCH_BYTES = 12
@@ -342,3 +342,37 @@ def _read(buffer: moderngl.Buffer | None, dtype: np.dtype[Any], count: int) -> N
 
 def _named(role: str, fields: tuple[str, ...]) -> list[str]:
     return [f"{role}_{field}" for field in fields]
+
+
+# Vertex arrays of programs that use only some of the inputs which their buffers hold.
+#
+# Always: no input is bound that the program does not use. moderngl's own `skip_errors` looks up an unknown name as
+# location -1; in a program that reads gl_VertexID it finds that input there and binds it, which is an OpenGL error.
+
+
+_BYTES = {"1": 1, "2": 2, "4": 4, "8": 8, "": 4}  # of one number, by the digit behind its type
+_NODE = re.compile(r"(\d+)([fiu])([1248]?)")
+
+
+def vertex_array(
+    context: moderngl.Context, program: moderngl.Program, content: Iterable[tuple[Any, ...]], **options: Any
+) -> moderngl.VertexArray:
+    """Vertex array of `program`. content, options: as of moderngl's `vertex_array`; names that the program does not use
+    are left out."""
+    used = (_used(program, *entry) for entry in content)
+    return context.vertex_array(program, [entry for entry in used if len(entry) > 2], **options)
+
+
+def _used(program: moderngl.Program, buffer: moderngl.Buffer, layout: str, *names: str) -> tuple[Any, ...]:
+    """The entry of a buffer, with padding in place of each input that `program` does not use."""
+    nodes, kept, left = [], [], iter(names)
+    for node in layout.split():
+        found = _NODE.fullmatch(node)
+        if found is None:  # padding, or "/v" and "/i"
+            nodes.append(node)
+        elif isinstance(program.get(name := next(left), None), moderngl.Attribute):
+            nodes.append(node)
+            kept.append(name)
+        else:
+            nodes.append(f"{int(found[1]) * _BYTES[found[3]]}x")
+    return buffer, " ".join(nodes), *kept

@@ -11,8 +11,7 @@ import moderngl
 import numpy as np
 
 from twixt.render.draw.glsl.pose import pose_glsl
-from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant
 
 # What the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales. Eye
 # space, metres. color: as shape and record say; w: alpha for a body that is drawn, else 0.

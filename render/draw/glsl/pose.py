@@ -19,11 +19,9 @@ from __future__ import annotations
 import struct
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
-from twixt.render.draw.glsl.pose_variants import GIVEN, METHODS, PoseVariant
-from twixt.render.draw.glsl.rotations import QUATERNION_GLSL, ROTATE_GLSL
-from twixt.render.draw.glsl.uniform_blocks import LAYER_GLSL
-from twixt.render.interpolation import trusted_range
-from twixt.render.interpolation.trusted_range import FARTHEST, MOST_TURN_RAD
+from twixt.render.draw.glsl.uniform_blocks import GIVEN, LAYER_GLSL, METHODS, PoseVariant
+from twixt.render.interpolation import poses
+from twixt.render.interpolation.poses import FARTHEST, MOST_TURN_RAD
 
 _POSE_STRUCT = """
 struct Pose {
@@ -100,7 +98,7 @@ vec3 hermite_weights(float s) {
 }
 
 // Whether the curve from the older to the newer can be trusted: `curve_is_trusted` of
-// render/interpolation/methods/auto.py, with its names. Both accelerations are compared times both gaps,
+// render/interpolation/hermite.py, with its names. Both accelerations are compared times both gaps,
 // and lengths by their squares.
 bool curve_is_trusted(vec3 way, vec3 v0, vec3 v1) {
     vec3 vb = uintBitsToFloat(before_motion.xyz);
@@ -265,16 +263,16 @@ def pose_glsl(variant: PoseVariant) -> str:
         return QUATERNION_GLSL + ROTATE_GLSL + _POSE_STRUCT + _GIVEN_POSE
     constants: dict[str, object] = {
         "FARTHEST": f"{bits_of(FARTHEST):#x}u",
-        "LARGEST_COMPARED": f"{bits_of(trusted_range.LARGEST_COMPARED):#x}u",
+        "LARGEST_COMPARED": f"{bits_of(poses.LARGEST_COMPARED):#x}u",
         "CONTINUITY": f"{CONTINUITY_MASK}u",
         "VISIBLE": f"{VISIBLE}u",
         "HAS_VELOCITY": f"{HAS_VELOCITY}u",
         "HAS_ANGULAR_VELOCITY": f"{HAS_ANGULAR_VELOCITY}u",
-        "ACCELERATION_CHANGE2": trusted_range.ACCELERATION_CHANGE**2,
-        "WAY_OFF2": trusted_range.WAY_OFF**2,
-        "SWING": trusted_range.SWING,
-        "TURN_OFF_RAD": trusted_range.TURN_OFF_RAD,
-        "TURN_OFF_OF_CHANGE": trusted_range.TURN_OFF_OF_CHANGE,
+        "ACCELERATION_CHANGE2": poses.ACCELERATION_CHANGE**2,
+        "WAY_OFF2": poses.WAY_OFF**2,
+        "SWING": poses.SWING,
+        "TURN_OFF_RAD": poses.TURN_OFF_RAD,
+        "TURN_OFF_OF_CHANGE": poses.TURN_OFF_OF_CHANGE,
         "MOST_TURN2": MOST_TURN_RAD**2,
         "HERMITE": METHODS.index("hermite"),
         "AUTO": METHODS.index("auto"),
@@ -286,3 +284,59 @@ def pose_glsl(variant: PoseVariant) -> str:
     }
     defined = "".join(f"#undef {name}\n#define {name} {value}\n" for name, value in constants.items())
     return defined + LAYER_GLSL + QUATERNION_GLSL + ROTATE_GLSL + _POSE_STRUCT + _POSE
+
+
+# GLSL of rotations: quaternions xyzw and rotation vectors, radians about the world's axes.
+#
+# As in `render/interpolation/quaternion.py` with numpy; a test compares the two. Always: `unit` returns a unit
+# quaternion for any finite input.
+
+
+ROTATE_GLSL = """
+vec3 rotate(vec4 turn, vec3 v) {
+    return v + 2.0 * cross(turn.xyz, cross(turn.xyz, v) + turn.w * v);
+}
+"""
+
+QUATERNION_GLSL = """
+// What has no length counts as not turned. By its largest part first: squares of large ones are no float.
+vec4 unit(vec4 turn) {
+    vec4 size = abs(turn);
+    float largest = max(max(size.x, size.y), max(size.z, size.w));
+    if (largest < 1e-15) return vec4(0.0, 0.0, 0.0, 1.0);
+    turn /= largest;
+    return turn * inversesqrt(dot(turn, turn));
+}
+
+vec4 turn_after(vec4 second, vec4 first) {
+    return vec4(second.w * first.xyz + first.w * second.xyz + cross(second.xyz, first.xyz),
+                second.w * first.w - dot(second.xyz, first.xyz));
+}
+
+vec4 back(vec4 turn) { return vec4(-turn.xyz, turn.w); }
+
+// The turn about a rotation vector (axis times radians), by any angle. Euler 1775. Half an angle that is pi more
+// changes but the sign of the quaternion, so the sine and cosine of -pi/2 .. pi/2 do: Abramowitz and Stegun 1964,
+// 4.3.97 and 4.3.99, to 2e-9. OpenGL promises no digits of its own, and llvmpipe's take four times as long.
+vec4 turn_of(vec3 rotation) {
+    float half_angle = 0.5 * length(rotation), halves = floor(half_angle * 0.318309886 + 0.5);
+    // pi in two parts: its product with a whole number keeps all digits.
+    float a = (half_angle - halves * 3.140625) - halves * 9.67653590e-4, a2 = a * a;
+    float per_a = 1.0 + a2 * (-0.1666666664 + a2 * (0.0083333315 + a2 * (-0.0001984090
+                  + a2 * (0.0000027526 - a2 * 0.0000000239))));
+    float cosine = 1.0 + a2 * (-0.4999999963 + a2 * (0.0416666418 + a2 * (-0.0013888397
+                   + a2 * (0.0000247609 - a2 * 0.0000002605))));
+    return vec4(rotation * (0.5 * per_a * (halves > 0.0 ? a / half_angle : 1.0)), cosine);
+}
+
+// The shortest rotation vector of a unit turn; the angle by Abramowitz and Stegun 1964, 4.4.49, to 2e-8.
+vec3 rotation_of(vec4 turn) {
+    if (turn.w < 0.0) turn = -turn;
+    float sine = length(turn.xyz);
+    float small = min(sine, turn.w), large = max(sine, turn.w), t = small / large, t2 = t * t;
+    float angle = t * (1.0 + t2 * (-0.3333314528 + t2 * (0.1999355085 + t2 * (-0.1420889944 + t2 * (0.1065626393
+                  + t2 * (-0.0752896400 + t2 * (0.0429096138 + t2 * (-0.0161657367 + t2 * 0.0028662257))))))));
+    angle = sine > turn.w ? 1.570796327 - angle : angle;
+    return turn.xyz * (sine > 1e-4 ? 2.0 * angle / sine : 2.0);
+}
+"""

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import FRAME_BINDING
 from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL

@@ -14,11 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.surface_records import surface_rows
-from twixt.ipc.shapes.material import Material
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.material import Material
+from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.surfaces import NO_SURFACES, are_drawable, deforming, surface_rows
+from twixt.ipc.snapshot import CONTINUITY_MASK
+from twixt.render.draw.frame.layers import SurfacePair
 from twixt.render.draw.glsl.mesh_pose import MESH_POSE
-from twixt.render.draw.meshes.mesh_geometry import MeshBounds, mesh_bounds, mesh_geometry, silhouette_edges
+from twixt.render.draw.meshes.mesh_geometry import (
+    VERTEX,
+    Deformation,
+    MeshBounds,
+    mesh_bounds,
+    mesh_geometry,
+    silhouette_edges,
+)
 
 # Meshes of more faces have no soft silhouettes: sorting their edges would hold up the scene, 0.2 s for these.
 MOST_SOFT_FACES = 250_000
@@ -150,3 +159,196 @@ def _places_in(listed: NDArray[np.intp], bodies: NDArray[np.uint32]) -> NDArray[
         return np.full(len(bodies), -1)
     places = np.minimum(np.searchsorted(listed, bodies), len(listed) - 1)
     return np.where(listed[places] == bodies, places, -1)
+
+
+# Deforming meshes between two snapshots: their vertices, blended on the GPU into the buffers that are drawn.
+#
+# A deforming body has a vertex buffer of its own that every program of meshes draws as it is. For each picture one
+# pass blends the older and the newer snapshot's vertices and normals into it (transform feedback), as another
+# computes the bodies' poses. So faces, silhouettes and shadows need nothing of their own for bodies that deform.
+#
+# Vertices of a snapshot stay in main memory; normals are computed, and both go to the GPU, when the snapshot is first
+# drawn. Of 120 snapshots a second a display of 60 Hz draws half.
+#
+# Always: a body whose epoch changed, or that is not finite in the newer snapshot, keeps the older one's vertices
+# until the newer one's instant; one that is not finite in the older is not drawn. A snapshot without vertices shows
+# rest shapes. Rows are those of `ipc/scene/surfaces.py`.
+
+
+# Snapshots whose vertices and normals are kept on the GPU: two of each half of a split view, and of groups with a delay.
+MOST_FILLED = 8
+FORMAT = "3f 3f"
+
+_BLEND = """#version 330 core
+in vec3 older_place, older_normal, newer_place, newer_normal;
+uniform float share;
+out vec3 place, normal;
+void main() {
+    place = older_place + (newer_place - older_place) * share;
+    normal = older_normal + (newer_normal - older_normal) * share;
+    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+"""
+
+
+class _Held(NamedTuple):
+    """Vertices of a snapshot, (v, 3), and the epochs of its deforming bodies, (k,). number: of the upload, from 1 on."""
+
+    number: int
+    vertices: NDArray[np.float32]
+    epochs: NDArray[np.uint32]
+
+
+class _Filled(NamedTuple):
+    """Vertices of a snapshot on the GPU, rows of VERTEX of all bodies. number: of `held`, 0 for rest shapes. bounds: of
+    each body; None: it is not drawn."""
+
+    number: int
+    held: _Held | None
+    rows: moderngl.Buffer
+    bounds: list[MeshBounds | None]
+
+
+class DrawnSurface(NamedTuple):
+    """Buffer of a body's vertices as they are in a picture, and the box around them."""
+
+    vertices: moderngl.Buffer
+    bounds: MeshBounds
+
+
+class SurfaceBlending:
+    """Vertices of the deforming bodies of one scene, by slot of their snapshot."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._context = context
+        self._scene: Scene | None = None
+        self._rows = NO_SURFACES
+        self._deformations: list[Deformation] = []  # of each deforming body; bodies of one mesh share it
+        self._starts = np.zeros(1, np.intp)  # of each body's rows on the GPU
+        self._held: dict[int, _Held] = {}
+        self._filled: dict[int, _Filled] = {}  # the last is the one used last
+        self._drawn: list[moderngl.Buffer] = []  # of each deforming body
+        self._shown: dict[int, tuple[int, int, float]] = {}  # uploads and share of which a body's buffer is made
+        self._uploads = 0
+        self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}  # by the snapshots' buffers
+        self._program: moderngl.Program | None = None
+
+    def upload(self, slot: int, vertices: NDArray[np.float32], epochs: NDArray[np.uint32]) -> None:
+        """Takes the vertices of the snapshot in `slot`, (v, 3), and the epochs of its deforming bodies, (k,)."""
+        if len(vertices):
+            self._uploads += 1
+            self._held[slot] = _Held(self._uploads, vertices, epochs)
+        else:
+            self._held.pop(slot, None)
+
+    def set_scene(self, scene: Scene, count: int) -> None:
+        """Makes buffers for the deforming bodies among the first `count`. scene: with one shape a body."""
+        self.release()
+        self._scene, self._rows = scene, surface_rows(scene, count)
+        made: dict[bytes, Deformation] = {}
+        shapes = scene.shape_rows(count)
+        for body in self._rows.bodies:
+            mesh = deforming(scene.distinct_shapes[shapes[body]])
+            assert mesh is not None
+            if mesh.digest not in made:
+                made[mesh.digest] = Deformation(mesh)
+            self._deformations.append(made[mesh.digest])
+        lengths = [len(deformation.rest) for deformation in self._deformations]
+        self._starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.intp)
+        self._drawn = [self._context.buffer(deformation.rest) for deformation in self._deformations]
+
+    def place_of(self, body: int) -> int:
+        """Place of a body among the deforming ones; -1 for another."""
+        place = int(np.searchsorted(self._rows.bodies, body))
+        return place if place < len(self._rows.bodies) and self._rows.bodies[place] == body else -1
+
+    def blended(self, place: int, pair: SurfacePair) -> DrawnSurface | None:
+        """Vertices of the deforming body at `place`, as this pair of snapshots shows it; None: it is not drawn."""
+        older, newer = self._fill(pair.older), None
+        bounds, share = older.bounds[place], pair.share
+        if bounds is None:
+            return None
+        if pair.newer is not None and share > 0:
+            newer = self._fill(pair.newer)
+            if not _are_one(older.held, newer.held, place) or newer.bounds[place] is None:
+                newer = None
+        buffer = self._drawn[place]
+        shown = (older.number, older.number, 0.0) if newer is None else (older.number, newer.number, share)
+        if self._shown.get(place) != shown:
+            self._shown[place] = shown
+            self._write(place, older.rows, None if newer is None else newer.rows, share)
+        return DrawnSurface(buffer, bounds)
+
+    def release(self) -> None:
+        """Gives the GPU memory back; vertices in main memory stay."""
+        for array in self._arrays.values():
+            array.release()
+        for buffer in (*self._drawn, *(filled.rows for filled in self._filled.values())):
+            buffer.release()
+        self._arrays.clear()
+        self._filled.clear()
+        self._shown.clear()
+        self._drawn, self._deformations, self._rows = [], [], NO_SURFACES
+
+    def _write(self, place: int, older: moderngl.Buffer, newer: moderngl.Buffer | None, share: float) -> None:
+        target, first = self._drawn[place], int(self._starts[place])
+        count = int(self._starts[place + 1]) - first
+        if newer is None:
+            size = VERTEX.itemsize
+            return self._context.copy_buffer(target, older, count * size, read_offset=first * size)
+        array = self._array(older, newer)
+        array.program["share"] = share
+        array.transform(target, moderngl.POINTS, vertices=count, first=first)
+
+    def _array(self, older: moderngl.Buffer, newer: moderngl.Buffer) -> moderngl.VertexArray:
+        if self._program is None:
+            self._program = blend_program(self._context)
+        key = older.glo, newer.glo
+        if key not in self._arrays:
+            inputs = [(older, FORMAT, "older_place", "older_normal"), (newer, FORMAT, "newer_place", "newer_normal")]
+            self._arrays[key] = self._context.vertex_array(self._program, inputs)
+        return self._arrays[key]
+
+    def _fill(self, slot: int) -> _Filled:
+        """The snapshot of `slot` on the GPU, where it is written at the first call after its upload."""
+        held, filled = self._held.get(slot), self._filled.pop(slot, None)
+        number = 0 if held is None else held.number
+        if filled is None or filled.number != number:
+            buffer = self._buffer() if filled is None else filled.rows
+            rows, bounds = self._rows_of(held)
+            buffer.write(rows)
+            filled = _Filled(number, held, buffer, bounds)
+        self._filled[slot] = filled
+        return filled
+
+    def _buffer(self) -> moderngl.Buffer:
+        if len(self._filled) >= MOST_FILLED:
+            return self._filled.pop(next(iter(self._filled))).rows
+        return self._context.buffer(reserve=max(1, int(self._starts[-1])) * VERTEX.itemsize, dynamic=True)
+
+    def _rows_of(self, held: _Held | None) -> tuple[NDArray[np.void], list[MeshBounds | None]]:
+        rows, bounds = np.empty(int(self._starts[-1]), VERTEX), list[MeshBounds | None]()
+        given = 0 if held is None else self._rows.first(len(held.vertices))
+        for place, deformation in enumerate(self._deformations):
+            into = rows[self._starts[place] : self._starts[place + 1]]
+            if held is None or place >= given:
+                into[...] = deformation.rest
+                bounds.append(deformation.rest_bounds)
+            elif are_drawable(vertices := held.vertices[self._rows.rows(place)]):
+                bounds.append(deformation.write(vertices, into))
+            else:
+                bounds.append(None)
+        return rows, bounds
+
+
+def blend_program(context: moderngl.Context) -> moderngl.Program:
+    """Program that blends vertices and normals of two snapshots; takes GL_POINTS, for transform feedback."""
+    return context.program(vertex_shader=_BLEND, varyings=("place", "normal"))
+
+
+def _are_one(older: _Held | None, newer: _Held | None, place: int) -> bool:
+    """True if the body moved from the older snapshot to the newer one without a cut."""
+    if older is None or newer is None:
+        return True
+    known = min(len(older.epochs), len(newer.epochs))
+    return place >= known or not (int(older.epochs[place]) ^ int(newer.epochs[place])) & CONTINUITY_MASK

@@ -14,20 +14,19 @@ from typing import NamedTuple
 import moderngl
 import numpy as np
 
-from twixt.ipc.shapes.material import Material
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.material import Material
+from twixt.ipc.scene.mesh import Mesh
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA, PREMULTIPLIED, BodyDraws
 from twixt.render.draw.bodies.body_programs import MESH_POSES, Membership
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget
 from twixt.render.draw.frame.layers import PlacedLayer
-from twixt.render.draw.frame.quality_levels import FULL, LEVELS, Level
+from twixt.render.draw.frame.snapshot_ring import vertex_array
 from twixt.render.draw.glsl.mesh_pose import MESH_POSE, POSE_INPUTS, POSE_OUTPUTS
-from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
-from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun
+from twixt.render.draw.materials import MaterialUniforms, finish_of
+from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun, SurfaceBlending
 from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS
-from twixt.render.draw.meshes.surface_blending import SurfaceBlending
-from twixt.render.draw.vertex_arrays import vertex_array
+from twixt.render.draw.quality import FULL, LEVELS, Level
 
 # Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000

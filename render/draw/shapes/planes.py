@@ -5,7 +5,7 @@ pixel gets its distance from the border, so that edges are visible against a sur
 computed from the plane: interpolated from corners far behind the eye, near depths would lose digits.
 
 A floor fills the picture, so where the CPU draws it is most of a frame. What is the same all over the face is computed
-once for each body, and pixels read flat inputs alone; a checker is computed, not looked up (materials/checkers.py).
+once for each body, and pixels read flat inputs alone; a checker is computed, not looked up (draw/materials.py).
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from __future__ import annotations
 import moderngl
 
 from twixt.render.draw.glsl.light import FINISH_GLSL, HIGHLIGHT_GLSL, LIGHT_GLSL, OUTLINE_GLSL, SHINE_GLSL
-from twixt.render.draw.glsl.pose import pose_glsl
-from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.glsl.rotations import ROTATE_GLSL
-from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, switches_glsl
+from twixt.render.draw.glsl.pose import ROTATE_GLSL, pose_glsl
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switches_glsl
 
 _VERTEX = """
 out vec3 center;       // eye space

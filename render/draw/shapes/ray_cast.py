@@ -2,7 +2,7 @@
 
 The one idea: a small body is seen from nearly one direction. So the vertex shader computes all that its pixels need
 once, for parallel rays, and the body is a point, the cheapest primitive of OpenGL. A larger body, or one around the
-eye, is a rectangle whose pixels cast true rays. Each body is drawn by exactly one of the two. ray_cast_draws.py
+eye, is a rectangle whose pixels cast true rays. Each body is drawn by exactly one of the two. shape_draws.py
 chooses which sizes are points, and in which of two qualities.
 
 A shape defines its extent along a direction, `support`. From it follow visibility, the size of a point and the
@@ -20,10 +20,8 @@ from typing import NamedTuple
 import moderngl
 
 from twixt.render.draw.glsl.light import FINISH_GLSL, LIGHT_GLSL, OUTLINE_GLSL, POLYNOMIAL_GLSL
-from twixt.render.draw.glsl.pose import pose_glsl
-from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.glsl.rotations import ROTATE_GLSL
-from twixt.render.draw.glsl.uniform_blocks import frame_glsl, switches_glsl
+from twixt.render.draw.glsl.pose import ROTATE_GLSL, pose_glsl
+from twixt.render.draw.glsl.uniform_blocks import PoseVariant, frame_glsl, switches_glsl
 
 # Rims and shades at the edges of a body fade in from this width to twice that; points have none.
 DETAIL_PX = 22.0

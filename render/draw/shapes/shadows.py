@@ -15,8 +15,7 @@ import moderngl
 from twixt.ipc.scene import Scene
 from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
 from twixt.render.draw.glsl.pose import pose_glsl
-from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, switches_glsl
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switches_glsl
 
 # A ball whose centre is more than this many radii above the ground has no shadow: it would be too faint for its cost.
 # On a floor the light's shadow reaches as high as `Floor.fade_radii` says.

@@ -17,16 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.shapes.mesh import Mesh
-from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.ipc.scene.mesh import Mesh
+from twixt.render.draw.bodies.body_draws import BodyDraws, IdentityKey
 from twixt.render.draw.bodies.body_programs import Membership
-from twixt.render.draw.bodies.shape_table import KIND_NAMES
-from twixt.render.draw.bodies.still_planes import IdentityKey
-from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.bodies.shape_rows import KIND_NAMES
+from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import Floor, SceneView, Viewport
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.shapes.shadows import FADE_RADII, FOOT_REACH, LOWEST_LIGHT, SPOT_REACH, has_shadows
-from twixt.render.draw.software.stale_parts import around
+from twixt.render.draw.software.background_cache import around
 from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 
 # Added on each side, for soft edges, outlines and rounding.

@@ -22,8 +22,7 @@ from twixt.render.draw.glsl.light import (
     POLYNOMIAL_GLSL,
     SHINE_GLSL,
 )
-from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, switches_glsl
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switches_glsl
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, sphere_points, sphere_vertex_glsl
 
 __all__ = ["LARGEST_POINT_PX", "point_program", "quad_program"]
@@ -297,7 +296,7 @@ def point_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.P
 
 
 def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """The same for spheres that do not intersect, each of one depth: see software/separate_spheres.py."""
+    """The same for spheres that do not intersect, each of one depth: see draw/bodies/shape_draws.py."""
     return _points(context, variant, apart=True)
 
 

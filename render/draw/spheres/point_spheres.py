@@ -1,6 +1,6 @@
 """Programs for many spheres: five levels of detail (LOD), each as cheap as the visible size of its spheres allows.
 
-    LOD 4   any size    lit, two-tone skin, true depth (one depth where no two intersect: separate_spheres.py)
+    LOD 4   any size    lit, two-tone skin, true depth (one depth where no two intersect: shape_draws.py)
     LOD 3   to 24 px    lit and toned by a polynomial, nearly true depth
     LOD 2   to 16 px    as LOD 3, of one depth
     LOD 1   to 6.5 px   as LOD 2, without a skin
@@ -29,7 +29,7 @@ from functools import partial
 import moderngl
 
 from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
-from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points, wide_glsl
 
 # The pattern's tones are those of FULL_CONTRAST, around a mean that fades with the size.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import BODY
-from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import GUARD_PX
 from twixt.render.draw.spheres.sphere_common import is_wide
 

@@ -21,12 +21,11 @@ import math
 
 import moderngl
 
-from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import GUARD_PX
 from twixt.render.draw.glsl.light import OUTLINE_GLSL
 from twixt.render.draw.glsl.pose import pose_glsl
-from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.glsl.uniform_blocks import frame_glsl, switches_glsl
+from twixt.render.draw.glsl.uniform_blocks import PoseVariant, frame_glsl, switches_glsl
 
 # Widest sphere drawn as a point, px: half of it must fit into the guard, and llvmpipe's largest point is 255 px.
 LARGEST_POINT_PX = 2 * GUARD_PX

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene, Shape, Sphere
-from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame.quality_levels import FULL, Level
+from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.snapshot_ring import sampled_rows
+from twixt.render.draw.quality import FULL, Level
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
 
 # This share of the sampled spheres in the picture is no wider than `Sizes.typical_px`.

@@ -15,24 +15,26 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from twixt.ipc.errors import text_of
+from twixt.ipc.interaction.events import KEY, PRESS
+from twixt.ipc.process.notices import print_current_exception, print_notice
+from twixt.ipc.session.viewers import ReceivedActions
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.deferred_state import DeferredState
-from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
-from twixt.sim.engines.mujoco.key_calls import call_on_keys
+from twixt.sim.engines.mujoco.gate import GatedPublisher
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.over_picture import overlay_figures_of, overlay_images, overlay_texts
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
-from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
+from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
-from twixt.sim.show.show import show
-from twixt.sim.show.view import NOT_COPIED
+from twixt.sim.show.view import NOT_COPIED, show
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
+
 
 # Interval at which `is_running` asks about the window, ns; loops ask in each step.
 ASK_NS = 5_000_000
@@ -243,3 +245,42 @@ class Handle:
     def clear_images(self) -> None:
         """Removes the images."""
         self._view.set_images(())
+
+
+# Calls the `key_callback` of a passive viewer with the codes of pressed keys, on a thread of its own.
+#
+# Always: all keys pressed in a window are passed, also those that the viewer uses, as MuJoCo's own viewer does. The
+# callback is called without any lock of ours, so that it may take the handle's. If it raises, its traceback is
+# printed and later keys are passed; `sys.exit` cannot end the program from here, which is said. The thread ends with
+# the view, whose reference it does not hold.
+
+
+NO_EXIT = (
+    "key_callback called sys.exit, which does not end the program from the callback's thread; call viewer.close() "
+    "there, and let the loop go on while viewer.is_running()"
+)
+
+
+def call_on_keys(callback: Callable[[int], None], users: ReceivedActions) -> threading.Thread:
+    """Starts the thread. callback: called with GLFW's code of each key that is pressed."""
+    thread = threading.Thread(target=_pass_keys, args=(callback, users), name="twixt keys", daemon=True)
+    thread.start()
+    return thread
+
+
+def pass_waiting(callback: Callable[[int], None], users: ReceivedActions) -> None:
+    """Passes the keys that were pressed since the last call."""
+    while (event := users.next_event()) is not None:
+        if event.name != KEY or event.action != PRESS:
+            continue
+        try:
+            callback(event.key)
+        except SystemExit:
+            print_notice(NO_EXIT)
+        except Exception:
+            print_current_exception()
+
+
+def _pass_keys(callback: Callable[[int], None], users: ReceivedActions) -> None:
+    while users.wait():
+        pass_waiting(callback, users)

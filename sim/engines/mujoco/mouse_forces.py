@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.interaction.user_actions import Pull
-from twixt.ipc.session.received_actions import ReceivedActions
+from twixt.ipc.interaction.events import Pull
+from twixt.ipc.session.viewers import ReceivedActions
 from twixt.sim.engines.mujoco.model.model_camera import default_camera
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 

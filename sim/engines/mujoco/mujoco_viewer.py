@@ -19,14 +19,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.handle import Handle
-from twixt.sim.engines.mujoco.model.model_file import loaded_model
 from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
-from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.mujoco_package import loaded_model, mujoco
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.view import View
 

@@ -12,7 +12,7 @@ import numpy as np
 from twixt.ipc.process.notices import print_notice
 from twixt.sim.engines.mujoco.model.model_surfaces import drawn_flexes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
-from twixt.sim.engines.mujoco.visual.label_texts import is_shown
+from twixt.sim.engines.mujoco.visual.geom_memory import is_shown
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 
 if TYPE_CHECKING:

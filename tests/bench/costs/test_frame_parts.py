@@ -7,7 +7,7 @@ import numpy as np
 from bench.costs import frame_parts
 from bench.costs.frame_parts import FULL_FRAME, WatchedWorld, measured
 from twixt.render.display.offscreen import OffscreenWindow
-from twixt.render.draw.frame.quality_levels import LEVELS
+from twixt.render.draw.quality import LEVELS
 from twixt.sim.worlds.balls import Balls
 
 

@@ -22,10 +22,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot, new_bodies
 from twixt.render.interpolation import METHODS
-from twixt.render.interpolation.method import PREDICTED_NS
-from twixt.render.interpolation.methods.linear import Linear
-from twixt.render.interpolation.poses import Poses
-from twixt.render.interpolation.trusted_range import ACCELERATION_CHANGE
+from twixt.render.interpolation.method import PREDICTED_NS, Linear
+from twixt.render.interpolation.poses import ACCELERATION_CHANGE, Poses
 
 HZ = 960
 SECONDS = 4.5

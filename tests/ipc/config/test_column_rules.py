@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from twixt.ipc.config.column_rules import RULES, is_reference, is_rule, unknown_rule
+from twixt.ipc.config.rules import RULES, is_reference, is_rule, unknown_rule
 
 
 @pytest.mark.parametrize("text", ["my_rules:ease", "my.rules:ease", "a.b.c:d"])

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.overlay_figures import (
-    LONGEST_TEXT,
-    MOST_BYTES,
+from twixt.ipc.interaction.overlay import (
+    LONGEST_FIGURE_TEXT,
+    MOST_FIGURE_BYTES,
     MOST_FIGURES,
     MOST_LINES,
     OverlayFigure,
     OverlayLine,
-    as_message,
     checked_figures,
-    from_message,
+    figures_as_message,
+    figures_from_message,
 )
 
 RECT = (1, 2, 300, 200)
@@ -34,11 +34,11 @@ def told(figure: OverlayFigure) -> tuple[Any, ...]:
 
 def test_figures_are_received_as_they_were_sent() -> None:
     figures = [FIGURE, OverlayFigure(RECT, [LINE])]
-    fields, content = as_message(figures)
-    received = from_message(json.loads(json.dumps(fields)), content)
+    fields, content = figures_as_message(figures)
+    received = figures_from_message(json.loads(json.dumps(fields)), content)
     assert [told(figure) for figure in received] == [told(figure) for figure in figures]
     assert told(FIGURE)[1] == [([[0, 1], [2, 3]], "a", (1, 0.5, 0)), ([], "", None)]
-    assert from_message(*as_message([])) == ()
+    assert figures_from_message(*figures_as_message([])) == ()
 
 
 def test_points_are_copied_without_those_that_are_not_finite_and_long_names_are_cut() -> None:
@@ -46,7 +46,7 @@ def test_points_are_copied_without_those_that_are_not_finite_and_long_names_are_
     line = OverlayLine(points, "x" * 500)
     points[:] = 0
     assert line.points.tolist() == [[0, 1], [5, 6]]
-    assert len(line.name) == LONGEST_TEXT
+    assert len(line.name) == LONGEST_FIGURE_TEXT
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_too_many_figures_or_points_are_refused() -> None:
     for wrong in (5, "figure", None, [LINE]):
         with pytest.raises(TwixtError, match="View.set_figures takes a list of OverlayFigure, got "):
             checked_figures("View.set_figures", wrong)
-    many = OverlayFigure(RECT, [OverlayLine(np.zeros((MOST_BYTES // 16 + 1, 2)))])
+    many = OverlayFigure(RECT, [OverlayLine(np.zeros((MOST_FIGURE_BYTES // 16 + 1, 2)))])
     for too_many in ([FIGURE] * (MOST_FIGURES + 1), [many]):
         with pytest.raises(TwixtError, match="at most, got"):
             checked_figures("View.set_figures", too_many)
@@ -103,12 +103,12 @@ def test_too_many_figures_or_points_are_refused() -> None:
     ],
 )
 def test_a_message_that_is_damaged_is_refused(change: Any) -> None:
-    fields, content = as_message([FIGURE])
+    fields, content = figures_as_message([FIGURE])
     rows = json.loads(json.dumps(fields))["figures"]
     with pytest.raises(TwixtError):
-        from_message({"figures": [change(rows[0])]}, content)
+        figures_from_message({"figures": [change(rows[0])]}, content)
     for wrong in (None, {}, rows * (MOST_FIGURES + 1)):
         with pytest.raises(TwixtError):
-            from_message({"figures": wrong}, content)
+            figures_from_message({"figures": wrong}, content)
     with pytest.raises(TwixtError):
-        from_message({"figures": rows}, content[:-1])
+        figures_from_message({"figures": rows}, content[:-1])

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.overlay_images import (
+from twixt.ipc.interaction.overlay import (
     LARGEST_PX,
-    MOST_BYTES,
+    MOST_IMAGE_BYTES,
     MOST_IMAGES,
     OverlayImage,
-    as_message,
     checked_images,
-    from_message,
+    images_as_message,
+    images_from_message,
 )
 
 PIXELS = np.arange(24, dtype=np.uint8).reshape(4, 2, 3)
@@ -25,11 +25,11 @@ IMAGE = OverlayImage((0, 0, 2, 4), PIXELS)
 
 def test_images_are_received_as_they_were_sent() -> None:
     images = [OverlayImage((-5, 7, 20, 40), PIXELS), OverlayImage(np.arange(1, 5), PIXELS[::2, ::-1])]
-    fields, content = as_message(images)
-    received = from_message(json.loads(json.dumps(fields)), content)
+    fields, content = images_as_message(images)
+    received = images_from_message(json.loads(json.dumps(fields)), content)
     assert [image.rect for image in received] == [(-5, 7, 20, 40), (1, 2, 3, 4)]
     assert [image.pixels.tolist() for image in received] == [image.pixels.tolist() for image in images]
-    assert from_message(*as_message([])) == ()
+    assert images_from_message(*images_as_message([])) == ()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_too_many_images_are_refused() -> None:
             checked_images("View.set_images", wrong)
     with pytest.raises(TwixtError, match=f"{MOST_IMAGES} images .* got 33 images"):
         checked_images("View.set_images", [IMAGE] * (MOST_IMAGES + 1))
-    half = OverlayImage((0, 0, 2, 4), np.zeros((1, MOST_BYTES // 6 + 1, 3), np.uint8))
+    half = OverlayImage((0, 0, 2, 4), np.zeros((1, MOST_IMAGE_BYTES // 6 + 1, 3), np.uint8))
     with pytest.raises(TwixtError, match="bytes of pixels at most"):
         checked_images("View.set_images", [half, half])
 
@@ -81,4 +81,4 @@ def test_too_many_images_are_refused() -> None:
 )
 def test_a_message_that_is_damaged_is_refused(rows: Any) -> None:
     with pytest.raises(TwixtError):
-        from_message({"images": rows}, PIXELS.tobytes())
+        images_from_message({"images": rows}, PIXELS.tobytes())

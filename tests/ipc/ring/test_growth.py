@@ -12,11 +12,12 @@ import pytest
 from tests import publishing
 from tests.newest import newest, newest_two
 from twixt.ipc.ring import memory
-from twixt.ipc.ring.memory import Memory, SharedMemoryError
-from twixt.ipc.ring.memory_budget import NoRoom
-from twixt.ipc.scene.surface_records import packed, unpacked
+from twixt.ipc.ring.budget import NoRoom
+from twixt.ipc.ring.memory import Memory
+from twixt.ipc.scene.surfaces import packed, unpacked
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import MARK, Head, new_bodies, vertex_records
+from twixt.ipc.system.interface import SharedMemoryError
 
 BOUND_S = 30.0
 Until = Callable[[Callable[[], Any]], Any]

@@ -22,7 +22,7 @@ from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.reader import ATTEMPTS, Counters, RingReader
 from twixt.ipc.ring.slot import RingError
 from twixt.ipc.ring.writer import RingWriter
-from twixt.ipc.scene.surface_records import packed, unpacked
+from twixt.ipc.scene.surfaces import packed, unpacked
 from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies, vertex_records
 
 ALL_BYTES = 1 << 40

@@ -13,9 +13,9 @@ from tests.ipc.ring.segment_checks import check_segment
 from tests.newest import newest, newest_two
 from tests.publishing import publish, publish_in_place
 from twixt.ipc.ring import memory
-from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.ring.layout import Layout, LayoutError
 from twixt.ipc.ring.reader import RingReader
+from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.ring.slot import RingError
 from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.session.host import Host

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from twixt.ipc.config import config
+from twixt.ipc.config import flags
 from twixt.ipc.scene import ColorBy, Group, SceneError
 from twixt.ipc.scene.groups import LONGEST_DELAY_MS, RESERVED_NAMES, body_index, check_groups, check_parents
 
-METHODS = ", ".join(config.INTERPOLATIONS)
+METHODS = ", ".join(flags.INTERPOLATIONS)
 
 
 def test_a_group_of_nothing_but_bodies_is_drawn_as_the_run_is() -> None:
@@ -30,7 +30,7 @@ def test_a_group_keeps_pythons_own_numbers() -> None:
     assert (type(group.delay_ms), group.delay_ms) == (float, 20.0)
 
 
-@pytest.mark.parametrize("method", [None, *config.INTERPOLATIONS, "my_blend:Ease", "my.blend:Ease"])
+@pytest.mark.parametrize("method", [None, *flags.INTERPOLATIONS, "my_blend:Ease", "my.blend:Ease"])
 def test_a_group_takes_any_method_of_the_run_or_one_of_the_users(method: str | None) -> None:
     assert Group([0], method).interpolation == method
 

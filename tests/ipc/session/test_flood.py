@@ -12,7 +12,7 @@ import pytest
 
 from twixt.ipc import session
 from twixt.ipc.commands import WAITING_LIMIT
-from twixt.ipc.session import attached_viewer, service_thread, wire
+from twixt.ipc.session import service, viewers, wire
 from twixt.ipc.system.linux_names import SUFFIX, runtime_folder
 
 Until = Callable[[Callable[[], Any]], Any]
@@ -23,7 +23,7 @@ STEP = wire.encode("command", {"name": "step"})
 @pytest.fixture
 def long_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second that no test sees the end of."""
-    monkeypatch.setattr(attached_viewer, "SECOND_NS", HOUR_NS)
+    monkeypatch.setattr(viewers, "SECOND_NS", HOUR_NS)
 
 
 @contextlib.contextmanager
@@ -54,11 +54,7 @@ def test_of_a_flood_a_hundred_commands_a_second_are_heard_and_other_viewers_at_o
         until(lambda: host.viewers == 2)
         sent = flood(connection)
         until(lambda: host.commands.refused > 0)
-        heard_at_most = (
-            attached_viewer.MESSAGES_PER_S // attached_viewer.COMMAND_WEIGHT
-            + attached_viewer.RECEIVE_BYTES // len(STEP)
-            + 1
-        )
+        heard_at_most = viewers.MESSAGES_PER_S // viewers.COMMAND_WEIGHT + viewers.RECEIVE_BYTES // len(STEP) + 1
         assert sent > 3 * heard_at_most
         for _ in range(3):  # asked and answered after all that was read of the flood
             assert link.ask_report(60) is None
@@ -90,8 +86,8 @@ def test_who_leaves_in_a_flood_does_not_go_on_with_it_at_the_door(
 def test_callers_are_let_in_one_by_one_once_a_number_came_at_once(
     channel: Any, monkeypatch: pytest.MonkeyPatch, until: Until
 ) -> None:
-    monkeypatch.setattr(service_thread, "ADMISSION_INTERVAL_NS", HOUR_NS)
-    monkeypatch.setattr(service_thread, "ADMISSION_BURST_NS", 3 * HOUR_NS)
+    monkeypatch.setattr(service, "ADMISSION_INTERVAL_NS", HOUR_NS)
+    monkeypatch.setattr(service, "ADMISSION_BURST_NS", 3 * HOUR_NS)
     host = channel.open()
     with contextlib.ExitStack() as callers:
         for _ in range(6):

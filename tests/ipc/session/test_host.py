@@ -24,10 +24,10 @@ from tests.publishing import publish, publish_in_place
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring.host_segments import HostEnded
+from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.session import attached_viewer, listener, service_thread, wire
-from twixt.ipc.session.client import LOST
+from twixt.ipc.session import listener, service, viewers, wire
+from twixt.ipc.session.link import LOST
 from twixt.ipc.snapshot import Head, new_bodies
 
 Until = Callable[[Callable[[], Any]], Any]
@@ -147,7 +147,7 @@ def test_a_lead_is_told_when_it_changed_by_a_millisecond_and_never_drives_physic
     assert link.ask_report(BOUND_S) is None
     assert host.lead_ns == 20_000_000
     link.report_lead(3_600_000_000_000)
-    until(lambda: host.lead_ns == service_thread.LEAD_LIMIT_NS)
+    until(lambda: host.lead_ns == service.LEAD_LIMIT_NS)
     link.report_lead(-5_000_000)
     until(lambda: host.lead_ns == 0)
     link.report_lead(1_000_000)
@@ -262,14 +262,14 @@ def test_a_viewer_of_another_format_is_answered_in_ours(channel: Any) -> None:
 
 
 def test_a_connection_that_says_nothing_is_let_go(channel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_thread, "SILENCE_NS", 10_000_000)
+    monkeypatch.setattr(service, "SILENCE_NS", 10_000_000)
     channel.open()
     with bare_viewer(channel.name) as viewer:
         assert "says hello" in viewer.hear("refused").fields["message"]
 
 
 def test_one_viewer_too_many_is_told_so(channel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_thread, "VIEWERS_LIMIT", 1)
+    monkeypatch.setattr(service, "VIEWERS_LIMIT", 1)
     channel.open()
     channel.attach()
     with pytest.raises(TwixtError, match="1 viewers are attached, that is the most"):
@@ -313,8 +313,8 @@ def test_a_flood_of_commands_is_bounded_and_its_quit_is_heard(channel: Any, unti
 def test_a_viewer_that_talks_too_much_is_not_heard_for_a_while_but_its_end_is(
     channel: Any, monkeypatch: pytest.MonkeyPatch, until: Until
 ) -> None:
-    monkeypatch.setattr(attached_viewer, "MESSAGES_PER_S", 10)
-    monkeypatch.setattr(attached_viewer, "SECOND_NS", 3_600_000_000_000)
+    monkeypatch.setattr(viewers, "MESSAGES_PER_S", 10)
+    monkeypatch.setattr(viewers, "SECOND_NS", 3_600_000_000_000)
     host = channel.open()
     link = channel.attach()
     with bare_viewer(channel.name) as talker:
@@ -424,7 +424,7 @@ def test_status_reaches_viewers_latest_first_and_not_more_than_five_times_a_seco
         if link.status and link.status["number"] not in seen:
             seen.append(link.status["number"])
         assert time.perf_counter_ns() - began_ns < BOUND_S * 1e9
-    assert len(seen) <= 1 + (time.perf_counter_ns() - began_ns) / service_thread.STATUS_INTERVAL_NS
+    assert len(seen) <= 1 + (time.perf_counter_ns() - began_ns) / service.STATUS_INTERVAL_NS
     assert seen == sorted(seen)
 
 
@@ -529,7 +529,7 @@ def test_a_caller_for_whom_there_is_no_descriptor_waits_and_is_let_in_when_there
 def test_at_the_end_who_reads_nothing_keeps_nobody_waiting_and_who_reads_late_is_told(
     channel: Any, monkeypatch: pytest.MonkeyPatch, until: Until
 ) -> None:
-    monkeypatch.setattr(service_thread, "END_PATIENCE_NS", int(BOUND_S * 1e9))
+    monkeypatch.setattr(service, "END_PATIENCE_NS", int(BOUND_S * 1e9))
     host = channel.open()
     with bare_viewer(channel.name) as late, bare_viewer(channel.name) as gone:
         for viewer in (late, gone):

@@ -13,17 +13,19 @@ import pytest
 
 from tests.ipc.session.test_session_processes import Start, line
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.overlay_images import MOST_BYTES, OverlayImage, as_message
+from twixt.ipc.interaction.overlay import MOST_IMAGE_BYTES, OverlayImage, images_as_message
 from twixt.ipc.session import Ended, wire
-from twixt.ipc.session.attached_viewer import WrittenOverlay
-from twixt.ipc.session.overlay_messages import post, received
+from twixt.ipc.session.messages import post, received
+from twixt.ipc.session.viewers import WrittenOverlay
 
 Until = Callable[[Callable[[], Any]], Any]
-LARGE = np.zeros((MOST_BYTES // 3 // 2000, 2000, 3), np.uint8)
+LARGE = np.zeros((MOST_IMAGE_BYTES // 3 // 2000, 2000, 3), np.uint8)
 
 
 def write(host: Any, value: int, pixels: np.ndarray = LARGE) -> None:
-    host.write_overlay("images", *as_message([OverlayImage((0, 0, 2000, len(pixels)), pixels + np.uint8(value))]))
+    host.write_overlay(
+        "images", *images_as_message([OverlayImage((0, 0, 2000, len(pixels)), pixels + np.uint8(value))])
+    )
 
 
 def shown(link: Any) -> int | None:
@@ -42,7 +44,7 @@ def test_viewers_get_the_newest_images_whole_and_late_ones_too(channel: Any, unt
     assert early.received.images[0].pixels.shape == LARGE.shape
     late = channel.attach()
     until(lambda: shown(late) == 100)
-    host.write_overlay("images", *as_message([]))
+    host.write_overlay("images", *images_as_message([]))
     until(lambda: not (shown(late), early.poll(), early.received.images)[2])
 
 
@@ -65,7 +67,7 @@ def test_a_viewer_that_is_stopped_holds_up_no_other_and_the_end_waits_for_no_pix
 
 
 def test_a_message_whose_memory_is_not_as_it_says_is_refused() -> None:
-    fields, content = as_message([OverlayImage((0, 0, 1, 1), np.zeros((1, 1, 3), np.uint8))])
+    fields, content = images_as_message([OverlayImage((0, 0, 1, 1), np.zeros((1, 1, 3), np.uint8))])
     memory = os.memfd_create("pixels")
     pipe = os.pipe()
     os.write(memory, content)
@@ -76,7 +78,7 @@ def test_a_message_whose_memory_is_not_as_it_says_is_refused() -> None:
             with pytest.raises(TwixtError):
                 received(wire.Message("images", fields | {"size": size}, b"", descriptors))
         with pytest.raises(TwixtError, match="at most"):
-            received(wire.Message("images", fields | {"size": MOST_BYTES + 1}, b"", (memory,)))
+            received(wire.Message("images", fields | {"size": MOST_IMAGE_BYTES + 1}, b"", (memory,)))
     finally:
         for descriptor in (memory, *pipe):
             os.close(descriptor)
@@ -97,11 +99,11 @@ def test_an_empty_message_needs_no_memory() -> None:
 
 
 def test_a_descriptor_passes_a_real_socket_and_is_closed_behind_it(nothing_left: None) -> None:
-    from twixt.ipc.session.attached_viewer import AttachedViewer
+    from twixt.ipc.session.viewers import AttachedViewer
 
     ours, theirs = socket.socketpair()
     viewer = AttachedViewer(ours, 0)
-    fields, content = as_message([OverlayImage((1, 2, 3, 4), np.full((2, 2, 3), 7, np.uint8))])
+    fields, content = images_as_message([OverlayImage((1, 2, 3, 4), np.full((2, 2, 3), 7, np.uint8))])
     post(viewer, "images", WrittenOverlay(fields, content))
     assert viewer.has_unsent("images")
     viewer.flush()

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from twixt.ipc.interaction.user_actions import Look, Pull, UserAction, UserEvent
+from twixt.ipc.interaction.events import Look, Pull, UserAction, UserEvent
 from twixt.ipc.scene import Camera
 from twixt.ipc.session import wire
-from twixt.ipc.session.received_actions import MOST_EVENTS, ReceivedActions
+from twixt.ipc.session.viewers import MOST_EVENTS, ReceivedActions
 
 
 def message(action: UserAction) -> wire.Message:

@@ -10,7 +10,7 @@ import pytest
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Compound, Material, Mesh, Part, Scene, Sphere, Texture
-from twixt.ipc.session.received_scene import ReceivedScene
+from twixt.ipc.session.messages import ReceivedScene
 
 ASIDE, ABOVE = Camera((5, 0, 0)), Camera((0, 0, 5), body=1, turns=False)
 CORNERS = np.eye(4, 3)

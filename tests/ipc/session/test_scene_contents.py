@@ -12,8 +12,8 @@ import pytest
 from twixt.ipc import session
 from twixt.ipc.scene import Camera, Material, Mesh, Scene, Sphere, Texture
 from twixt.ipc.session import wire
-from twixt.ipc.session.attached_viewer import AttachedViewer, WrittenScene
-from twixt.ipc.session.received_scene import ReceivedScene
+from twixt.ipc.session.messages import ReceivedScene
+from twixt.ipc.session.viewers import AttachedViewer, WrittenScene
 
 GROUND = Mesh.height_field(np.random.default_rng(1).normal(size=(300, 300)), (10, 10))
 OTHER = Mesh.height_field(np.ones((100, 100)), (1, 1))

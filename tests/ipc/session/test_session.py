@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from twixt.ipc import session
-from twixt.ipc.session import client, host
+from twixt.ipc.session import host, link
 
 
 @pytest.mark.parametrize(
-    ("name", "home"), [("Host", host.Host), ("Link", client.Link), ("Ended", client.Ended), ("attach", client.attach)]
+    ("name", "home"), [("Host", host.Host), ("Link", link.Link), ("Ended", link.Ended), ("attach", link.attach)]
 )
 def test_what_is_loaded_late_is_found_here_and_kept(name: str, home: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(vars(session), name, raising=False)

@@ -17,8 +17,8 @@ import pytest
 import twixt
 from twixt.ipc import session
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.session import service_thread
-from twixt.ipc.session.client import LOST
+from twixt.ipc.session import service
+from twixt.ipc.session.link import LOST
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 Until = Callable[[Callable[[], Any]], Any]
@@ -231,9 +231,7 @@ def test_a_simulation_whose_process_just_exits_says_so(name: str) -> None:
 def test_viewers_that_come_and_are_killed_at_any_moment_leave_nothing(channel: Any, start: Start, until: Until) -> None:
     host = channel.open()
     descriptors = len(os.listdir("/proc/self/fd"))
-    print(
-        f"conditions: {os.cpu_count()} cores, {service_thread.VIEWERS_LIMIT} viewers at most, 12 killed while attaching"
-    )
+    print(f"conditions: {os.cpu_count()} cores, {service.VIEWERS_LIMIT} viewers at most, 12 killed while attaching")
     for number in range(12):
         viewer = start("viewer", channel.name)
         came = host.viewer_came

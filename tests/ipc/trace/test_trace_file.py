@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.trace import spans
 from twixt.ipc.trace.spans import KINDS, PHYSICS, VIEWER, Recorded, Span

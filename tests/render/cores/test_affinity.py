@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from twixt.ipc.scene import Scene, Sphere
-from twixt.render.cores.affinity import Affinity, mask_of
+from twixt.render.cores.sharing import Affinity, mask_of
 from twixt.render.measure.frame_log import read_log
-from twixt.sim.show.show import show
+from twixt.sim.show.view import show
 
 OWN = mask_of(os.getpid())
 pytestmark = pytest.mark.skipif(
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 PATIENCE_S = 60.0
 IN_A_PROCESS = """
 import os, threading
-from twixt.render.cores.affinity import Affinity, mask_of
+from twixt.render.cores.sharing import Affinity, mask_of
 own = sorted(mask_of(os.getpid()))
 first, last = own[0], own[-1]
 end = threading.Event()

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.cores.core_choice import FIRST_PAUSE_NS, MOST_THREADS, CoreChoice, Cores
-from twixt.render.cores.core_load import CoreLoad, CoreSample
-from twixt.render.cores.core_sharing import words_of
+from twixt.render.cores.load import CoreLoad, CoreSample
+from twixt.render.cores.sharing import FIRST_PAUSE_NS, MOST_THREADS, CoreChoice, Cores, words_of
 
 MS = 1_000_000
 LOOK_MS = 100

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twixt.render.cores.core_load import CoreLoad, CoreSample
-from twixt.render.cores.core_shortage import LEAST_FPS, CoreShortage
+from twixt.render.cores.load import LEAST_FPS, CoreLoad, CoreSample, CoreShortage
 
 MS = 1_000_000
 LOOK_MS = 100

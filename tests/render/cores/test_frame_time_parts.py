@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twixt.render.cores.frame_time_parts import DRAW, NO_PARTS, OTHER, UPLOAD, USER, FrameParts, LapRecorder, Reading
+from twixt.render.cores.thread_time import DRAW, NO_PARTS, OTHER, UPLOAD, USER, FrameParts, LapRecorder, Reading
 
 MS = 1_000_000
 

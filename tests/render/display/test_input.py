@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from twixt.render.controls.key_bindings import KEYS, bound
 from twixt.render.display.input import NONE, Key, Keyboard
+from twixt.render.input.keys import KEYS, bound
 
 GERMAN = {place: place for place in "qwertuiopasdfghjklyxcvbnm,.-1234567890"} | {"[": "ü", "]": "+", ";": "ö"}
 CYRILLIC = dict(zip("qwertyuiop[]asdfghjkl;'zxcvbnm,./", "йцукенгшщзхъфывапролджэячсмитьбю.", strict=True))

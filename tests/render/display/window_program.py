@@ -44,8 +44,9 @@ def describe(window: Any) -> None:
 
 def probe(window: Any) -> None:
     """Whether swap blocks; then frames as the pacer plans them, beside bare swaps on the same display."""
-    from twixt.render.pacing.pacer import FrameTimes, Pacer
-    from twixt.render.pacing.refresh.refresh_estimate import SwapProbe
+    from twixt.render.pacing.pacer import Pacer
+    from twixt.render.pacing.policy import FrameTimes
+    from twixt.render.pacing.refresh import SwapProbe
     from twixt.render.pacing.wait import HybridWait
 
     wait, swaps = HybridWait(), SwapProbe(window.refresh_reported_hz, window.is_called)
@@ -130,7 +131,7 @@ def shrink_between(window: Any) -> None:
     """Keeps a picture's backdrop while the window is smaller than was said yet; how many pixels are wrong after it."""
     from twixt.ipc.scene import Scene
     from twixt.render.display.window import glfw
-    from twixt.render.draw.camera import OrbitCamera
+    from twixt.render.draw.frame.camera import OrbitCamera
     from twixt.render.draw.scene_renderer import SceneRenderer
 
     def frame(is_kept: bool = True) -> Any:

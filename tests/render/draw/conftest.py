@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.camera import CameraMatrices, OrbitCamera
+from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 

@@ -16,20 +16,19 @@ import numpy as np
 
 from tests.render.draw.gl_errors import gl_errors
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere, Texture
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import MARK_KINDS, new_bodies
 from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
-from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.flat.image_rectangles import ImageRectangles
 from twixt.render.draw.flat.overlay_sheet import Sheet
-from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
+from twixt.render.draw.flat.rectangles import ImageRectangles, Panes, Rectangle
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS, Level
-from twixt.render.draw.glsl.pose_variants import GIVEN, PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import GIVEN, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
+from twixt.render.draw.marks.mark_drawing import SolidPrograms, whole_pass
 from twixt.render.draw.marks.mark_solids import SOLIDS
-from twixt.render.draw.marks.solid_rows import SolidPrograms, whole_pass
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
+from twixt.render.draw.quality import BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS, Level
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.world.marks import Marks
 

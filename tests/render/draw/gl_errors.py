@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ctypes import c_char_p, c_int, c_uint, c_void_p
 from typing import Any
 
-from twixt.render.draw.context import gl_function
+from twixt.render.draw.frame.context import gl_function
 
 DEBUG_OUTPUT, DEBUG_OUTPUT_SYNCHRONOUS, DEBUG_TYPE_ERROR = 0x92E0, 0x8242, 0x824C
 NO_SUCH_CAP = 0x1234

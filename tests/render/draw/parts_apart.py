@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Mesh, Part, Plane, Scene, Shape, Sphere
+from twixt.ipc.scene.parts import PALETTE
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
-from twixt.render.draw.bodies.shape_table import PALETTE
 from twixt.render.interpolation.quaternion import exp, multiply, rotate
 
 # All shapes, each away from the body's position and turned; two share the body's colour of the palette.

@@ -8,8 +8,8 @@ import pytest
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import CORRECTION_STEP, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot, new_bodies
 from twixt.render import interpolation
-from twixt.render.draw.bodies.shape_table import shape_table
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.bodies.shape_rows import shape_table
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.frame_block import frame_block
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete, Layer, place
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing

@@ -21,13 +21,13 @@ import pytest
 
 from tests.render.draw.drawn_by import MARK_PROGRAMS, SIZE_PX, picture
 from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES
-from twixt.render.draw.context import is_software
-from twixt.render.draw.frame.quality_levels import LEVELS
-from twixt.render.draw.glsl.pose_variants import POSE_VARIANTS, PoseVariant
+from twixt.render.draw.frame.context import is_software
+from twixt.render.draw.glsl.uniform_blocks import POSE_VARIANTS, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
-from twixt.render.draw.marks.solid_rows import MARK_PASSES
+from twixt.render.draw.marks.mark_drawing import MARK_PASSES
+from twixt.render.draw.meshes.mesh_buffers import blend_program
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
-from twixt.render.draw.meshes.surface_blending import blend_program
+from twixt.render.draw.quality import LEVELS
 
 ROOT = Path(__file__).parents[3]
 STAGES = {"vertex_shader": "vert", "geometry_shader": "geom", "fragment_shader": "frag"}

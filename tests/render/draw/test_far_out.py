@@ -11,7 +11,7 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, upload
 from twixt.ipc.scene import Box, Capsule, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.scene.labels import Label, place
 

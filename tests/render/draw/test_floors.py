@@ -8,9 +8,9 @@ import pytest
 from tests.render.draw.conftest import upload
 from twixt.ipc.scene import Box, Camera, Compound, Part, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import FULL
+from twixt.render.draw.quality import FULL
 
 NONE = FULL._replace(shadows=False)
 GRAY, RED = (0.8, 0.8, 0.8), (0.9, 0.2, 0.2)

@@ -7,8 +7,8 @@ import pytest
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.bodies import shape_draws
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import SphereLod
 
@@ -30,9 +30,9 @@ def drawn_as(monkeypatch, way):
     """Chooses the program: a quality of ray cast shapes, or a program of spheres."""
     if way in QUALITIES:
         for name, count in zip(("FEW", "MANY", "ASKED"), QUALITIES[way], strict=True):
-            monkeypatch.setattr(ray_cast_draws, name, count)
+            monkeypatch.setattr(shape_draws, name, count)
     else:
-        monkeypatch.setattr(sphere_draws, "choose", lambda *_: SphereLod(way, LARGEST_POINT_PX))
+        monkeypatch.setattr(shape_draws, "choose", lambda *_: SphereLod(way, LARGEST_POINT_PX))
 
 
 WAYS = [(shape, way) for shape in SHAPES for way in QUALITIES] + [(Sphere(0.6, COLOR), way) for way in PROGRAMS]

@@ -11,8 +11,8 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.bodies import shape_draws
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
@@ -60,7 +60,7 @@ def assert_alike(studio, scene, bodies, camera=SIDEWAYS, share=0.002):
 )
 def test_shapes_are_drawn_as_from_far(studio, monkeypatch, shape, quality):
     for name, count in zip(("FEW", "MANY", "ASKED"), QUALITIES[quality], strict=True):
-        monkeypatch.setattr(ray_cast_draws, name, count)
+        monkeypatch.setattr(shape_draws, name, count)
     scene = Scene([shape] * 24, ground=None, pattern=True)
     assert_alike(studio, scene, placed(scene.shapes), share=0.002 if quality == "large" else 0.008)
 
@@ -78,7 +78,7 @@ def test_shapes_are_drawn_as_from_far(studio, monkeypatch, shape, quality):
     ],
 )
 def test_spheres_are_drawn_as_from_far(studio, monkeypatch, name, radius):
-    monkeypatch.setattr(sphere_draws, "choose", lambda *_: SphereLod(name, LARGEST_POINT_PX))
+    monkeypatch.setattr(shape_draws, "choose", lambda *_: SphereLod(name, LARGEST_POINT_PX))
     scene = Scene([Sphere(radius)] * (400 if radius < 0.1 else 30 if radius < 1 else 3), ground=None, pattern=True)
     assert_alike(studio, scene, placed(scene.shapes), share=0.004)
 

@@ -10,8 +10,8 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, WHOLE, matrices, upload
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
-from twixt.render.draw.camera import OrbitCamera, carried
+from twixt.render.draw.bodies import shape_draws
+from twixt.render.draw.frame.camera import OrbitCamera, carried
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import SphereLod
@@ -49,11 +49,11 @@ def test_a_camera_that_rolls_turns_the_picture_and_not_the_light(studio, monkeyp
     if shape == "sphere":
         largest_px = 0.0 if drawn_by == "quads" else LARGEST_POINT_PX
         chosen = SphereLod("points" if drawn_by == "quads" else drawn_by, largest_px)
-        monkeypatch.setattr(sphere_draws, "choose", lambda *_: chosen)
+        monkeypatch.setattr(shape_draws, "choose", lambda *_: chosen)
     else:
         kind = {"box": "boxes"}.get(shape, shape + "s")
         names = (f"{drawn_by}{kind}",) if drawn_by == "large " else (f"{drawn_by}{kind}", f"large {kind}")
-        monkeypatch.setattr(ray_cast_draws, "cast_passes", lambda *_: names)
+        monkeypatch.setattr(shape_draws, "cast_passes", lambda *_: names)
     # Light from where the turn about the view takes it out of the picture's vertical.
     scene = Scene([SHAPES[shape]], ground=None, light=(0, 0, 1))
     bodies = new_bodies(1)

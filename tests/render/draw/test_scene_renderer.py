@@ -11,8 +11,8 @@ from tests.render.draw.conftest import SIZE_PX, matrices, upload
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Plane, Scene, Sphere
 from twixt.ipc.snapshot import VISIBLE, new_bodies
-from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.context import is_software
+from twixt.render.draw.frame.camera import OrbitCamera
+from twixt.render.draw.frame.context import is_software
 from twixt.render.draw.frame.layers import Layer
 
 WHITE, RED, GREEN, BLUE = (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

@@ -11,9 +11,9 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, upload
 from tests.render.draw.test_scene_renderer import WHITE, bodies_at, dark
 from twixt.ipc.scene import Box, Scene, Sphere, Texture
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import LEVELS, LIT_LEVELS
+from twixt.render.draw.quality import LEVELS, LIT_LEVELS
 
 HALF_PX = SIZE_PX[0] // 2, SIZE_PX[1]
 LEFT, RIGHT = (0, 0, *HALF_PX), (HALF_PX[0], 0, *HALF_PX)

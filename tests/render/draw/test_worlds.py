@@ -8,7 +8,7 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 
 
 def framed(studio, size_m, count):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.snapshot import MARK, MARK_KINDS
-from twixt.render.interpolation.mark_blending import blended, drawable, matched
+from twixt.render.interpolation.blending import blended, drawable, matched
 
 ARROW, LINE = list(MARK_KINDS).index("arrow"), list(MARK_KINDS).index("line")
 QUARTER = (0, 0, np.sqrt(0.5), np.sqrt(0.5))

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
-from twixt.render.interpolation.parent_frames import in_frames_of
-from twixt.render.interpolation.parents import compose
-from twixt.render.interpolation.poses import poses_of
+from twixt.render.interpolation.poses import compose, in_frames_of, poses_of
 from twixt.render.interpolation.quaternion import exp, multiply, normalized
 
 BOTH = VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY

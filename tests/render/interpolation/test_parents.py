@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.render.interpolation.snapshots import FIELDS, MS, at, method_of
 from twixt.ipc.snapshot import VISIBLE, new_bodies
-from twixt.render.interpolation.parents import compose
-from twixt.render.interpolation.poses import Poses, poses_of
+from twixt.render.interpolation.poses import Poses, compose, poses_of
 from twixt.render.interpolation.quaternion import exp, normalized, rotate
 
 QUARTER = (0.0, 0.0, math.sin(math.pi / 4), math.cos(math.pi / 4))

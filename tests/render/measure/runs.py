@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twixt.render.measure.frame_log import FrameRow
+from twixt.render.measure.frame_rows import FrameRow
 
 MS = 1_000_000
 START_NS = 1_000_000 * MS  # a clock that has run for a while

@@ -3,11 +3,9 @@
 import pytest
 
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even, shown_at
-from twixt.render.measure.causes import PARTS, causes
+from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_rows import FrameTable
-from twixt.render.measure.intervals import intervals
-from twixt.render.measure.motion import motion
-from twixt.render.measure.run_figures import measure
+from twixt.render.measure.run_figures import PARTS, causes, measure
 
 
 def counted(rows) -> dict[str, list[int]]:

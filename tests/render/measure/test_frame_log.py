@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.render.measure.runs import MS, START_NS, even, frame, shown_at
 from tests.render.measure.test_frame_rows import KINDS
 from twixt.ipc.errors import TwixtError
-from twixt.render.measure.frame_log import HEADER, HELD_BACK, LIMITS, MOST_REFRESHES, FrameLog, FrameRow, read_log
-from twixt.render.measure.frame_rows import KIND_OF, LATER_FIELDS
-from twixt.render.measure.report.report import report_log
+from twixt.render.measure.frame_log import HEADER, HELD_BACK, LIMITS, MOST_REFRESHES, FrameLog, read_log
+from twixt.render.measure.frame_rows import KIND_OF, LATER_FIELDS, FrameRow
+from twixt.render.measure.report import report_log
 
 any_run_row = st.builds(
     FrameRow,

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even, frame, shown_at
+from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_rows import FrameTable
-from twixt.render.measure.intervals import intervals
-from twixt.render.measure.motion import motion
 
 gaps = st.lists(st.integers(8 * MS, 60 * MS), min_size=40, max_size=80)
 

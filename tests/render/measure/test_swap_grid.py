@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.render.measure.runs import FRAME_NS, MS, START_NS
-from twixt.render.measure.intervals import count_refreshes, fit_grid
+from twixt.render.measure.evenness import count_refreshes, fit_grid
 
 
 def returns(steps, late_ns=None):

@@ -8,7 +8,7 @@ from typing import Any
 import moderngl
 import numpy as np
 
-from twixt.render.controls.key_bindings import KEYS
+from twixt.render.input.keys import KEYS
 from twixt.render.overlay.overlay import Overlay
 from twixt.render.overlay.shown_values import MODES, OverlayState, PlotHistory
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.draw.flat.panel_backgrounds import Rectangle
-from twixt.render.overlay.clear_places import KEYS_HEIGHT, clear_places, panel_places
+from twixt.render.draw.flat.rectangles import Rectangle
+from twixt.render.overlay.program_pictures import KEYS_HEIGHT, clear_places, panel_places
 
 SIZE_PX = (800, 600)
 PANELS = panel_places(SIZE_PX, 1.0)

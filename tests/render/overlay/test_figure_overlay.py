@@ -9,8 +9,8 @@ import moderngl
 import numpy as np
 import pytest
 
-from twixt.ipc.interaction.overlay_figures import OverlayFigure, OverlayLine
-from twixt.render.overlay.figure_overlay import FigureOverlay, shown_ranges
+from twixt.ipc.interaction.overlay import OverlayFigure, OverlayLine
+from twixt.render.overlay.imgui_context import FigureOverlay, shown_ranges
 from twixt.render.overlay.program_pictures import ProgramPictures
 
 SIZE_PX = (400, 300)

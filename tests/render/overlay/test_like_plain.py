@@ -15,9 +15,9 @@ from tests.render.draw.conftest import upload
 from tests.render.draw.software.test_picture_bounds import balls, moved
 from tests.render.overlay.screen import state_of
 from twixt.ipc.scene import Scene, Sphere
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import LEVELS
+from twixt.render.draw.quality import LEVELS
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.overlay.imgui_context import imgui
 from twixt.render.overlay.overlay import Overlay

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.render.overlay.screen import FRAME_NS, FRAMES_PER_LAYOUT, SIZE_PX, SMOOTH_PX, TROUBLE_PX, state_of
-from twixt.render.controls.key_bindings import KEYS
-from twixt.render.controls.sliders import Knob, SliderRange
 from twixt.render.display.input import MouseButton, MouseMove
+from twixt.render.input.keys import KEYS
+from twixt.render.input.sliders import Knob, SliderRange
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.imgui_context import LabelOverlay
 from twixt.render.overlay.overlay import LAYOUTS_AT_ONCE, Overlay
@@ -377,7 +377,7 @@ def test_recent_keeps_the_newest_in_order():
 
 def test_without_an_overlay_its_library_is_never_loaded():
     code = (
-        "import sys, twixt.render.draw.scene_renderer, twixt.render.draw.camera, twixt.render.overlay.shown_values; "
+        "import sys, twixt.render.draw.scene_renderer, twixt.render.draw.frame.camera, twixt.render.overlay.shown_values; "
         "sys.exit('imgui_bundle' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

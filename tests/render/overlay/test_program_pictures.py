@@ -8,8 +8,8 @@ import moderngl
 import numpy as np
 import pytest
 
-from twixt.ipc.interaction.overlay_images import OverlayImage
-from twixt.render.draw.flat.panel_backgrounds import Rectangle
+from twixt.ipc.interaction.overlay import OverlayImage
+from twixt.render.draw.flat.rectangles import Rectangle
 from twixt.render.overlay.program_pictures import ProgramPictures
 
 SIZE_PX = (64, 48)

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from tests.render.overlay.screen import FRAME_NS, SIZE_PX, TROUBLE_PX, Frames, state_of
-from twixt.render.controls.key_bindings import KEYS
 from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.draw.flat.overlay_sheet import Sheet
+from twixt.render.input.keys import KEYS
 from twixt.render.overlay.over_picture import OverlayFrame, OverlayLayer
 from twixt.render.overlay.overlay import LATE_NS, LAYOUTS_AT_ONCE, LONG_LATE_NS, REDRAW_NS
-from twixt.render.pacing.step_cost import REMEMBERED
+from twixt.render.pacing.wait import REMEMBERED_COSTS
 
 SECOND = 60  # frames
 ON_A_PANEL, ON_NONE = MouseMove(100, 60, 0), MouseMove(400, 300, 0)
@@ -189,7 +189,7 @@ def test_a_step_that_does_not_fit_into_the_spare_time_is_not_begun(screen):
     screen.now_ns += REDRAW_NS
     asked = screen.asked
     for cost in (screen.overlay._layout_cost, screen.overlay._drawing_cost):
-        for _ in range(REMEMBERED):
+        for _ in range(REMEMBERED_COSTS):
             cost.took(2_000_000)
         fits_ns = cost.expected_ns
         assert not screen.redraw_early(fits_ns - 10)

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes, Pacer
-from twixt.render.pacing.refresh.refresh_estimate import Refresh
+from twixt.render.pacing.pacer import Pacer
+from twixt.render.pacing.policy import FramePlan, FrameResult, FrameTimes
+from twixt.render.pacing.refresh import Refresh
 
 MS = 1_000_000
 SIXTY_HZ_NS = round(1e9 / 60)

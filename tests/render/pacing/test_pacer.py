@@ -19,8 +19,9 @@ from tests.render.virtual_display import (
     play,
     presents_ms,
 )
-from twixt.render.pacing.pacer import FrameTimes, Pacer
-from twixt.render.pacing.refresh.refresh_estimate import UNKNOWN
+from twixt.render.pacing.pacer import Pacer
+from twixt.render.pacing.policy import FrameTimes
+from twixt.render.pacing.refresh import UNKNOWN
 
 SIXTY_HZ = 1000 * MS / 60
 

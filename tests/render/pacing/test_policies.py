@@ -30,7 +30,7 @@ from tests.render.pacing.model_display import (
 from twixt.render.pacing import Pacer, Refresh
 from twixt.render.pacing.pacer import FENCED_IN_A_ROW
 from twixt.render.pacing.policy import FrameResult, FrameTimes
-from twixt.render.pacing.refresh.fence_trial import FRAMES_UNTIL_AGAIN
+from twixt.render.pacing.refresh import FRAMES_UNTIL_AGAIN
 
 
 def constant(ms: float) -> Work:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twixt.render.pacing.step_cost import ENOUGH, FIRST_NS, REFUSED_TO_FORGET, StepCost
+from twixt.render.pacing.wait import ENOUGH, FIRST_NS, REFUSED_TO_FORGET, StepCost
 
 NOW_NS = 10**12
 MS = 1_000_000

@@ -10,7 +10,7 @@ from bench.clock.traces import MS, SECOND, START_NS, network, play, steady
 from tests.render.playback.driven import FRAME_NS, Driven
 from twixt.ipc.errors import TwixtError
 from twixt.render.playback import PlaybackClock
-from twixt.render.playback.buffered_clock import ArrivalJitter, buffer_ns
+from twixt.render.playback.modes import ArrivalJitter, buffer_ns
 
 
 def test_buffer_is_an_interval_the_deviation_and_the_tolerance():

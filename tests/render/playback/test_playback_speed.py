@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.playback.playback_speed import GAIN_PER_NS, Brake
+from twixt.render.playback.auto import GAIN_PER_NS, Brake
 
 MS = 1_000_000
 FRAME_NS = 16_666_667

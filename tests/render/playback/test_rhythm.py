@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twixt.render.playback.rhythm import Rhythm
+from twixt.render.playback.stream import Rhythm
 
 MS = 1_000_000
 

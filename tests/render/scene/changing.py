@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.publishing import publish
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.session import open_listener
-from twixt.ipc.session.client import attach
 from twixt.ipc.session.host import Host
+from twixt.ipc.session.link import attach
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Head, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.scene.stage import Stage

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, NO_MARKS, VISIBLE, Head, Snapshot, new_bodies

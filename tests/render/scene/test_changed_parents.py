@@ -26,7 +26,7 @@ from tests.render.scene.changing import (
 )
 from twixt.ipc.scene import Camera
 from twixt.render.display.offscreen import OffscreenWindow
-from twixt.render.picking.seen_bodies import SeenBodies
+from twixt.render.input.picking import SeenBodies
 from twixt.render.snapshots.intake import MOST_HELD_BACK
 
 SHADED, BY_NUMPY = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from twixt.ipc.scene import Box, Compound, Part, Scene, Sphere
 from twixt.ipc.snapshot import CORRECTION_STEP, Snapshot, new_bodies
-from twixt.render.scene.frame_jumps import FrameJumps, jumped_bodies
+from twixt.render.scene.shapes_in_time import FrameJumps, jumped_bodies
 
 HALF_TURN = (0.0, 0.0, 1.0, 0.0)
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from twixt.ipc.scene.parent_log import ParentEntry
+from twixt.ipc.scene.groups import ParentEntry
 from twixt.ipc.snapshot import Snapshot, new_bodies
 from twixt.render.interpolation import create
-from twixt.render.interpolation.parent_frames import in_frames_of
-from twixt.render.scene.frames_in_time import MOST_PAST, FramesInTime
-from twixt.render.scene.scene_parents import SceneParents
+from twixt.render.interpolation.poses import in_frames_of
+from twixt.render.scene.frames_in_time import MOST_PAST, FramesInTime, SceneParents
 
 MS = 1_000_000
 # Body 2 rests at x = 0, on 0 at first, then on 1, then free.

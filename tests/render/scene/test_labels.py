@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.ipc.interaction.overlay_texts import OverlayText
+from twixt.ipc.interaction.overlay import OverlayText
 from twixt.ipc.snapshot import MARK
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.scene.labels import LINE, MARGIN, MOST_LABELS, Label, at_borders, head, labels_of, place
 
 SIZE_PX = (800, 600)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from twixt.ipc.scene.parent_log import ParentEntry
+from twixt.ipc.scene.groups import ParentEntry
 from twixt.ipc.snapshot import Snapshot, new_bodies
-from twixt.render.scene.numpy_poser import Poser, PosingRules
-from twixt.render.scene.scene_parents import SceneParents
+from twixt.render.scene.frames_in_time import SceneParents
+from twixt.render.scene.groups import Poser, PosingRules
 
 MS = 1_000_000
 HALF_TURN_ABOUT_Z = (0.0, 0.0, 1.0, 0.0)

@@ -11,7 +11,7 @@ from tests.render.draw.parts_apart import TOY, TWO, apart, assert_alike, tumblin
 from tests.render.scene.staged import GAP_MS, Show
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.ipc.scene.groups import Group
-from twixt.render.draw.bodies.shape_table import PALETTE
+from twixt.ipc.scene.parts import PALETTE
 from twixt.render.interpolation.poses import records_of
 
 EYE = Camera((0, -11, 5), (0, 0, 0))

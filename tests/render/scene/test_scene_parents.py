@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from twixt.ipc.scene.parent_log import ParentEntry
-from twixt.render.scene.scene_parents import SceneParents, merged_parents
+from twixt.ipc.scene.groups import ParentEntry
+from twixt.render.scene.frames_in_time import SceneParents, merged_parents
 
 LOG = (ParentEntry(2, {1: 0, 2: 1}), ParentEntry(5, {2: 3, 4: 3}), ParentEntry(9, {2: 3, 4: 3, 8: 7}))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.render.scene.staged import MS, ONE, SIZE_PX, START_NS, Show, along_x, middle_px
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.scene.groups import Group

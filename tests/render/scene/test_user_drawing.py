@@ -16,7 +16,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.snapshot import MARK, Snapshot, new_bodies
 from twixt.render.interpolation import create
-from twixt.render.scene.user_drawing import MOST_LABELS, UserAdditions, UserDrawing, UserFrame, load
+from twixt.render.scene.labels import MOST_LABELS
+from twixt.render.scene.user_drawing import UserAdditions, UserDrawing, UserFrame, load
 
 MS = 1_000_000
 

@@ -13,8 +13,8 @@ import pytest
 from tests.publishing import publish
 from tests.render.viewer.test_idle import Viewer, viewer
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.scene.surface_records import packed, unpacked
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.surfaces import packed, unpacked
 from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies, vertex_records
 from twixt.render.draw.frame import snapshot_ring
 from twixt.render.draw.frame.layers import SurfacePair

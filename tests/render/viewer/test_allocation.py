@@ -10,7 +10,7 @@ import pytest
 
 from bench.costs import allocation
 from bench.costs.allocation import BAR, Allocation, Frames, measured
-from twixt.render.viewer import idle_garbage
+from twixt.render.viewer import spare_time
 
 # What the clock remembers of the last half minute is not full yet, and each new wording of its reasons is kept: less
 # than a block a frame, which is the least that anything lost in each frame would be.
@@ -80,7 +80,7 @@ def test_frames_that_leave_no_spare_time_look_for_garbage_all_the_same(
     gc.disable()
     try:
         with allocation.frames(overlay=False) as made:
-            seen = [weakref.ref(Kept()) for _ in range(2 * idle_garbage.FEW)]
+            seen = [weakref.ref(Kept()) for _ in range(2 * spare_time.FEW)]
             for _ in range(1000):
                 made.with_news()
                 if all(each() is None for each in seen):

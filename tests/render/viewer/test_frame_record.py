@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even
 from twixt.ipc.plan import Plan
 from twixt.ipc.snapshot import Head
-from twixt.render.cores.frame_time_parts import FrameParts
-from twixt.render.display.presentation.present_times import DISCARDED, Presented
+from twixt.render.cores.thread_time import FrameParts
+from twixt.render.display.present_times import DISCARDED, Presented
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
-from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
+from twixt.render.pacing.policy import FramePlan, FrameResult, FrameTimes
 from twixt.render.playback import ClockState
-from twixt.render.scene.picture import DrawnPicture
-from twixt.render.scene.picture_part import DrawnPart
+from twixt.render.scene.groups import DrawnPart
+from twixt.render.scene.views import DrawnPicture
 from twixt.render.snapshots.history import HeldSnapshot, Pair
 from twixt.render.viewer.frame_record import (
     FIRST_REPORTS,

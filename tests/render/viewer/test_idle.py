@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 
 from tests.publishing import publish
-from twixt.ipc.config.config import Config
-from twixt.ipc.interaction.overlay_images import OverlayImage, as_message
+from twixt.ipc.config.flags import Config
+from twixt.ipc.interaction.overlay import OverlayImage, images_as_message
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_listener
-from twixt.ipc.session.client import attach
 from twixt.ipc.session.host import Host
+from twixt.ipc.session.link import attach
 from twixt.ipc.snapshot import NO_MARKS, Head, new_bodies
 from twixt.render.display.display import open_display
 from twixt.render.display.input import Key
-from twixt.render.draw.frame.quality_levels import CHEAPEST, FULL
-from twixt.render.measure.intervals import intervals
+from twixt.render.draw.quality import CHEAPEST, FULL
+from twixt.render.measure.evenness import intervals
 from twixt.render.measure.run_figures import measure
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer import idle
-from twixt.render.viewer.frame_loop import FrameLoop
 from twixt.render.viewer.idle import PAUSED_NS, SILENT_NS, RedrawRequests, Waker
+from twixt.render.viewer.loop import FrameLoop
 
 MS = 1_000_000
 DT_NS = 20 * MS
@@ -162,7 +162,7 @@ def test_news_of_physics_ends_the_sleep(viewer: Viewer, event: str, monkeypatch:
         "snapshot": viewer.publish,
         "plan": lambda: viewer.plan(1.0),
         "scene": lambda: viewer.host.write_scene(Scene([Sphere(0.7)])),
-        "images": lambda: viewer.host.write_overlay("images", *as_message([IMAGE])),
+        "images": lambda: viewer.host.write_overlay("images", *images_as_message([IMAGE])),
         "end": lambda: viewer.host.end(),
     }
 

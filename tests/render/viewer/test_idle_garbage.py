@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from twixt.render.viewer.idle_garbage import FEW, LONG_IDLE_NS, MANY, NEGLIGIBLE_NS, Garbage
+from twixt.render.viewer.spare_time import FEW, LONG_IDLE_NS, MANY, NEGLIGIBLE_NS, Garbage
 
 LONG_NS = 1_000_000_000
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.render.viewer.test_idle import Viewer
 from twixt.ipc.scene import Camera, Scene, Sphere
-from twixt.render.draw.frame.quality_levels import LEVELS
+from twixt.render.draw.quality import LEVELS
 
 HALF = next(level for level in LEVELS if level.scale == 0.5)
 SIZE_PX = 640, 480

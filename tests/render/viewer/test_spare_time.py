@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from twixt.render.pacing.step_cost import FIRST_NS
+from twixt.render.pacing.wait import FIRST_NS
 from twixt.render.viewer.spare_time import (
     FRAMES_TO_RETRY,
     LAST_TAKES,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.viewer import start_up
@@ -108,7 +108,7 @@ def test_imports_begin_after_the_first_frames_and_where_those_take_long_sooner(
 def test_a_percentile_in_a_frame_imports_nothing() -> None:
     """numpy imports its masked arrays when it first needs them."""
     code = (
-        "import sys; from twixt.ipc.config.config import Config; from twixt.ipc.trace.spans import NOT_RECORDED; "
+        "import sys; from twixt.ipc.config.flags import Config; from twixt.ipc.trace.spans import NOT_RECORDED; "
         "from twixt.render.viewer.start_up import StartUp; import numpy as np; assert 'numpy.ma' not in sys.modules; "
         "StartUp(Config(overlay=False), NOT_RECORDED)._load(); known = set(sys.modules); "
         "np.percentile([1.0], 99); np.intersect1d([1], [1]); print(*(set(sys.modules) - known))"

@@ -13,24 +13,24 @@ import threading
 from collections.abc import Callable
 
 from tests.publishing import publish
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_listener
-from twixt.ipc.session.client import attach
 from twixt.ipc.session.host import Host
+from twixt.ipc.session.link import attach
 from twixt.ipc.snapshot import Head, new_bodies
-from twixt.render.cores.frame_time_parts import Reading
+from twixt.render.cores.thread_time import Reading
 from twixt.render.display.input import Event
 from twixt.render.display.offscreen import OffscreenWindow
-from twixt.render.display.presentation.present_times import Presented
-from twixt.render.display.presentation.wayland_frame import AwaitCall
+from twixt.render.display.present_times import Presented
+from twixt.render.display.wayland import AwaitCall
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.pacing.pacer import Pacer
-from twixt.render.pacing.refresh.refresh_estimate import Refresh
-from twixt.render.viewer.frame_loop import FrameLoop
+from twixt.render.pacing.refresh import Refresh
 from twixt.render.viewer.frame_timer import FrameTimer
+from twixt.render.viewer.loop import FrameLoop
 from twixt.render.viewer.screenshots import Screenshots
 
 MS = 1_000_000

@@ -11,8 +11,7 @@ from tests.newest import newest
 from tests.sim.lab import MS, Lab, MakeHost, ResettableWalk, Walk
 from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.session import attach
-from twixt.sim.schedule.dt_log import DtLog, Origin, ReplayedSteps, read_dt_log
-from twixt.sim.schedule.step_multiple import Widening
+from twixt.sim.schedule.step_multiple import DtLog, Origin, ReplayedSteps, Widening, read_dt_log
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import World, state_hash

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 import twixt
-from twixt.ipc.process.viewer_environ import OWNED_VARIABLE, PATH_VARIABLE
 from twixt.sim.process import viewer_command as commands
 from twixt.sim.process.viewer_command import (
+    OWNED_VARIABLE,
+    PATH_VARIABLE,
     NoViewerProgram,
     freeze_support,
     is_python,

@@ -14,7 +14,7 @@ import pytest
 
 import twixt
 from tests.ipc.ring.test_memory import in_forked_child
-from twixt.ipc.config.config import Config
+from twixt.ipc.config.flags import Config
 from twixt.sim.process.viewer_command import NoViewerProgram
 from twixt.sim.process.viewer_process import ViewerProcess, early_viewer, start_viewer
 

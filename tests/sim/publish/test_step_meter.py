@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from twixt.sim.publish.step_meter import KEPT_SAMPLES, LATE_NS, Meter, Samples
+from twixt.sim.publish.publisher import KEPT_SAMPLES, LATE_NS, Meter, Samples
 
 
 def test_what_was_not_measured_is_null_and_never_0() -> None:

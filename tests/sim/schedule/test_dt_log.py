@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from tests.full_disk import no_file_larger_than
 from twixt.ipc.errors import TwixtError
-from twixt.sim.schedule import dt_log
-from twixt.sim.schedule.dt_log import HEADER, WRITTEN_EVERY, DtLog, Origin, ReplayedSteps, check_origin, read_dt_log
+from twixt.sim.schedule import step_multiple
+from twixt.sim.schedule.step_multiple import (
+    HEADER,
+    WRITTEN_EVERY,
+    DtLog,
+    Origin,
+    ReplayedSteps,
+    check_origin,
+    read_dt_log,
+)
 
 ORIGIN = Origin("balls", 3, 1 / 60, (("count", "500"),))
 GOOD = f"{HEADER}\nworld balls\nseed 3\ndt 0.016666666666666666\nset count=500\n120 1\n35 4\nend 155\n"
@@ -161,7 +169,7 @@ def test_a_file_without_end_is_refused_by_its_first_line(tmp_path: Path) -> None
 
 
 def test_a_log_longer_than_any_is_not_taken_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dt_log, "MOST_CHARACTERS", 100)
+    monkeypatch.setattr(step_multiple, "MOST_CHARACTERS", 100)
     path = tmp_path / "long"
     path.write_text(f"{HEADER}\n" + "1 1\n" * 100)
     with pytest.raises(TwixtError, match="longer than any log"):

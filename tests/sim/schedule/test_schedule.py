@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.plan import Plan
-from twixt.sim.schedule.dt_log import ReplayedSteps
 from twixt.sim.schedule.schedule import LEAD_SLACK_NS, MAX_COST_LEAD_NS, MAX_DEBT_NS, MAX_VIEWERS_LEAD_NS, Schedule
-from twixt.sim.schedule.step_multiple import Widening
+from twixt.sim.schedule.step_multiple import ReplayedSteps, Widening
 
 MS = 1_000_000
 SLACK_MS = LEAD_SLACK_NS / MS

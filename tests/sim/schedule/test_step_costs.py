@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.quantiles import QuantileWindow
-from twixt.sim.schedule.schedule import COST_STEPS, RARE_COST_SHARE
-from twixt.sim.schedule.step_costs import HeldRate, OverloadWindow, StepTimes
+from twixt.sim.schedule.schedule import COST_STEPS, RARE_COST_SHARE, HeldRate, OverloadWindow, StepTimes
 
 
 def load_after(*costs: int) -> OverloadWindow:

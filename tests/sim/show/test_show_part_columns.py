@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.sim.show.test_show import places
+from tests.sim.show.test_view import places
 from tests.sim.watched import Open, Watched, watching
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, ColorBy, Compound, Part, Scene, Sphere

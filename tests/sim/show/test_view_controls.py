@@ -12,10 +12,10 @@ import pytest
 
 from tests.sim.watched import BALLS, Watched
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.world_controls import Slider
+from twixt.ipc.interaction.controls import Slider
 from twixt.ipc.session import running
-from twixt.render.controls.sliders import Knobs, Turn
-from twixt.sim.show.show import View, show
+from twixt.render.input.sliders import Knobs, Turn
+from twixt.sim.show.view import View, show
 
 PATIENCE_S = 30.0
 

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from twixt.ipc.corrections import CORRECTION
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, CORRECTION, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twixt.ipc.corrections import CORRECTION_TAU_NS, visual
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import CONTINUITY_MASK
+from twixt.ipc.snapshot import CONTINUITY_MASK, CORRECTION_TAU_NS, visual
 from twixt.sim.world.bodies import Bodies
 
 MS = 1_000_000

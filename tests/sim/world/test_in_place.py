@@ -13,11 +13,11 @@ from tests.sim.watched import Watched
 from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import UserCodeCrashed
-from twixt.ipc.ring import memory_budget
+from twixt.ipc.ring import budget
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies
-from twixt.sim.show.show import show
+from twixt.sim.show.view import show
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import filled_bodies, state_hash
@@ -297,7 +297,7 @@ def test_bodies_that_do_not_fit_are_refused_before_they_are_made(monkeypatch: py
         Bodies(10**9)
     with pytest.raises(TwixtError, match="got 1,000,000,000"):
         show(Scene([Sphere()]), count=10**9, viewer=False)
-    monkeypatch.setattr(memory_budget, "free_bytes", lambda: 64 << 20)
+    monkeypatch.setattr(budget, "free_bytes", lambda: 64 << 20)
     with pytest.raises(TwixtError, match="1,000,000 bodies would need .* 64 MiB are free; use fewer bodies"):
         Bodies(1_000_000)
     with pytest.raises(TwixtError, match="20,000 bodies would need"):
@@ -317,7 +317,7 @@ def test_a_view_that_cannot_grow_refuses_and_shows_on_what_it_had(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched.view.publish(position=np.ones((4, 3)))
-    monkeypatch.setattr(memory_budget, "free_bytes", lambda: 64 << 20)
+    monkeypatch.setattr(budget, "free_bytes", lambda: 64 << 20)
     for _ in range(2):
         with pytest.raises(TwixtError, match="1,000,000 bodies would need"):
             watched.view.publish(position=np.ones((1_000_000, 3), np.float32))
@@ -330,7 +330,7 @@ def test_a_view_that_cannot_grow_refuses_and_shows_on_what_it_had(
 
 def test_a_world_that_grows_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = Bodies(200_000)
-    monkeypatch.setattr(memory_budget, "free_bytes", lambda: 64 << 20)
+    monkeypatch.setattr(budget, "free_bytes", lambda: 64 << 20)
     with pytest.raises(TwixtError, match="bodies would need"):
         bodies.spawn()
     assert len(bodies) == 200_000

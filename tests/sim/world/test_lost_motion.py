@@ -10,7 +10,7 @@ import pytest
 
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.lost_motion import CHUNK, LEAST_INTERVAL, LOOKS_OF_A_SAMPLE, MOST_WATCHED, LostMotion
+from twixt.sim.world.state_checks import LEAST_INTERVAL, LOOKS_OF_A_SAMPLE, MOST_WATCHED, MOTION_CHUNK, LostMotion
 
 NORTHING = 5.4e6  # UTM: float32 holds half metres there
 CAR = Scene([Box((4.0, 2.0, 1.5))])
@@ -126,9 +126,9 @@ def test_a_velocity_that_changes_its_sign_moves_nothing() -> None:
     assert report(lambda tick: 1000.0, scene=Scene([Sphere()]), bodies=bodies, at=shake) == ""
 
 
-@pytest.mark.parametrize("place", [0, CHUNK + 700])
+@pytest.mark.parametrize("place", [0, MOTION_CHUNK + 700])
 def test_one_slow_body_among_many_at_rest_is_found_in_its_turn(place: int) -> None:
-    count = 2 * CHUNK
+    count = 2 * MOTION_CHUNK
     scene, bodies, motion = Scene([Sphere()] * count), Bodies(count), LostMotion(lambda: scene)
     bodies.position[:, 0] = NORTHING
     bodies.position[place, 0] += 100  # the farthest of all

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from twixt.ipc.scene import Box, Compound, Mesh, Part, Scene, Shape, Sphere
-from twixt.sim.world.small_shapes import small_shape
+from twixt.sim.world.state_checks import small_shape
 
 CORNERS, FACES = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0)], float), [(0, 1, 2)]
 

@@ -9,11 +9,11 @@ import pytest
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.scene.surface_records import unpacked
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.surfaces import unpacked
 from twixt.ipc.snapshot import MARK
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.finite_check import look_in
+from twixt.sim.world.state_checks import look_in
 from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import World, state_hash
 from twixt.sim.world.world_guard import check_world

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
-from twixt.sim.contacts.broad_phase import pairs_within
+from twixt.sim.contacts.contact_list import pairs_within
 from twixt.sim.contacts.solver import ContactMaterial, ContactSolver, MovingSpheres
 from twixt.sim.world.world import state_hash
 from twixt.sim.world.world_guard import check_world

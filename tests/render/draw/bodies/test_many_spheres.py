@@ -23,9 +23,9 @@ from tests.render.draw.test_scene_renderer import (
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, new_bodies
-from twixt.render.draw.bodies import body_draws, sphere_draws
+from twixt.render.draw.bodies import body_draws, shape_draws
 from twixt.render.draw.bodies.body_draws import BodyDraws
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.spheres.sphere_detail import SphereLod
@@ -40,8 +40,8 @@ def drawn_by(monkeypatch):
     """Names the program that draws spheres from now on. few: so many are not asked whether they are too large."""
 
     def by(name, largest_px=128.0, few=0):
-        monkeypatch.setattr(sphere_draws, "FEW", few)
-        monkeypatch.setattr(sphere_draws, "choose", lambda *_: SphereLod(name, largest_px))
+        monkeypatch.setattr(shape_draws, "FEW_SPHERES", few)
+        monkeypatch.setattr(shape_draws, "choose", lambda *_: SphereLod(name, largest_px))
 
     return by
 
@@ -173,7 +173,7 @@ def test_no_rectangle_is_drawn_where_none_is_needed(studio, monkeypatch):
     monkeypatch.setattr(
         BodyDraws, "draw", lambda self, name, *rest, **more: (drawn.append(name), original(self, name, *rest, **more))
     )
-    monkeypatch.setattr(sphere_draws, "FEW", 0)
+    monkeypatch.setattr(shape_draws, "FEW_SPHERES", 0)
     renderer = studio.renderer(dark([Sphere(0.3)]))
     for place, needed in (((0, 0, 0), False), ((9.5, 0, 0), True), ((0, 3.9, 0), False), ((0, 0, 0), False)):
         upload(renderer, 0, bodies_at((0, 0, 0), place))

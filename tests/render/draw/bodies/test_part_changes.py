@@ -11,7 +11,7 @@ from twixt.ipc.scene import Box, Capsule, Compound, Part, Plane, Scene, Sphere
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.draw.bodies.part_changes import RowShapes, moved_parts
-from twixt.render.draw.bodies.part_rows import PartRows, part_rows
+from twixt.render.draw.bodies.shape_rows import PartRows, part_rows
 from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
 HALF = 0.5**0.5

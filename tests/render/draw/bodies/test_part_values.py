@@ -11,8 +11,8 @@ import pytest
 from tests.render.draw.parts_apart import TOY, TWO, WEDGE, apart, assert_alike, tumbling
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Material, Part, Scene, Shape, Sphere, Texture
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.bodies.part_values import as_bytes
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.bodies.shape_rows import as_bytes
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.interpolation.quaternion import normalized
 

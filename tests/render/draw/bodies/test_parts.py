@@ -11,12 +11,12 @@ from tests.render.draw.conftest import upload
 from tests.render.draw.parts_apart import TOY, TWO, apart, assert_alike, tumbling
 from tests.render.draw.test_agreement import angles_between, moving_bodies, shader_poses, unit
 from twixt.ipc.scene import Box, Capsule, Compound, Part, Scene, Sphere
+from twixt.ipc.scene.parts import PALETTE
 from twixt.ipc.snapshot import Snapshot, new_bodies
 from twixt.render import interpolation
-from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
-from twixt.render.draw.bodies.part_rows import part_rows
-from twixt.render.draw.bodies.shape_table import PALETTE, shape_table
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.bodies import shape_draws
+from twixt.render.draw.bodies.shape_rows import part_rows, shape_table
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.interpolation.poses import records_of
 from twixt.render.interpolation.quaternion import multiply, rotate
@@ -153,8 +153,8 @@ def test_parts_move_with_their_body_between_two_snapshots(studio, method):
 
 @pytest.mark.parametrize("count", [60, 500, 1500])  # rectangles, points, plain points and queries
 def test_many_parts_are_drawn_as_many_bodies(studio, count, monkeypatch):
-    monkeypatch.setattr(sphere_draws, "FEW", 300)
-    monkeypatch.setattr(ray_cast_draws, "ASKED", 1000)
+    monkeypatch.setattr(shape_draws, "FEW_SPHERES", 300)
+    monkeypatch.setattr(shape_draws, "ASKED", 1000)
     scene = Scene([TOY, TWO] * (count // 2))
     bodies = tumbling(count, 0)
     bodies["position"] *= 2

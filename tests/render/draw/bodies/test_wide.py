@@ -10,8 +10,8 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.bodies import sphere_draws
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.bodies import shape_draws
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
 from twixt.render.draw.spheres.sphere_detail import FINEST, SphereLod, choose
@@ -39,7 +39,7 @@ def drawn_and_true(studio, monkeypatch, name, width_px, at):
     center = np.array((at[0] * DEPTH_M / projection[0, 0], at[1] * DEPTH_M / projection[1, 1], -DEPTH_M))
     bodies = new_bodies(1)
     bodies["position"] = (0.0, center[0], center[1])  # the eye is at x = 10, looking along -x
-    monkeypatch.setattr(sphere_draws, "choose", lambda *_: SphereLod(name, LARGEST_POINT_PX))
+    monkeypatch.setattr(shape_draws, "choose", lambda *_: SphereLod(name, LARGEST_POINT_PX))
     scene = Scene([Sphere(radius, (1, 1, 1))], ground=None, background=(0, 0, 0), unlit=True)
     return studio.picture(scene, bodies, camera=WIDE)[..., 0] / 255, outline(center, radius)
 
@@ -70,10 +70,10 @@ def test_many_spheres_in_a_wide_view_are_each_as_long_as_their_outlines(studio, 
     bodies["position"] = rng.uniform((0, -16, -12), (3, 16, 12), (4000, 3))
     scene = Scene([Sphere(0.12, (1, 1, 1))] * 4000, ground=None, background=(0, 0, 0), unlit=True)
     monkeypatch.setattr(
-        sphere_draws, "choose", lambda sizes, count, _software, last, _level: choose(sizes, count, True, last)
+        shape_draws, "choose", lambda sizes, count, _software, last, _level: choose(sizes, count, True, last)
     )
     many = studio.picture(scene, bodies, camera=WIDE)[..., 0] / 255
-    monkeypatch.setattr(sphere_draws, "choose", lambda *_: FINEST)
+    monkeypatch.setattr(shape_draws, "choose", lambda *_: FINEST)
     finest = studio.picture(scene, bodies, camera=WIDE)[..., 0] / 255
     for part in (np.s_[:75, :75], np.s_[:75, -75:], np.s_[-75:, :75], np.s_[100:200, 100:300]):
         assert many[part].sum() == pytest.approx(finest[part].sum(), rel=0.05)

@@ -11,7 +11,7 @@ from tests.render.draw.conftest import SIZE_PX, WHOLE, matrices, upload
 from tests.render.draw.test_scene_renderer import BLUE, bodies_at, centroid_px, dark, lit_px, projected_px
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Sphere
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.render.draw.conftest import SIZE_PX
 from twixt.render.draw.flat.overlay_sheet import Sheet
-from twixt.render.draw.flat.panel_backgrounds import TINT, Rectangle
+from twixt.render.draw.flat.rectangles import TINT, Rectangle
 
 APART = (Rectangle(5, 5, 205, 60), Rectangle(240, 10, 390, 90), Rectangle(10, 250, 395, 290))
 OTHERS = (Rectangle(15, 15, 60, 200),)

@@ -10,8 +10,8 @@ import pytest
 from tests.render.draw.conftest import WHOLE, Studio, upload
 from twixt.ipc.scene import Camera, Scene, Sphere, Texture
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.flat.sky import cube_directions, on_cube
+from twixt.render.draw.flat.background import cube_directions, on_cube
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 
 SIZE = 16

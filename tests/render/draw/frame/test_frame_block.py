@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.flat.background import grid_levels
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.frame_block import FRAME_BLOCK, LAYER_BLOCK, frame_block, quaternion_of
 
 ANGLES = st.floats(-4, 4)

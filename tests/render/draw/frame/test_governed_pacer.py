@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.render.virtual_display import BlockingDisplay, FreeDisplay, Shown, between, fps, play
-from twixt.render.draw.frame.quality_levels import LEVELS, Governor
+from twixt.render.draw.quality import LEVELS, Governor
 from twixt.render.pacing import FrameResult, FrameTimes, Pacer, Refresh
 
 SIXTY_HZ = 1e9 / 60

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.draw.frame.quality_levels import (
+from twixt.render.draw.quality import (
     BEST,
     BEST_BY_PROCESSOR,
     BLOCK,

@@ -13,10 +13,11 @@ from tests.render.draw.conftest import upload
 from tests.render.draw.test_scene_renderer import BLUE, GREEN, RED, WHITE, bodies_at, centroid_px, dark, projected_px
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Group, Plane, Scene, Sphere
+from twixt.ipc.scene.groups import CHILDREN
 from twixt.ipc.snapshot import HAS_VELOCITY, new_bodies
 from twixt.render.draw.bodies.body_draws import BodyDraws
-from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.frame.layers import CHILDREN, Layer, layer_bodies
+from twixt.render.draw.frame.camera import OrbitCamera
+from twixt.render.draw.frame.layers import Layer, layer_bodies
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)
 

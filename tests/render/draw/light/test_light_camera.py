@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from twixt.ipc.scene import Box, Plane, Scene, Sphere
-from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.light.light_camera import (
+from twixt.render.draw.frame.camera import OrbitCamera
+from twixt.render.draw.light.lit_pictures import (
     MAP_PX,
     SIZE_STEP,
     Region,

@@ -10,12 +10,12 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, matrices, upload
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS
 from twixt.render.draw.light.lit_pictures import LitTarget
+from twixt.render.draw.quality import BEST, BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS
 
 MAPPED = LIT_LEVELS[1]
 PLAIN_FULL = FULL._replace(shadows=False)

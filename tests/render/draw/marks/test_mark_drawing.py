@@ -10,13 +10,13 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, WHOLE, matrices, upload
 from tests.render.draw.test_scene_renderer import BLUE, bodies_at, centroid_px, dark, projected_px
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.bodies import transparent_rows
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import LEVELS, LIT_LEVELS
 from twixt.render.draw.meshes import mesh_drawing
-from twixt.render.draw.transparency import transparent_rows
+from twixt.render.draw.quality import LEVELS, LIT_LEVELS
 from twixt.sim.world.marks import Marks
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)  # x towards the eye, y to the right, z up

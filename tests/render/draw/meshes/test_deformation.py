@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.render.draw.meshes.solids import cube, icosahedron, sphere
-from twixt.ipc.shapes.mesh import Mesh, smooth_normals
-from twixt.render.draw.meshes.deformation import Deformation
-from twixt.render.draw.meshes.mesh_geometry import face_normals, mesh_geometry
+from twixt.ipc.scene.mesh import Mesh, smooth_normals
+from twixt.render.draw.meshes.mesh_geometry import Deformation, face_normals, mesh_geometry
 
 
 def fan(count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,13 +12,13 @@ from tests.render.draw.conftest import SIZE_PX, upload
 from tests.render.draw.meshes.solids import cube, icosahedron, sphere
 from tests.render.draw.test_scene_renderer import BLUE, GREEN, RED, WHITE, bodies_at, centroid_px, dark, lit_px
 from twixt.ipc.scene import Box, Group, Scene, Sphere
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import LEVELS
 from twixt.render.draw.meshes import mesh_drawing
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
+from twixt.render.draw.quality import LEVELS
 
 CAMERA = OrbitCamera(distance_m=4.0)
 WIDE = OrbitCamera(distance_m=1.2, fov_y_deg=100.0)

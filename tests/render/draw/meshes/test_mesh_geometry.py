@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.render.draw.meshes.solids import cube, icosahedron, sphere
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.mesh import Mesh
 from twixt.render.draw.meshes.mesh_geometry import face_normals, mesh_bounds, mesh_geometry, silhouette_edges
 
 

@@ -11,12 +11,12 @@ from tests.render.draw.conftest import Studio, upload
 from tests.render.draw.meshes.solids import cube
 from tests.render.draw.test_scene_renderer import RED, WHITE, bodies_at, centroid_px, dark, lit_px, projected_px
 from twixt.ipc.scene import Compound, Group, Part, Scene, Sphere
-from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import CORRECTION_STEP, NO_VERTICES, new_bodies
 from twixt.render.draw.frame.layers import Layer, SurfacePair
-from twixt.render.draw.frame.quality_levels import LEVELS
+from twixt.render.draw.meshes.mesh_buffers import MOST_FILLED, SurfaceBlending
 from twixt.render.draw.meshes.mesh_geometry import VERTEX
-from twixt.render.draw.meshes.surface_blending import MOST_FILLED, SurfaceBlending
+from twixt.render.draw.quality import LEVELS
 
 PLACES, FACES = cube()
 CUBE = Mesh(PLACES, FACES, "smooth", WHITE, deforms=True)

@@ -10,9 +10,9 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, matrices, upload
 from tests.render.draw.test_scene_renderer import GREEN, RED, WHITE, bodies_at, dark, lit_px
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Scene, Sphere
-from twixt.render.draw.bodies import ray_cast_draws
-from twixt.render.draw.bodies.shape_table import half_size
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.bodies import shape_draws
+from twixt.render.draw.bodies.shape_rows import half_size
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.frame_block import quaternion_of
 from twixt.render.draw.frame.layers import Layer
 
@@ -50,7 +50,7 @@ def drawn_as(monkeypatch):
 
     def choose(quality):
         for name, count in zip(("FEW", "MANY", "ASKED"), QUALITIES[quality], strict=True):
-            monkeypatch.setattr(ray_cast_draws, name, count)
+            monkeypatch.setattr(shape_draws, name, count)
 
     return choose
 

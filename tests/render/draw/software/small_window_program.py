@@ -16,11 +16,11 @@ from tests.render.draw.gl_errors import gl_errors
 from tests.render.draw.test_scene_renderer import bodies_at
 from twixt.ipc.scene import Scene, Sphere
 from twixt.render.display.window import Window
-from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.flat.overlay_sheet import Sheet
-from twixt.render.draw.flat.panel_backgrounds import Rectangle
+from twixt.render.draw.flat.rectangles import Rectangle
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import FLAT, LEVELS
+from twixt.render.draw.quality import FLAT, LEVELS
 from twixt.render.draw.scene_renderer import SceneRenderer
 
 SIZE_PX = (401, 300)

@@ -10,10 +10,10 @@ import pytest
 
 from twixt.ipc.scene import Box, Material, Plane, Scene, Texture
 from twixt.ipc.snapshot import BODY, HAS_VELOCITY, VISIBLE
-from twixt.render.draw import context as gl_context
-from twixt.render.draw import software
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame import context as gl_context
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.software import background_cache, kept_pixels
 from twixt.render.draw.software.background_cache import BackgroundCache
 
 NEAR, FAR = OrbitCamera(distance_m=6.0), OrbitCamera(distance_m=17.0, azimuth_rad=1.0)
@@ -157,7 +157,7 @@ def test_another_scene_another_floor(floor):
 
 
 def test_a_floor_whose_depth_cannot_be_copied_is_drawn_and_a_ground_is_kept(floor, monkeypatch):
-    monkeypatch.setattr(software.kept_pixels, "DEPTH_FORMATS", {})
+    monkeypatch.setattr(kept_pixels, "DEPTH_FORMATS", {})
     for z in (0.2, 0.3, 0.4, 0.5):
         floor.move(z)
         floor.compare(NEAR, ahead=True)
@@ -258,7 +258,7 @@ def test_it_is_measured_whether_laying_it_down_is_faster(studio):
 
 def test_an_error_of_others_does_not_keep_the_copy_from_being_used(studio, monkeypatch):
     clock, backdrop = SimpleNamespace(now_ns=0), BackgroundCache(studio.context)
-    monkeypatch.setattr(software.background_cache, "time", SimpleNamespace(perf_counter_ns=lambda: clock.now_ns))
+    monkeypatch.setattr(background_cache, "time", SimpleNamespace(perf_counter_ns=lambda: clock.now_ns))
 
     def draw():
         clock.now_ns += 1000  # copying takes none

@@ -8,7 +8,7 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, upload
 from twixt.ipc.scene import Box, Capsule, Compound, Mesh, Part, Plane, Scene, Sphere
 from twixt.ipc.snapshot import BODY, HAS_VELOCITY, VISIBLE
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.software.picture_bounds import PictureBounds
 

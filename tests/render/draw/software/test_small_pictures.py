@@ -14,9 +14,9 @@ from tests.displays.rigs import Display, sway, xvfb
 from tests.render.draw.conftest import upload
 from tests.render.draw.test_scene_renderer import bodies_at
 from twixt.ipc.scene import Box, Plane, Scene, Sphere
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import FLAT, FULL, LEVELS
+from twixt.render.draw.quality import FLAT, FULL, LEVELS
 
 HALF = next(level for level in LEVELS if level.scale == 0.5)
 ROOT = Path(__file__).parents[4]

@@ -15,13 +15,21 @@ from tests.displays.rigs import sway, xvfb
 from tests.render.draw.conftest import SIZE_PX, WHOLE
 from twixt.ipc.scene import Box, Capsule, Material, Plane, Scene, Sphere, Texture
 from twixt.ipc.snapshot import BODY, HAS_VELOCITY, VISIBLE
-from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.flat.panel_backgrounds import Rectangle
+from twixt.render.draw.flat.rectangles import Rectangle
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.quality_levels import FULL, LEVELS
-from twixt.render.draw.software.background_cache import parts_of
+from twixt.render.draw.quality import FULL, LEVELS
+from twixt.render.draw.software.background_cache import (
+    TRIED,
+    KeepingTrial,
+    apart,
+    around,
+    contains,
+    grown,
+    meet,
+    parts_of,
+)
 from twixt.render.draw.software.kept_pixels import Pixels
-from twixt.render.draw.software.stale_parts import TRIED, KeepingTrial, apart, around, contains, grown, meet
 
 NEAR, FAR = OrbitCamera(distance_m=14.0, target=(0.0, 0.0, 0.5)), OrbitCamera(distance_m=18.0, azimuth_rad=1.0)
 OUTLINE = ((-2.0, -2.0, 0.0), (2.0, 2.0, 2.0))

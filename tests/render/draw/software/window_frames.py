@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.render.draw.software.test_stale_parts import BALLS, NEAR, PANELS, bodies_at
 from twixt.render.display.window import Window
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.frame_block import GUARD_PX
 from twixt.render.draw.spheres.snapshot_bounds import MOST, extent_of, fits_points, together
 

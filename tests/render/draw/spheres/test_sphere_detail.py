@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.snapshot_ring import SAMPLED, sampled_rows
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import HUNG, KINDS, MOVING, Launch
-from twixt.ipc.interaction.user_actions import Pull
+from twixt.ipc.interaction.events import Pull
 from twixt.ipc.session import wire
 from twixt.sim.engines.mujoco import deferred_state
 from twixt.sim.engines.mujoco.body_poses import BodyPoses

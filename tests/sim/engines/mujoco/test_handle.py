@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import KINDS, MOVING, Launch
-from twixt.ipc.interaction.overlay_texts import PLACES, OverlayText
-from twixt.ipc.interaction.user_actions import Look, UserEvent
+from twixt.ipc.interaction.events import Look, UserEvent
+from twixt.ipc.interaction.overlay import PLACES, OverlayText
 from twixt.ipc.scene import Camera, Compound
 from twixt.ipc.session import attach, wire
 from twixt.ipc.snapshot import VISIBLE

@@ -13,9 +13,9 @@ import pytest
 
 from tests.sim.engines.mujoco.models import MOVING, Launch, Reader
 from tests.sim.interrupts import Interrupt, on_its_own_thread
-from twixt.ipc.interaction.user_actions import Pull
+from twixt.ipc.interaction.events import Pull
 from twixt.ipc.session import wire
-from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
+from twixt.sim.engines.mujoco.gate import GatedPublisher
 from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
 
 mujoco = pytest.importorskip("mujoco")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import MOVING, Launch
-from twixt.ipc.interaction.user_actions import Pull
+from twixt.ipc.interaction.events import Pull
 from twixt.ipc.session import wire
 from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
 
@@ -283,7 +283,7 @@ def test_a_window_that_is_found_closed_pulls_no_more_though_it_is_not_synced_aga
 
 PULLS = """
 import sys
-from twixt.ipc.interaction.user_actions import Pull
+from twixt.ipc.interaction.events import Pull
 from twixt.ipc.session import attach
 link = attach(sys.argv[1])
 link.tell(Pull(1, target=(1, 2, 2)))

@@ -12,8 +12,8 @@ from twixt.ipc.snapshot import BODY
 
 mujoco = pytest.importorskip("mujoco")
 
-from twixt.sim.engines.mujoco import origin_velocity  # noqa: E402
-from twixt.sim.engines.mujoco.origin_velocity import OriginVelocity  # noqa: E402
+from twixt.sim.engines.mujoco import body_poses  # noqa: E402
+from twixt.sim.engines.mujoco.body_poses import OriginVelocity  # noqa: E402
 
 BALLS = """
 <mujoco><worldbody>
@@ -37,7 +37,7 @@ def moving(xml: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize("many", [1, 1000])
 @pytest.mark.parametrize("xml", [MOVING, BALLS, OFF_CENTER])
 def test_each_way_gives_mujocos_own_velocities(xml: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(origin_velocity, "MANY", many)
+    monkeypatch.setattr(body_poses, "MANY", many)
     model, data = moving(xml)
     records = np.zeros(model.nbody, BODY)
     velocity = OriginVelocity(model, data)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import KINDS, Launch, Reader
-from twixt.ipc.scene.scene_parts import part_colors
+from twixt.ipc.scene.parts import part_colors
 from twixt.sim.engines.mujoco.model.model_scene import scene
 
 mujoco = pytest.importorskip("mujoco")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.engines.mujoco.model.model_scene import scene

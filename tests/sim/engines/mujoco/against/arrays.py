@@ -31,7 +31,8 @@ from tests.sim.engines.mujoco.against.pictures import MujocosPictures, State, Tw
 from tests.sim.engines.mujoco.models import Reader
 from twixt.ipc.scene import Scene
 from twixt.ipc.session import attach
-from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive, scene
+from twixt.sim.engines.mujoco.model.model_scene import scene
+from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
 from twixt.sim.engines.mujoco.visual.geom_memory import geom_records
 
 # One of each: what a picture can show, and what moves, carries and measures it.

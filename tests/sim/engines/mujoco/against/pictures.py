@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Compound, Part, Plane, Scene
 from twixt.ipc.snapshot import BODY, NO_MARKS, NO_VERTICES, new_bodies
-from twixt.render.draw.camera import OrbitCamera, carried
+from twixt.render.draw.frame.camera import OrbitCamera, carried
 from twixt.render.draw.frame.layers import Layer, SurfacePair
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.engines.mujoco.body_poses import BodyPoses

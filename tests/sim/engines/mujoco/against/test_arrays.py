@@ -24,7 +24,7 @@ from tests.sim.engines.mujoco.against.arrays import (  # noqa: E402
     seen_fields,
     state,
 )
-from twixt.sim.engines.mujoco.model.watched_model import EFFECTS  # noqa: E402
+from twixt.sim.engines.mujoco.shown_model import EFFECTS  # noqa: E402
 
 # Fields of which some rows are made at once: as many processes as cores.
 HALVES = 2

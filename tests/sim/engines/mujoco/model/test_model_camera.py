@@ -7,7 +7,7 @@ import math
 import pytest
 
 from twixt.ipc.scene import Camera
-from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.camera import OrbitCamera
 
 mujoco = pytest.importorskip("mujoco")
 

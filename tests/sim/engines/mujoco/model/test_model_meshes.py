@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from twixt.sim.engines.mujoco.model.model_meshes import Surface, mesh_surface
+from twixt.sim.engines.mujoco.model.model_assets import Surface, mesh_surface
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -10,8 +10,7 @@ import pytest
 
 from tests.sim.engines.mujoco.against.pictures import TwixtPictures
 from twixt.ipc.scene import Camera
-from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
-from twixt.sim.engines.mujoco.model.opening_view import FILL, opening_view
+from twixt.sim.engines.mujoco.model.model_camera import FILL, default_camera, opening_view, scene_camera
 
 mujoco = pytest.importorskip("mujoco")
 

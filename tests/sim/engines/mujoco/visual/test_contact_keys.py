@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twixt.sim.engines.mujoco.visual.contact_keys import ContactKeys
+from twixt.sim.engines.mujoco.visual.visual_marks import ContactKeys
 
 FAR = 10.0
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.test_interruptions import is_interrupted_at
-from twixt.sim.engines.mujoco.visual import user_marks
-from twixt.sim.engines.mujoco.visual.geom_memory import geom_records
-from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
-from twixt.sim.engines.mujoco.visual.user_marks import UserMarks
+from twixt.sim.engines.mujoco.visual import user_geoms
+from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts, geom_records
+from twixt.sim.engines.mujoco.visual.user_geoms import UserMarks
 from twixt.sim.world.marks import Marks
 
 mujoco = pytest.importorskip("mujoco")
@@ -115,14 +114,14 @@ def test_marks_of_the_model_stand_behind_and_go_with_the_next_state(geoms: Geoms
 
 def test_only_geoms_that_changed_are_computed(geoms: Geoms, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[int] = []
-    original = user_marks.mark_records
+    original = user_geoms.mark_records
 
     def counted(records: Any, *arguments: Any) -> Any:
         computed.append(len(records))
         return original(records, *arguments)
 
     geoms.made.show(geoms.now)
-    monkeypatch.setattr(user_marks, "mark_records", counted)
+    monkeypatch.setattr(user_geoms, "mark_records", counted)
     geoms.made.show(geoms.now)
     assert computed == []
     geoms.now["pos"][[3, 1500, 1501]] += 1

@@ -1,0 +1,115 @@
+"""A stretch of a `--profile` trace as a picture (PNG), for a page: `python -m bench.trace_plot`.
+
+The one idea: the picture that a trace viewer shows. Time runs to the right; each process has a row for each depth of
+its spans; an arrow leads from each publish to the first frame that draws its snapshot. To look for a fault, open the
+trace itself in a trace viewer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any, NamedTuple
+
+from twixt.ipc.errors import TwixtError
+
+LENGTH_MS = 100.0
+WIDTH_IN, ROW_IN = 9.0, 0.4
+# Shorter spans are drawn as long as this, so that they can be seen: half a pixel of 100 ms.
+SHORTEST_MS = 0.04
+# Colours of spans, by name; others are grey. Waiting is pale.
+COLORS = {
+    "step": "#3b7dd8", "publish": "#12355b", "injected work": "#d1495b", "injected stall": "#d1495b", "wait": "#e6e9ee",
+    "wait for the swap": "#d5dde0", "frame": "#cfd8e3", "read and upload": "#f2a541", "clock and draw": "#3c9d6b",
+    "overlay": "#8e6bbf", "finish (GPU)": "#1f6b45", "swap": "#222222", "write the log": "#9aa5b1",
+}  # fmt: skip
+OTHER = "#9aa5b1"
+
+
+class TraceSpan(NamedTuple):
+    """One span. depth: number of spans of its thread around it."""
+
+    process: str
+    name: str
+    begin_ms: float
+    end_ms: float
+    depth: int
+
+
+def trace_spans(document: dict[str, Any]) -> list[TraceSpan]:
+    """The spans that each process recorded on its main thread, with their depths."""
+    names = {e["pid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name"}
+    spans = [event for event in document["traceEvents"] if event["ph"] == "X" and event["tid"] == 1]
+    found: list[TraceSpan] = []
+    for process_id, name in names.items():
+        around: list[float] = []
+        own = [span for span in spans if span["pid"] == process_id]
+        for span in sorted(own, key=lambda span: (span["ts"], -span["dur"])):
+            begin_ms, end_ms = span["ts"] / 1e3, (span["ts"] + span["dur"]) / 1e3
+            while around and around[-1] <= begin_ms + 1e-6:
+                around.pop()
+            found.append(TraceSpan(name, span["name"], begin_ms, end_ms, len(around)))
+            around.append(end_ms)
+    return found
+
+
+def arrows(document: dict[str, Any]) -> list[tuple[float, float]]:
+    """Instants (ms) of each snapshot's publish and of its first frame."""
+    begins = {event["id"]: event["ts"] / 1e3 for event in document["traceEvents"] if event["ph"] == "s"}
+    return [(begins[event["id"]], event["ts"] / 1e3) for event in document["traceEvents"] if event["ph"] == "f"]
+
+
+def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: float = LENGTH_MS) -> None:
+    """Draws `length_ms` of the trace from `from_ms` after the command's start (None: its middle). Raises TwixtError."""
+    try:
+        with open(trace, encoding="utf-8") as file:
+            document = json.load(file)
+        found = trace_spans(document)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TwixtError(f"cannot read the trace {trace!r}: {error}; make one with: twixt run --profile FILE") from None
+    if not found:
+        raise TwixtError(f"the trace {trace!r} has no spans; make one with: twixt run --profile FILE")
+    from twixt.render.measure.plots import FONT_PT, INK, new_figure, save
+
+    begin_ms = from_ms if from_ms is not None else (found[0].begin_ms + max(span.end_ms for span in found)) / 2
+    end_ms = begin_ms + length_ms
+    shown = [span for span in found if span.end_ms > begin_ms and span.begin_ms < end_ms]
+    rows = sorted({(span.process, span.depth) for span in shown})
+    place = {row: -number for number, row in enumerate(rows)}
+    figure, (axes,) = new_figure(WIDTH_IN, 1.0 + ROW_IN * len(rows))
+    for span in shown:
+        width_ms = max(span.end_ms - span.begin_ms, SHORTEST_MS)
+        left_ms = span.begin_ms - begin_ms
+        axes.barh(place[span.process, span.depth], width_ms, 0.8, left_ms, color=COLORS.get(span.name, OTHER))
+    publish_row = max((place[span.process, span.depth] for span in shown if span.name == "publish"), default=None)
+    frame_row = max((place[span.process, span.depth] for span in shown if span.name == "frame"), default=None)
+    if publish_row is not None and frame_row is not None:
+        for sent_ms, drawn_ms in arrows(document):
+            if begin_ms <= sent_ms and drawn_ms <= end_ms:
+                ends = (sent_ms - begin_ms, publish_row - 0.4), (drawn_ms - begin_ms, frame_row + 0.4)
+                axes.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "->", "color": INK, "lw": 0.7})
+    axes.set(xlim=(0, length_ms), yticks=list(place.values()))
+    axes.set_yticklabels([process if depth == 0 else "" for process, depth in rows])
+    axes.set_xlabel("ms", fontsize=FONT_PT, color=INK)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    present = {span.name for span in shown}
+    for name, color in COLORS.items():
+        if name in present:
+            axes.barh(0, 0, color=color, label=name)
+    figure.legend(loc="outside upper center", ncols=6, frameon=False, fontsize=FONT_PT - 1)
+    save(figure, out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Draw a stretch of a --profile trace.")
+    parser.add_argument("trace")
+    parser.add_argument("out", help="a PNG file")
+    parser.add_argument("--from-ms", type=float, help="after the command's start [the middle]")
+    parser.add_argument("--length-ms", type=float, default=LENGTH_MS)
+    asked = parser.parse_args()
+    trace_plot(asked.trace, asked.out, asked.from_ms, asked.length_ms)
+
+
+if __name__ == "__main__":
+    main()

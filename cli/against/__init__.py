@@ -1,1 +1,0 @@
-"""`twixt measure --against`: runs two sets of flags in turns, and tests whether their figures differ."""

@@ -1,0 +1,139 @@
+"""Two runs beside each other: their figures in a table, their motion in a picture.
+
+Each may be a frame log (CSV) or a report (JSON); the picture needs two logs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
+from twixt.render.measure.frame_log import read_log
+from twixt.render.measure.frame_rows import FrameTable
+from twixt.render.measure.report import as_text, of_log, print_table, standard_output
+from twixt.render.measure.report_keys import BELOW, OLDER_SCHEMAS, SCHEMA, SECTIONS, SPREAD
+
+# Statistics of a distribution that are compared: the usual value and the bad ones.
+COMPARED_STATISTICS = ("p50", "p99")
+# Bound on a figure: differences of larger ones would not be finite.
+MOST = 1e300
+LONGEST_REPORT = 1 << 24  # characters; a report has some thousand
+
+
+def compare_files(a: str, b: str, plot: str | None = None) -> int:
+    """`twixt compare A B`: prints the table, saves the picture when asked. Returns the exit code; raises TwixtError."""
+    (report_a, table_a), (report_b, table_b) = _read(a), _read(b)
+    if plot is not None:
+        from twixt.render.measure.plots import compared
+
+        compared(_required(a, table_a), _required(b, table_b), plot, _titles(a, b))
+    _show(report_a, report_b, _titles(a, b))
+    return 0
+
+
+def differences(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Name and both values of every figure that at least one of two reports measured."""
+    lines = []
+    for section, keys in SECTIONS.items():
+        for key, kind in keys.items():
+            of_a, of_b = a[section].get(key), b[section].get(key)  # an older report has fewer keys
+            below = COMPARED_STATISTICS if kind == SPREAD else BELOW.get(kind, ())
+            if not below:
+                lines.append((f"{section}.{key}", of_a, of_b))
+            for name in below:
+                lines.append((f"{section}.{key}.{name}", (of_a or {}).get(name), (of_b or {}).get(name)))
+    return [line for line in lines if line[1] is not None or line[2] is not None]
+
+
+def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
+    if not path.endswith(".json"):
+        table = read_log(path)
+        return of_log(table, f"twixt report {path}"), table
+    try:
+        with open(path, encoding="utf-8") as file:
+            report = json.loads(file.read(LONGEST_REPORT))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or "it is no JSON"
+        raise TwixtError(
+            f"cannot read the report {path!r}: {reason}; make one with: twixt measure --json {path}"
+        ) from None
+    found = report.get("schema") if isinstance(report, dict) else None
+    if found not in (SCHEMA, *OLDER_SCHEMAS):
+        raise TwixtError(
+            f"{path!r} must be a report of the form {SCHEMA}, got {found!r}; make one with: twixt measure --json FILE"
+        )
+    _check(path, report)
+    if found != SCHEMA:
+        _leave_out_other_units(path, report)
+    return report, None
+
+
+def _check(path: str, report: dict[str, Any]) -> None:
+    """Raises TwixtError unless every figure is null, a text or a number below MOST. An older report may lack some."""
+    for section, keys in SECTIONS.items():
+        values = report.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise _changed_since(path, section)
+        for key, kind in keys.items():
+            value = values.get(key)
+            is_several = value is not None and (kind == SPREAD or bool(BELOW.get(kind)))
+            if is_several and not isinstance(value, dict):
+                raise _changed_since(path, f"{section}.{key}")
+            for figure in value.values() if isinstance(value, dict) else [value]:
+                if not isinstance(figure, str | int | float | None) or abs(_number(figure)) >= MOST:
+                    raise _changed_since(path, f"{section}.{key}")
+
+
+def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
+    """Removes an older report's animation errors, in ms of simulated time, and its causes; prints a warning."""
+    print_notice(
+        f"{path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
+        "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json"
+    )
+    report["motion"].pop("animation_error_ms", None)
+    report["causes"] = {}
+
+
+def _number(figure: Any) -> int | float:
+    return figure if isinstance(figure, int | float) else 0
+
+
+def _changed_since(path: str, name: str) -> TwixtError:
+    return TwixtError(
+        f"{path!r}: {name} is no figure; the file was changed since; make one with: twixt measure --json FILE"
+    )
+
+
+def _required(path: str, table: FrameTable | None) -> FrameTable:
+    if table is None:
+        raise TwixtError(f"--plot needs two frame logs, but {path!r} is a report; give the log written with --log")
+    return table
+
+
+def _titles(a: str, b: str) -> tuple[str, str]:
+    """The files' names without folder and ending; the paths where those are the same."""
+    short = [os.path.splitext(os.path.basename(path))[0] for path in (a, b)]
+    return (short[0], short[1]) if short[0] != short[1] else (a, b)
+
+
+def _show(a: dict[str, Any], b: dict[str, Any], titles: tuple[str, str]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("figure", overflow="fold")
+    for title in (*titles, "change"):
+        table.add_column(title, justify="right")
+    for name, first, second in differences(a, b):
+        table.add_row(name, as_text(first), as_text(second), _change(first, second))
+    print_table(standard_output(), table)
+
+
+def _change(first: Any, second: Any) -> str:
+    numbers = [value for value in (first, second) if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    if len(numbers) < 2:
+        return "" if first == second else "differs"
+    change = numbers[1] - numbers[0]
+    return f"+{as_text(change)}" if change > 0 else as_text(change)

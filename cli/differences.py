@@ -1,0 +1,326 @@
+"""Tests the figures of two kinds of runs, A and B, for differences beyond the noise.
+
+The unit is the run, not the frame. The frames of one run depend on each other, so hundreds of them say
+as little about the next run as one does. A difference counts as seen when two tests agree:
+
+- a permutation test over all figures at once (Westfall and Young 1993). It deals the runs to two sides in many ways,
+  and takes of each deal the figure with the largest statistic, so that the figures may depend on each other. It keeps
+  the share of false alarms of the *whole table* under `FALSE_ALARMS`. Two statistics are used, each for half of that
+  share: Welch's t, which needs only five runs a side, and the distance of Kolmogorov and Smirnov (the largest
+  difference between the share of A's runs and the share of B's below any value), in which one disturbed run weighs no
+  more than any other;
+- the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015), at a
+  level divided by the number of figures.
+
+Always: the same values give the same verdicts (a fixed seed). A figure that too few runs have gets no verdict, with the
+reason. Where `Noise` says that the machine was too noisy, no figure gets one.
+Pure: values in, verdicts out; starts no run and reads no clock.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Share of whole tables of equal runs that may show a difference. Less than the promised one in twenty, because the
+# machine may change during the command.
+FALSE_ALARMS = 0.03
+# Fewest runs of a side. With 4 each, the real deal is one of 35: twice that share (two statistics) is too large.
+FEWEST_RUNS = 5
+# All ways to deal the runs to two sides are tried up to so many (8 runs a side), else so many random ones.
+MOST_DEALS = 13_000
+# Samples of the bootstrap.
+RESAMPLES = 4_000
+# For t and the interval, values are clipped at so many median deviations from the median. Otherwise a bootstrap sample
+# with four copies of one bad run among eight would make the interval too wide to show anything.
+CLIPPED_AT = 4.0
+# Differences up to this share of a figure do not count: the printed digits would be equal.
+LEAST_SHARE = 1e-3
+
+NO_DIFFERENCE, HIGHER, LOWER, NO_VERDICT = "no difference seen", "B is higher", "B is lower", "no verdict"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Comparison of one figure. a, b: medians of the runs; low..high: the interval of b - a; None where unknown.
+    verdict: NO_DIFFERENCE, HIGHER, LOWER or NO_VERDICT. why: reason for no verdict, else empty."""
+
+    figure: str
+    a: float | None
+    b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    chance: float | None  # p-value: share of deals that show as much in any figure of the table
+    verdict: str
+    why: str = ""
+    runs: tuple[int, int] = (0, 0)  # of A and of B that have the figure
+
+    @property
+    def is_seen(self) -> bool:
+        return self.verdict in (HIGHER, LOWER)
+
+
+def compare_runs(
+    a: Sequence[Mapping[str, float | None]],
+    b: Sequence[Mapping[str, float | None]],
+    figures: Sequence[str],
+    noise: Noise,
+    seed: int = 0,
+) -> list[Compared]:
+    """Compares the figures; returns them in their order. a, b: for each run that counts, its figures by name; values
+    that are missing or not finite are left out."""
+    of_a, of_b = _table(a, figures), _table(b, figures)
+    enough = _count(of_a, FEWEST_RUNS) & _count(of_b, FEWEST_RUNS)
+    known = np.flatnonzero(enough)
+    chances = dict(zip(known.tolist(), _chances(of_a[:, known], of_b[:, known], seed), strict=True))
+    level = FALSE_ALARMS * 2 / max(1, len(known))
+    return [
+        _compared(name, _finite(of_a[:, at]), _finite(of_b[:, at]), chances.get(at), level, noise, seed)
+        for at, name in enumerate(figures)
+    ]
+
+
+def interval_of_difference(a: Floats, b: Floats, level: float, seed: int = 0) -> tuple[float, float]:
+    """Bootstrap interval of median(b) - median(a), which misses it in a share `level` of cases. Hesterberg 2015."""
+    random = np.random.default_rng(seed)
+    sides = [_clipped(side) for side in (a, b)]
+    drawn = [np.median(side[random.integers(0, len(side), (RESAMPLES, len(side)))], axis=1) for side in sides]
+    low, high = np.quantile(drawn[1] - drawn[0], _widened(level, min(len(a), len(b))))
+    return float(low), float(high)
+
+
+def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: float, noise: Noise, seed: int) -> Compared:
+    runs = len(a), len(b)
+    middle_a, middle_b = (float(np.median(side)) if len(side) else None for side in (a, b))
+    if chance is None or middle_a is None or middle_b is None:
+        why = f"{runs[0]} runs of A and {runs[1]} of B have the figure, {FEWEST_RUNS} of each are needed"
+        why = why if sum(runs) else "not measured"
+        return Compared(name, middle_a, middle_b, None, None, None, None, verdict=NO_VERDICT, why=why, runs=runs)
+    low, high = interval_of_difference(a, b, level, seed)
+    difference = middle_b - middle_a
+    known = (name, middle_a, middle_b, difference, low, high, chance)
+    if noise.too_noisy:
+        return Compared(*known, NO_VERDICT, f"the machine was too noisy: {noise.too_noisy}", runs)
+    is_seen = chance <= FALSE_ALARMS and (low > 0 or high < 0) and abs(difference) > LEAST_SHARE * abs(middle_a)
+    verdict = (HIGHER if difference > 0 else LOWER) if is_seen else NO_DIFFERENCE
+    return Compared(*known, verdict, "", runs)
+
+
+def _chances(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
+    """p-value of each figure: the share of deals in which *any* figure has as large a statistic."""
+    together = np.concatenate((of_a, of_b))
+    if not together.shape[1]:
+        return []
+    is_b = _deals(len(of_a), len(of_b), seed)
+    t = np.stack([_t(column, is_b) for column in together.T], axis=1)
+    shares = np.stack([_shares_as_far(_distances(column, is_b)) for column in together.T], axis=1)
+    return np.minimum(1.0, 2.0 * np.minimum(_among_largest(t), _among_largest(-shares))).tolist()
+
+
+def _among_largest(surprises: Floats) -> Floats:
+    """For each figure, the share of deals whose largest statistic is at least that of the figure in the real deal.
+
+    surprises: statistics, shape (deals, figures); row 0 is the real deal.
+    """
+    largest = np.sort(surprises.max(axis=1))
+    return (len(largest) - np.searchsorted(largest, surprises[0], side="left")) / len(largest)
+
+
+def _shares_as_far(distances: Floats) -> Floats:
+    """For each deal, the share of deals with at least its distance."""
+    ordered = np.sort(distances)
+    return (len(ordered) - np.searchsorted(ordered, distances, side="left")) / len(ordered)
+
+
+def _deals(of_a: int, of_b: int, seed: int) -> Bools:
+    """Deals of the runs to two sides, shape (deals, runs), True for B: the real one, then all others, or random ones
+    where there would be more than `MOST_DEALS`."""
+    runs = of_a + of_b
+    if math.comb(runs, of_b) <= MOST_DEALS:
+        chosen = np.array(list(combinations(reversed(range(runs)), of_b)))
+        deals = np.zeros((len(chosen), runs), bool)
+        np.put_along_axis(deals, chosen, True, axis=1)
+        return deals
+    random = np.random.default_rng(seed)
+    real = np.arange(runs) >= of_a
+    return np.concatenate((real[None], random.permuted(np.tile(real, (MOST_DEALS - 1, 1)), axis=1)))
+
+
+def _t(values: Floats, is_b: Bools) -> Floats:
+    """Absolute value of Welch's t of one figure, for each deal; runs without the figure are left out."""
+    known = np.isfinite(values)
+    clipped = _clipped(values[known])
+    clipped = clipped - np.median(clipped)
+    means, errors = [], []
+    for side in (is_b[:, known], ~is_b[:, known]):
+        picks = side.astype(np.float64)
+        count = np.maximum(picks.sum(axis=1), 1.0)
+        mean = picks @ clipped / count
+        spread = np.maximum(picks @ clipped**2 / count - mean**2, 0.0)
+        means.append(mean)
+        errors.append(spread / np.maximum(count - 1, 1))
+    # A side without spread would make t infinite. So a spread of the digits that are not printed is added.
+    least = (LEAST_SHARE * np.abs(values[known]).max() + 1e-12) ** 2
+    return np.round(np.abs(means[0] - means[1]) / np.sqrt(errors[0] + errors[1] + least), 9)
+
+
+def _distances(values: Floats, is_b: Bools) -> Floats:
+    """Kolmogorov's distance between both sides of one figure, for each deal; runs without the figure are left out."""
+    order = np.argsort(values, kind="stable")[: np.isfinite(values).sum()]
+    ordered, sides = values[order], is_b[:, order]
+    of_b = np.maximum(sides.sum(axis=1, keepdims=True), 1)
+    of_a = np.maximum(len(order) - sides.sum(axis=1, keepdims=True), 1)
+    below = np.cumsum(sides / of_b - ~sides / of_a, axis=1)
+    is_last = np.r_[ordered[1:] != ordered[:-1], True]
+    return np.round(np.abs(below[:, is_last]).max(axis=1), 9)
+
+
+def _clipped(values: Floats) -> Floats:
+    """Values clipped at `CLIPPED_AT` median deviations from the median."""
+    middle = np.median(values)
+    reach = CLIPPED_AT * np.median(np.abs(values - middle))
+    return np.clip(values, middle - reach, middle + reach) if reach > 0 else values
+
+
+def _widened(level: float, runs: int) -> tuple[float, float]:
+    """The two quantiles of a bootstrap at `level`, widened for few runs: they reach as far as Student's t. Hesterberg
+    2015."""
+    normal = _normal_quantile(1 - level / 2)
+    degrees = max(runs - 1, 1)
+    student = (
+        normal
+        + (normal**3 + normal) / (4 * degrees)
+        + (5 * normal**5 + 16 * normal**3 + 3 * normal) / (96 * degrees**2)
+    )  # Abramowitz and Stegun 26.7.5
+    tail = 0.5 * math.erfc(student * math.sqrt(runs / max(runs - 1, 1)) / math.sqrt(2))
+    return tail, 1 - tail
+
+
+def _normal_quantile(share: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(share)
+
+
+def _table(runs: Sequence[Mapping[str, float | None]], figures: Sequence[str]) -> Floats:
+    """Figures of the runs, shape (runs, figures); NaN for a value that is missing or not finite."""
+    rows = [[float("nan") if run.get(name) is None else float(run[name] or 0.0) for name in figures] for run in runs]
+    table = np.array(rows, np.float64).reshape(len(runs), len(figures))
+    return np.where(np.isfinite(table), table, np.nan)
+
+
+def _count(table: Floats, least: int) -> Bools:
+    return np.isfinite(table).sum(axis=0) >= least
+
+
+def _finite(values: Floats) -> Floats:
+    return values[np.isfinite(values)]
+
+
+# Noise of the machine during runs in turns, and the runs that count in spite of it.
+#
+# Noise is judged by figures that do not depend on the difference between A and B: the cores that other programs used
+# during a run, and the spread among the runs of A. A run that other programs disturbed is left out, so that it can
+# neither cause nor hide a difference. Where too few runs are left, or runs of A differ too much, there is no verdict.
+#
+# Pure: figures in, verdicts and notes out.
+
+
+# A run is disturbed when other programs use more than this share of all cores, on average. A display server and a
+# terminal use a tenth of a core; a busy loop uses one core of two.
+MOST_TAKEN = 0.25
+# A run is disturbed when the host of a virtual machine keeps more than this share of all cores.
+MOST_STOLEN = 0.05
+# A figure that a quiet machine repeats within a few percent; largest distance of its quartiles, as a share of the
+# median.
+STEADY_FIGURE, MOST_SPREAD = "frames.cpu_ms.p50", 0.3
+
+
+@dataclass(frozen=True)
+class MachineLoad:
+    """Load of the machine during one run. cores: number of those that this process may use. others, stolen: mean number
+    of cores that other programs used and that the host kept; None where unknown."""
+
+    cores: int
+    others: float | None
+    stolen: float | None
+
+    @property
+    def disturbed(self) -> str:
+        """Reason why the run is disturbed, else empty."""
+        if self.stolen is not None and self.stolen > MOST_STOLEN * self.cores:
+            return f"its host kept {self.stolen:.2f} of {self.cores} cores from it"
+        if self.others is not None and self.others > MOST_TAKEN * self.cores:
+            return f"other programs had {self.others:.2f} of {self.cores} cores"
+        return ""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise of a comparison. too_noisy: reason for no verdict, else empty. notes: notes on the noise, one line each."""
+
+    too_noisy: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def counting_runs(
+    figures: Sequence[Mapping[str, float | None]], loads: Sequence[MachineLoad], sides: Sequence[str], needed: int
+) -> tuple[list[int], Noise]:
+    """Chooses the runs that count; returns their indices, and the noise of the machine. figures, loads, sides: one for
+    each run; a side is "A" or "B". needed: runs of each side that must count; where fewer do, all are returned."""
+    notes, too_noisy = [], ""
+    counting = [at for at, load in enumerate(loads) if not load.disturbed]
+    disturbed = [load.disturbed for load in loads if load.disturbed]
+    if disturbed:
+        text = f"{len(disturbed)} of {len(loads)} runs were disturbed: {_most_often(disturbed)}"
+        if min(sum(sides[at] == side for at in counting) for side in "AB") >= needed:
+            notes.append(f"{text}; they are left out")
+        else:
+            too_noisy, counting = text, list(range(len(loads)))
+    usual = [figures[at].get(STEADY_FIGURE) for at in counting if sides[at] == "A"]
+    steady = [value for value in usual if value is not None and math.isfinite(value)]
+    if (apart := quartiles_apart(steady)) is not None:
+        notes.append(
+            f"A against A: {STEADY_FIGURE} {min(steady):.3g} to {max(steady):.3g}, quartiles {apart:.0%} apart"
+        )
+        if apart > MOST_SPREAD and not too_noisy:
+            too_noisy = f"runs of A differ among themselves: {STEADY_FIGURE} {min(steady):.3g} to {max(steady):.3g}"
+    notes += drift(steady)
+    if loads and all(load.others is None for load in loads):
+        notes.append(
+            "what other programs had of the cores is not known here: runs that they disturbed count like others"
+        )
+    return counting, Noise(too_noisy, tuple(notes))
+
+
+def quartiles_apart(values: Sequence[float]) -> float | None:
+    """Distance of the quartiles as a share of the median; None for fewer than four values, or a median of 0 or less."""
+    if len(values) < 4:
+        return None
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return (high - low) / middle if middle > 0 else None
+
+
+def drift(values: Sequence[float]) -> list[str]:
+    """Note on a drift, where all values of the first half are below or above those of the second. In turns A B B A a
+    drift affects both sides alike and widens the intervals, so it does not prevent a verdict."""
+    half = len(values) // 2
+    first, second = values[:half], values[-half:] if half else []
+    if half < 3 or not (max(first) < min(second) or min(first) > max(second)):
+        return []
+    return [f"A drifted: {STEADY_FIGURE} {statistics.median(first):.3g} before, {statistics.median(second):.3g} after"]
+
+
+def _most_often(words: Sequence[str]) -> str:
+    """The median of the texts in their sorted order: most differ by a figure only."""
+    return sorted(words)[len(words) // 2]

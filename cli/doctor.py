@@ -1,0 +1,285 @@
+"""`twixt doctor`: checks of this machine that bear on a smooth picture, each with a verdict.
+
+Every check takes its inputs as arguments and returns a `Verdict`, so that tests can give it the figures of any machine.
+All checks take about four seconds; a window is open for two of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from twixt.cli.cpu_time import usable_cores
+from twixt.cli.presents import BAD, GOOD, USABLE, Verdict
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.quantiles import distribution
+from twixt.render.measure.evenness import fit_grid
+from twixt.render.measure.report import standard_output
+from twixt.sim.process.viewer_command import python_program
+
+if TYPE_CHECKING:
+    from twixt.render.pacing.refresh import Refresh
+
+# Waits of each kind, and their length.
+SLEEPS = 100
+SLEEP_NS = 4_000_000
+# A wake-up later than this shows as an uneven frame at 60 Hz.
+LATE_WAKE_US = 1000.0
+# Relative error of the reported refresh; a larger one misses a frame every few seconds.
+REFRESH_TOLERANCE = 0.005
+COPIED_BYTES = 16 << 20
+LONGEST_CHILD_S = 20.0
+SWAP_TIMES_NEEDED = 20
+# Scheduling policies beside the usual one (sched(7)).
+REAL_TIME = ("SCHED_FIFO", "SCHED_RR")
+POLICIES = ("SCHED_BATCH", "SCHED_IDLE", *REAL_TIME)
+
+
+def examine() -> int:
+    """Prints each verdict when it is reached. Returns the exit code: 1 where one is bad."""
+    from rich.text import Text
+
+    console = standard_output()
+    colours = {GOOD: "green", USABLE: "yellow", BAD: "red"}
+    bad = False
+    for verdict in verdicts():
+        bad |= verdict.grade == BAD
+        console.print(
+            Text.assemble(f"{verdict.point:14}", (f"{verdict.grade:8}", colours[verdict.grade]), verdict.says),
+            soft_wrap=True,
+        )
+    return int(bad)
+
+
+def verdicts() -> Iterator[Verdict]:
+    """Verdicts of all checks; later ones depend on earlier ones."""
+    window, display = _open_window()
+    yield display
+    if window is not None:
+        try:
+            yield graphics(window.renderer, str(window.context.info["GL_VERSION"]))
+            if window.backend != "offscreen":
+                yield from _swaps(window)
+        except TwixtError as error:
+            yield Verdict("vsync", BAD, str(error))
+        finally:
+            window.close()
+    yield clock(_child_clock)
+    yield sleeping(*_oversleeps_us())
+    nice = os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0
+    yield priority(nice, _slice_ns(), _cores_to_choose(), _policy())
+    yield shared_memory()
+
+
+def graphics(renderer: str, version: str) -> Verdict:
+    """Check of the renderer: GPU or software."""
+    from twixt.render.draw.frame.context import is_software
+
+    if is_software(renderer):
+        return Verdict(
+            "OpenGL", USABLE, f"{version}, {renderer}: drawn by the processor, some 10,000 bodies at 60 fps at most"
+        )
+    return Verdict("OpenGL", GOOD, f"{version}, {renderer}")
+
+
+def vsync(found: Refresh) -> Verdict:
+    """Check of the swap: it waits for the display, or a timer paces frames."""
+    if found.blocks:
+        return Verdict("vsync", GOOD, f"swap waits for the display ({found.reason})")
+    return Verdict("vsync", USABLE, f"swap does not wait, frames are paced by a timer ({found.reason})")
+
+
+def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -> Verdict:
+    """Check of the measured refresh against the reported one."""
+    reported = f"{reported_hz:g} Hz reported" if reported_hz else "none reported"
+    if not found.blocks or found.period_ns is None or len(presents_ns) < SWAP_TIMES_NEEDED:
+        return Verdict("refresh", USABLE, f"not to be measured where swap does not wait; {reported}")
+    period_ns = fit_grid(np.array(presents_ns, np.int64), found.period_ns).period_ns or found.period_ns
+    measured_hz = 1e9 / period_ns
+    if not reported_hz or abs(measured_hz / reported_hz - 1) > REFRESH_TOLERANCE:
+        return Verdict("refresh", USABLE, f"{measured_hz:.2f} Hz measured, {reported}; frames follow the measured one")
+    return Verdict("refresh", GOOD, f"{measured_hz:.2f} Hz measured, {reported}")
+
+
+def clock(child_clock_ns: Callable[[], int]) -> Verdict:
+    """Check that two processes share one clock, as all instants in a snapshot require.
+
+    child_clock_ns: reads the clock in another process.
+    """
+    info = time.get_clock_info("perf_counter")
+    before_ns = time.perf_counter_ns()
+    child_ns = child_clock_ns()
+    after_ns = time.perf_counter_ns()
+    if not before_ns <= child_ns <= after_ns:
+        off_ms = (child_ns - before_ns) / 1e6
+        return Verdict(
+            "clock", BAD, f"another process reads it {off_ms:.1f} ms off; physics and viewer cannot agree on instants"
+        )
+    return Verdict(
+        "clock",
+        GOOD,
+        f"{info.implementation.split('(')[0]}, {info.resolution * 1e9:.0f} ns, the same in another process",
+    )
+
+
+def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
+    """Check of wake-ups: lateness after sleeping alone, and after sleeping and spinning as the pacer does."""
+    plain, hybrid = distribution(plain_us), distribution(hybrid_us)
+    says = (
+        f"sleep alone ends {plain['p50']:.0f} us late, p99 {plain['p99']:.0f}; "
+        f"sleep then spin {hybrid['p50']:.1f} us, p99 {hybrid['p99']:.1f} ({_cores()})"
+    )
+    late = (hybrid["p99"] or 0.0) > LATE_WAKE_US
+    return Verdict("sleep", USABLE if late else GOOD, says + ("; free a core for an even picture" if late else ""))
+
+
+def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") -> Verdict:
+    """Check of the viewer's priority where cores are short.
+
+    slice_ns: granted time slice; None: none was granted. cores: number from which the viewer may choose; 0 where the
+    system has no affinity masks, refuses them, or does not report which threads wait. policy: scheduling policy, ""
+    for the usual one.
+    """
+    sooner = (
+        f"let on soon after it wakes (slices of {slice_ns / 1e6:.1f} ms)"
+        if slice_ns
+        else "other programs' slices come before its frames where cores are short (usual programs have shorter ones on "
+        "Linux 6.12 and later)"
+    )
+    if cores > 1:
+        sooner += "; stays off the core of a loop that never rests"
+    elif cores == 1:
+        sooner += "; may use a single core, and shares it with a loop that never rests"
+    if policy:
+        stands = "it comes before all usual programs" if policy in REAL_TIME else "it may starve beside busy programs"
+        return Verdict("priority", USABLE, f"under {policy} {stands}; start twixt without chrt")
+    if nice > 0:
+        way_out = "it may starve beside busy programs; start twixt without nice"
+        return Verdict("priority", USABLE, f"at nice {nice} {way_out}; {sooner}")
+    return Verdict("priority", GOOD if slice_ns else USABLE, f"nice {nice}; {sooner}")
+
+
+def shared_memory() -> Verdict:
+    """Check that shared memory can be made, and read as a viewer reads it; measures the speed of a copy into it."""
+    from twixt.ipc.ring import memory
+
+    try:
+        made = memory.create(COPIED_BYTES)
+        try:
+            payload = np.full(COPIED_BYTES, 7, np.uint8)
+            target = np.frombuffer(made.view, np.uint8)
+            seconds = []
+            for _ in range(5):
+                start = time.perf_counter()
+                target[:] = payload
+                seconds.append(time.perf_counter() - start)
+            reader = memory.map_read_only(made.read_only_fd(), COPIED_BYTES)
+            seen = reader.view[0] == 7 and reader.view.readonly
+            del target
+            reader.close()
+        finally:
+            made.close()
+    except (TwixtError, OSError) as error:
+        return Verdict("shared memory", BAD, str(error))
+    if not seen:
+        return Verdict("shared memory", BAD, "a reader does not see what was written, or could write itself")
+    return Verdict(
+        "shared memory", GOOD, f"read-only for viewers; copies at {COPIED_BYTES / min(seconds) / 1e9:.1f} GB/s"
+    )
+
+
+def _open_window() -> tuple[Any, Verdict]:
+    try:
+        from twixt.render.display.window import Window
+
+        window = Window((400, 300), "twixt doctor")
+        return window, Verdict("display", GOOD, f"{window.backend}, a window opens")
+    except (TwixtError, ImportError) as error:
+        says = str(error).split("; draw without")[0]
+    try:
+        from twixt.render.display.offscreen import OffscreenWindow
+
+        return OffscreenWindow((400, 300)), Verdict("display", USABLE, f"{says}; drawn offscreen")
+    except TwixtError as error:
+        return None, Verdict("display", BAD, f"{says}; and offscreen: {error}")
+
+
+def _swaps(window: Any) -> Iterator[Verdict]:
+    from twixt.cli import presents
+    from twixt.render.pacing.refresh import SwapProbe
+
+    probe = SwapProbe(window.refresh_reported_hz, window.is_called)
+    while not probe.done:
+        time.sleep(probe.pause_ns / 1e9)
+        took_ns = presents.swap(window)
+        end_ns = time.perf_counter_ns()
+        probe.add(end_ns - took_ns, end_ns)
+    found = probe.verdict()
+    yield vsync(found)
+    seen = presents.watch(window, found.blocks)
+    yield refresh(window.refresh_reported_hz, seen.instants_ns, found)
+    yield presents.presents(seen, found.blocks)
+    yield presents.fence(seen, found.blocks)
+
+
+def _child_clock() -> int:
+    shown = subprocess.run(
+        [python_program(), "-S", "-c", "import time; print(time.perf_counter_ns())"],
+        capture_output=True,
+        timeout=LONGEST_CHILD_S,
+        check=True,
+    )
+    return int(shown.stdout)
+
+
+def _slice_ns() -> int | None:
+    """Granted time slice; None where the system keeps its own."""
+    from twixt.render.cores.priority import SLICE_NS, set_short_slices, slice_ns
+
+    set_short_slices()
+    granted = slice_ns()
+    return granted if granted is not None and granted <= SLICE_NS else None
+
+
+def _cores_to_choose() -> int:
+    from twixt.render.cores.sharing import Affinity
+
+    affinity = Affinity()
+    affinity.use(frozenset(sorted(affinity.allowed)[:1]))
+    affinity.give_back()
+    is_known = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/schedstat")
+    return len(affinity.allowed) if is_known and not affinity.is_refused else 0
+
+
+def _policy() -> str:
+    with contextlib.suppress(AttributeError, OSError):
+        policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+        return next((name for name in POLICIES if getattr(os, name, None) == policy), "")
+    return ""
+
+
+def _oversleeps_us() -> tuple[list[float], list[float]]:
+    """Lateness of waits of 4 ms: `time.sleep` (with the precise timers that `HybridWait` requests) and `HybridWait`.
+    They take turns, so that both meet the same load."""
+    from twixt.render.pacing.wait import HybridWait
+
+    wait = HybridWait()
+    plain, hybrid = [], []
+    for _ in range(SLEEPS):
+        end_ns = time.perf_counter_ns() + SLEEP_NS
+        time.sleep(SLEEP_NS / 1e9)
+        plain.append((time.perf_counter_ns() - end_ns) / 1e3)
+        end_ns = time.perf_counter_ns() + SLEEP_NS
+        hybrid.append((wait.until(end_ns) - end_ns) / 1e3)
+    return plain, hybrid
+
+
+def _cores() -> str:
+    cores = f"{usable_cores()} cores"
+    return f"{cores}, load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else cores

@@ -1,1 +1,0 @@
-"""`twixt doctor`: what this machine can do for a smooth picture."""

@@ -1,0 +1,161 @@
+"""Checks of `twixt doctor` on presents: presentation feedback, error of the swap's return, blocking fences.
+
+Swaps a window's empty picture for a second or two. Each check is a pure function of the observations and returns a
+`Verdict`: a point that was examined, with its grade.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from twixt.render.pacing.refresh import AT_ONCE_NS, LONGEST_FENCE_NS, WAITED_NS
+
+GOOD, USABLE, BAD = "good", "usable", "bad"
+
+
+class Verdict(NamedTuple):
+    """One point examined: good, usable (it works, with the drawback that `says` names) or bad."""
+
+    point: str
+    grade: str
+    says: str
+
+
+SWAPS_TIMED_NS = 1_500_000_000
+# Most swaps of a trial where they wait for nothing. Fewer reported presents than this count as no feedback.
+MOST_SWAPS, LEAST_WORDS = 120, 10
+FENCES = 12
+# Pause between swaps that wait for nothing: without it, the display has no time to show any of them.
+PAUSE_S = 0.005
+
+
+class SwapObservations(NamedTuple):
+    """Swaps of a trial, and the display's presentation feedback on them.
+
+    way: name of the feedback. silence: why the display is not asked any more. presents_ns: instants at which the
+    display says that it showed frames. present_delays_ns: those instants less the returns of their swaps. discarded:
+    number of frames that the display did not show. swap_ns, fence_ns: median durations. is_tried: this kind of feedback
+    has been seen to work on hardware.
+    """
+
+    way: str
+    silence: str
+    returns_ns: list[int]
+    presents_ns: list[int]
+    present_delays_ns: list[int]
+    flags: str
+    discarded: int
+    swap_ns: int
+    fence_ns: int
+    is_tried: bool
+
+    @property
+    def instants_ns(self) -> list[int]:
+        """Instants at which swaps were shown: the display's, or else the swaps' returns."""
+        return self.presents_ns if len(self.presents_ns) >= LEAST_WORDS else self.returns_ns
+
+
+def watch(window: Any, blocks: bool) -> SwapObservations:
+    """Swaps for `SWAPS_TIMED_NS`, with presentation feedback, then with fences. blocks: swaps wait for the display."""
+    window.ask_for_presents()
+    returns_ns: dict[int, int] = {}
+    presents_ns: list[int] = []
+    present_delays_ns: list[int] = []
+    swaps_ns: list[int] = []
+    flags, discarded = "", 0
+    begin_ns = time.perf_counter_ns()
+    while time.perf_counter_ns() - begin_ns < SWAPS_TIMED_NS and (blocks or len(returns_ns) < MOST_SWAPS):
+        swaps_ns.append(swap(window, None if blocks else PAUSE_S))
+        returns_ns[window.swap_number] = time.perf_counter_ns()
+        for report in window.take_presents():
+            if report.was_shown and report.swap_number in returns_ns:
+                presents_ns.append(report.present_ns)
+                present_delays_ns.append(report.present_ns - returns_ns[report.swap_number])
+                flags = report.flags
+            discarded += not report.was_shown
+    times = window.present_times
+    return SwapObservations(
+        way=times.way,
+        silence=times.silence,
+        returns_ns=list(returns_ns.values()),
+        presents_ns=presents_ns,
+        present_delays_ns=present_delays_ns,
+        flags=flags,
+        discarded=discarded,
+        swap_ns=_middle(swaps_ns),
+        fence_ns=_middle([_fence(window) for _ in range(FENCES)]),
+        is_tried=window.backend == "wayland",
+    )
+
+
+# For displays where swaps return at once, drawing waits, and neither feedback nor a fence reports presents.
+COUNTED = (
+    "swaps return at once and no fence waits: refreshes are counted by when drawing may go on, another rate is noticed "
+    "within a few seconds unless it is a whole share of the old one; while work takes longer than a refresh, presents "
+    "are guessed"
+)
+
+
+def presents(seen: SwapObservations, blocks: bool) -> Verdict:
+    """Check of presentation feedback, and of its substitute where there is none."""
+    tried = "" if seen.is_tried else ", not tried on hardware"
+    if len(seen.present_delays_ns) >= LEAST_WORDS:
+        off_ms = np.array(seen.present_delays_ns) / 1e6
+        usual_ms = float(np.median(off_ms))
+        spread_ms = float(np.percentile(np.abs(off_ms - usual_ms), 99))
+        lost = f", {seen.discarded} discarded" if seen.discarded else ""
+        return Verdict(
+            "presents", GOOD,
+            f"the display says when it shows frames ({seen.way}{tried}: {len(seen.present_delays_ns)} of "
+            f"{len(seen.returns_ns)} swaps{lost}; {seen.flags or 'software stamps'}); a swap returns "
+            f"{abs(usual_ms):.2f} ms {'before' if usual_ms >= 0 else 'after'} that, "
+            f"99 % within {spread_ms:.2f} ms of it",
+        )  # fmt: skip
+    way = f"{seen.way}{tried}: " if seen.way else ""
+    why = f"the display does not say when it shows frames ({way}{seen.silence or 'too few words'})"
+    if blocks and _fence_serves(seen):
+        return Verdict("presents", USABLE, f"{why}; the fence after the swap stands for it")
+    if blocks and seen.swap_ns < AT_ONCE_NS:
+        return Verdict("presents", USABLE, f"{why}; {COUNTED}")
+    if blocks:
+        return Verdict("presents", USABLE, f"{why}; the swap's return stands for it, the way to the glass is unknown")
+    return Verdict("presents", USABLE, f"{why}; frames are taken for shown when the timer has them swapped")
+
+
+def fence(seen: SwapObservations, blocks: bool) -> Verdict:
+    """Check of the fence after a swap: it waits for the next buffer, or it is not needed."""
+    took = f"swaps take {seen.swap_ns / 1e6:.2f} ms, a fence after them {seen.fence_ns / 1e6:.2f}"
+    if blocks and seen.swap_ns >= AT_ONCE_NS:
+        return Verdict("fence", GOOD, f"not needed, the swap itself waits ({took})")
+    if _fence_serves(seen):
+        return Verdict("fence", GOOD, f"the swap returns at once and the fence waits in its place ({took})")
+    return Verdict("fence", USABLE, f"waits for nothing, as the swap does ({took})")
+
+
+def swap(window: Any, pause_s: float | None = None) -> int:
+    """Swaps an empty picture once; returns the duration (ns)."""
+    window.poll()
+    window.screen.clear(0.1, 0.1, 0.12)
+    if pause_s is not None:
+        time.sleep(pause_s)
+    begin_ns = time.perf_counter_ns()
+    window.swap()
+    return time.perf_counter_ns() - begin_ns
+
+
+def _fence(window: Any) -> int:
+    swap(window)
+    begin_ns = time.perf_counter_ns()
+    window.present_times.next_buffer(LONGEST_FENCE_NS)
+    return time.perf_counter_ns() - begin_ns
+
+
+def _fence_serves(seen: SwapObservations) -> bool:
+    return seen.swap_ns < AT_ONCE_NS and seen.fence_ns > WAITED_NS
+
+
+def _middle(values: list[int]) -> int:
+    return sorted(values)[len(values) // 2]

@@ -1,0 +1,328 @@
+"""Runs two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
+
+Each run is a `twixt measure` in a process of its own, with the words that were typed. The turns are
+A B B A, so that a drift of the machine affects both alike. Ctrl-C ends the turns; the runs made so far are compared.
+
+Always: no process is left behind; a run that failed is reported and does not count. Not here: the comparison of the
+figures (`twixt.cli.differences`).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from twixt.cli.cpu_time import CpuTime, usable_cores
+from twixt.cli.differences import Compared, MachineLoad, Noise
+from twixt.cli.progress import Say, leave_each, progress
+from twixt.cli.turns import order_in_turn, run_in_turns
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError, exit_code_of
+from twixt.ipc.process.notices import print_notice
+from twixt.sim.process.viewer_command import twixt_command
+
+# Ends a measurement of many processes on SIGTERM and SIGHUP as on Ctrl-C, its children included.
+#
+# Always: such a signal raises once, in the main thread, and the exit code names it. One that is ignored (nohup) or
+# has a handler already is left alone.
+
+
+SIGNALS = ("SIGTERM", "SIGHUP")
+
+
+class AskedToEnd(KeyboardInterrupt):
+    """Raised by SIGTERM or SIGHUP. Unlike Ctrl-C, the signal has reached this process alone."""
+
+
+def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
+    """Wraps a command so that SIGTERM and SIGHUP interrupt it; the exit code then names the signal."""
+
+    @functools.wraps(does)
+    def ending(*values: Any, **named: Any) -> int:
+        came: list[int] = []
+
+        def ask(number: int, _frame: object) -> None:
+            came.append(number)
+            if len(came) == 1:
+                raise AskedToEnd
+
+        if threading.current_thread() is not threading.main_thread():
+            return does(*values, **named)
+        numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+        taken = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+        try:
+            for number in taken:
+                signal.signal(number, ask)
+            code = does(*values, **named)
+        except AskedToEnd:
+            code = FINISHED
+        finally:
+            for number in taken:
+                signal.signal(number, signal.SIG_DFL)
+        return exit_code_of(-came[0]) if came else code
+
+    return ending
+
+
+# Length of a run, and runs of each side: long enough for a p99 of frames, short enough for ten of each. Chosen by the
+# figures of docs/against.md.
+SECONDS, REPEAT = 4.0, 10
+# Share of the runs of a side that must count. With fewer, there is no verdict.
+LEAST_COUNTING = 0.6
+# Where a larger share of the runs is disturbed, none is repeated, as a repetition would be disturbed too. Repetitions
+# are at most this share of the requested runs.
+MOST_DISTURBED = 0.5
+SIDES = "AB"
+# Flags for a single run: each run would overwrite the file of the one before.
+OF_ONE_RUN = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
+# Flags with which nothing runs.
+OF_NO_RUN = ("--help", "-h")
+# Flags of the whole command, which its runs do not get. All take a value.
+OF_THE_WHOLE = ("--repeat", "--against", "--json", "--fail-if")
+# A run hangs if it takes this much longer than its own seconds.
+PATIENCE_S = 60.0
+# Time to end by itself, and after each signal.
+FAREWELL_S = 5.0
+
+
+@dataclass
+class Run:
+    """A run that has ended. figures: of its report, by name. fault: reason why it does not count, else empty.
+    is_refused: twixt refused its command line."""
+
+    side: str
+    figures: dict[str, float | None]
+    load: MachineLoad
+    fault: str = ""
+    is_refused: bool = False
+
+
+@dataclass
+class Turns:
+    """All runs so far. repeat: number of runs of each side that were requested."""
+
+    repeat: int
+    runs: list[Run] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def next_side(self) -> str | None:
+        """Side of the next run; None: there are enough. Disturbed runs are repeated if they are few."""
+        if len(self.runs) < 2 * self.repeat:
+            return order_in_turn(SIDES, len(self.runs) // 2)[len(self.runs) % 2]
+        disturbed = sum(bool(run.load.disturbed) for run in self.runs)
+        if disturbed > MOST_DISTURBED * len(self.runs) or len(self.runs) >= 2 * self.repeat * (1 + MOST_DISTURBED):
+            return None
+        lacking = {side: self.repeat - self._counting(side) for side in SIDES}
+        side = max(SIDES, key=lambda side: lacking[side])
+        return side if lacking[side] > 0 else None
+
+    def _counting(self, side: str) -> int:
+        """Runs of a side that are not repeated: undisturbed ones, and failed ones, as a repetition would fail too."""
+        return sum(run.side == side and (not run.load.disturbed or bool(run.fault)) for run in self.runs)
+
+    def notes(self) -> list[str]:
+        """Notes on the runs that a reader needs to judge the figures."""
+        lines = [f"{len(self.runs)} of {2 * self.repeat} runs, then Ctrl-C"] if self.interrupted else []
+        failed = [run for run in self.runs if run.fault]
+        if failed:
+            lines.append(
+                f"{len(failed)} runs ended badly and count as none; the last, of {failed[-1].side}: {failed[-1].fault}"
+            )
+        return lines
+
+
+def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]]:
+    """Command-line arguments of a run, by side. typed: all words after `twixt`. Raises TwixtError."""
+    own = without(typed[1:], OF_THE_WHOLE)
+    try:
+        more = shlex.split(against)
+    except ValueError as error:
+        raise TwixtError(
+            f"--against {against!r} does not read as flags ({error}); write it like '--clock ahead'"
+        ) from None
+    for name in (*OF_ONE_RUN, *OF_THE_WHOLE):
+        if any(word == name or word.startswith(name + "=") for word in (*own, *more)):
+            where = "within --against" if name in OF_THE_WHOLE else "with --against"
+            raise TwixtError(f"{name} {where} is of no use: there are many runs; leave it out")
+    for name in OF_NO_RUN:
+        if name in (*own, *more):
+            raise TwixtError(f"{name} with --against is of no use: it runs nothing; leave it out")
+    if "--" in (*own, *more):
+        raise TwixtError("-- with --against is of no use: flags are added behind it; leave it out")
+    if not any(word == "--seconds" or word.startswith("--seconds=") for word in own):
+        own = [*own, "--seconds", f"{SECONDS:g}"]
+    return {"A": own, "B": [*own, *more]}
+
+
+def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The words without the options `names` and their values."""
+    left: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in names:
+            skip = True
+        elif not word.startswith(tuple(f"{name}=" for name in names)):
+            left.append(word)
+    return left
+
+
+@interrupted_by_signals
+def measure(
+    typed: Sequence[str],
+    against: str,
+    repeat: int,
+    json_file: str | None,
+    fail_if: Sequence[str],
+    read: Callable[[list[str]], float],
+) -> int:
+    """Runs the whole command; returns the exit code. typed: all words after `twixt`. read: checks the arguments of a
+    run as the command line does, and returns the seconds that it measures."""
+    from twixt.cli import run_tables
+    from twixt.cli.differences import FEWEST_RUNS
+    from twixt.ipc.config.files import check_file, write_json
+
+    arguments = arguments_of_runs(typed, against)
+    limits = run_tables.read_differences(fail_if)
+    if json_file is not None:
+        check_file("--json", json_file)
+    longest_s = max(read(words) for words in arguments.values()) + PATIENCE_S
+    if repeat < FEWEST_RUNS:
+        print_notice(f"--repeat {repeat} gives no verdict: {FEWEST_RUNS} runs of each side are needed")
+    turns = _with_progress(arguments, repeat, longest_s)
+    compared, noise, counting = compare(turns)
+    flags = {side: shlex.join(words) for side, words in arguments.items()}
+    notes = turns.notes()
+    ways: list[Callable[[], None]] = []
+    if json_file is not None:
+        runs = [(run.side, run.figures, run.load, run.fault, at in counting) for at, run in enumerate(turns.runs)]
+        made = run_tables.document(compared, noise, notes, flags, shlex.join(["twixt", *typed]), runs)
+        ways.append(lambda: write_json(made, json_file))
+    if json_file != "-":
+        ways.append(lambda: run_tables.show(compared, noise, notes, flags))
+    leave_each(*ways)
+    broken = run_tables.broken(limits, compared)
+    for line in broken:
+        print_notice(f"limit broken: {line}")
+    nothing = any(all(run.fault for run in turns.runs if run.side == side) for side in SIDES)
+    return INTERRUPTED if turns.interrupted else FAILED if broken or nothing else 0
+
+
+def compare(turns: Turns, seed: int = 0) -> tuple[list[Compared], Noise, set[int]]:
+    """Compares the two sides. Returns the figures with their verdicts, the noise of the machine, and the indices of the
+    runs that count."""
+    from twixt.cli.differences import FEWEST_RUNS, compare_runs, counting_runs
+    from twixt.cli.run_tables import FIGURES
+
+    good = [at for at, run in enumerate(turns.runs) if not run.fault]
+    runs = [turns.runs[at] for at in good]
+    made = min(turns.repeat, len(turns.runs) // 2)
+    among, noise = counting_runs(
+        [run.figures for run in runs],
+        [run.load for run in runs],
+        [run.side for run in runs],
+        max(FEWEST_RUNS, math.ceil(LEAST_COUNTING * made)),
+    )
+    counting = [good[at] for at in among]
+    sides = [[turns.runs[at].figures for at in counting if turns.runs[at].side == side] for side in SIDES]
+    return compare_runs(sides[0], sides[1], FIGURES, noise, seed), noise, set(counting)
+
+
+def _with_progress(arguments: dict[str, list[str]], repeat: int, longest_s: float) -> Turns:
+    from twixt.cli.run_tables import figures_of
+
+    with progress(is_logged=True) as say:
+        return take_turns(arguments, repeat, longest_s, figures_of, say)
+
+
+def take_turns(
+    arguments: dict[str, list[str]],
+    repeat: int,
+    longest_s: float,
+    pick: Callable[[dict[str, Any]], dict[str, float | None]],
+    say: Say,
+) -> Turns:
+    """Makes `repeat` runs of each side, and repeats disturbed ones. longest_s: limit of one run. pick: returns the
+    figures of a report. say: shows progress. Raises TwixtError where a run is refused."""
+    turns = Turns(repeat)
+
+    def run_of(side: str) -> Run:
+        return _run(side, arguments[side], longest_s, pick)
+
+    try:
+        sides = iter(lambda: turns.next_side, None)
+        for run in run_in_turns(sides, lambda made: max(2 * repeat, made + 1), str, run_of, say):
+            turns.runs.append(run)
+            if run.is_refused:  # as all others would be
+                raise TwixtError(f"a run of {run.side} was refused: {run.fault}")
+    except KeyboardInterrupt:
+        turns.interrupted = True
+    return turns
+
+
+def _run(
+    side: str, arguments: list[str], longest_s: float, pick: Callable[[dict[str, Any]], dict[str, float | None]]
+) -> Run:
+    begin = CpuTime.now()
+    with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
+        path = os.path.join(folder, "report.json")
+        command = twixt_command("measure", *arguments, "--json", path)
+        last_line, code = ended(command, longest_s)
+        end = CpuTime.now()
+        load = MachineLoad(usable_cores(), end.others_since(begin), end.stolen_since(begin))
+        try:
+            with open(path, encoding="utf-8") as file:
+                figures = pick(json.load(file))
+        except (OSError, ValueError):
+            return Run(
+                side, {}, load, last_line if code == REFUSED else f"exit code {code}: {last_line}", code == REFUSED
+            )
+    return Run(side, figures, load, f"exit code {code}: {last_line}" if code else "")
+
+
+def ended(command: list[str], longest_s: float) -> tuple[str, int]:
+    """Runs a command to its end; returns the last line of its standard error, and its exit code.
+
+    It is in the process group of this terminal, so it gets a Ctrl-C itself; then its end is awaited.
+    """
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+        try:
+            code = child.wait(longest_s)
+        except subprocess.TimeoutExpired:
+            _end(child)
+            return f"it took longer than {longest_s:.0f} s and was ended", child.returncode
+        except AskedToEnd:
+            _end(child, has_reached_it=False)
+            raise
+        except BaseException:
+            _end(child)
+            raise
+        errors.seek(0)
+        lines = errors.read().decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("twixt: ") if lines else "it said nothing", code
+
+
+def _end(child: subprocess.Popen[bytes], has_reached_it: bool = True) -> None:
+    """Ends a child: SIGINT, then SIGTERM, then SIGKILL. has_reached_it: it has probably received Ctrl-C itself, and has
+    `FAREWELL_S` to end its viewer before it is sent another signal."""
+    asks = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    for push in (None, *asks) if has_reached_it else asks:
+        if child.poll() is None:
+            if push is not None:
+                child.send_signal(push)
+            try:
+                child.wait(FAREWELL_S)
+            except subprocess.TimeoutExpired:
+                continue

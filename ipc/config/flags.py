@@ -1,0 +1,320 @@
+"""Configuration of a run: one frozen object that each process receives whole.
+
+The one idea: the command line's flags are generated from its fields (name, unit, help, reader of the text), so that a
+flag, its default and its check are in one place.
+
+Always: a `Config` that exists is valid, except for files, which `check_files` checks. Standard library only, because
+`--help` must not wait for numpy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from twixt.ipc.config import rules
+from twixt.ipc.config.files import check_file
+from twixt.ipc.config.rules import (
+    ConfigError,
+    SplitSide,
+    read_auto_ms,
+    read_delay,
+    read_range_ms,
+    read_setting,
+    read_size,
+    read_split,
+    read_stall,
+)
+from twixt.ipc.config.troubles import FIELDS, LONGEST_MS, PRESETS, Troubles, presets_text
+
+BOTH, SIM, VIEW, MEASURE = "both", "sim", "view", "measure"
+# Headings of `--help`.
+WORLD, TROUBLE, MOTION = "The world", "Trouble on purpose", "Motion"
+WINDOW, ENDING = "The window", "Ending and reporting"
+
+CLOCKS = ("auto", "ahead", "newest-two", "buffered")
+PREFERENCES = ("latency", "balanced", "smooth")
+INTERPOLATIONS = (
+    "auto", "hermite", "linear", "none", "latest", "catmull", "quadratic", "extrapolate", "kalman", "chase",
+)  # fmt: skip
+PACINGS = ("auto", "vsync", "timer", "unlimited")
+QUALITIES = ("auto", "low", "high", "best")
+SLOW_POLICIES = ("dilate", "widen")
+
+
+def flag(
+    default: Any,
+    help: str,
+    read: Callable[[str], Any] | None = None,
+    metavar: str = "",
+    *,
+    side: str = BOTH,
+    heading: str = "",
+    choices: tuple[str, ...] = (),
+    name: str = "",
+) -> Any:
+    """A field that is also a flag. read: text -> value; raises ValueError with the rule. side: the processes that use
+    it. name: of the flag, by default the field's with dashes."""
+    about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
+    return field(default=default, metadata=about | {"choices": choices, "name": name})
+
+
+world_flag, trouble_flag = partial(flag, side=SIM, heading=WORLD), partial(flag, side=SIM, heading=TROUBLE)
+motion_flag, window_flag = partial(flag, side=VIEW, heading=MOTION), partial(flag, side=VIEW, heading=WINDOW)
+ending_flag = partial(flag, heading=ENDING)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Configuration of one run. Units are in the names. None: not set; the code that uses the field decides. Raises
+    ConfigError for a value that breaks a rule."""
+
+    # the physics process
+    settings: tuple[tuple[str, str], ...] = world_flag(
+        (),
+        "a constructor argument of the world, such as count=500; may be repeated",
+        read_setting,
+        "KEY=VALUE",
+        name="--set",
+    )
+    seed: int = world_flag(0, "seed of the world and of injected trouble", int, "N")
+    physics_hz: float | None = world_flag(
+        None, "steps per simulated second, instead of the world's own dt", float, "HZ"
+    )
+    publish_hz: float = world_flag(120.0, "snapshots published per wall second, at most", float, "HZ")
+    time_scale: float = world_flag(1.0, "simulated seconds per wall second; 0.25 is slow motion", float, "X")
+    lead_ms: float | None = world_flag(
+        None,
+        "how far ahead of its due instant a snapshot is published; 0: at its due instant",
+        read_auto_ms,
+        "auto|MS",
+        name="--lead",
+    )
+    when_slow: str = world_flag(
+        "dilate",
+        "when physics cannot keep up: dilate, simulated time runs slower, evenly, and states stay reproducible; "
+        "or widen, steps grow by whole multiples to stay in real time, and narrow back",
+        str,
+        choices=SLOW_POLICIES,
+    )
+    max_step_ms: float | None = world_flag(
+        None, "longest step, in simulated ms, that --when-slow widen makes [100]", float, "MS"
+    )
+    dt_log: str | None = world_flag(
+        None, "write how long each step was, for --dt-replay; states after widened steps need it", str, "FILE"
+    )
+    dt_replay: str | None = world_flag(
+        None, "make exactly the steps of a --dt-log, then end: the same states again", str, "LOG"
+    )
+    name: str | None = world_flag(None, "the name under which viewers find this simulation", str, "NAME")
+
+    slow_physics_ms: tuple[float, float] | None = trouble_flag(
+        None,
+        "real work added to every step, in ms: 40, or 20-120 for uniform random; 0: none",
+        read_range_ms,
+        "MS|MS-MS",
+        name="--slow-physics",
+    )
+    stall: tuple[float, float] | None = trouble_flag(
+        None, "physics waits so many ms every so many simulated seconds, such as 500@5; 0: never", read_stall, "MS@S"
+    )
+    drop_percent: float | None = trouble_flag(
+        None, "percent of snapshots that are never published", float, "PERCENT", name="--drop"
+    )
+    delay_ms: tuple[float, float] | None = trouble_flag(
+        None,
+        "publish so many ms after the due instant, in order: 80, or 80+-20 for uniform random; 0: not late",
+        read_delay,
+        "MS|MS+-MS",
+        name="--delay",
+    )
+    trouble: str | None = trouble_flag(
+        None,
+        f"several at once, as known links and machines have them; flags win over it. {presets_text()}",
+        str,
+        choices=tuple(PRESETS),
+    )
+
+    # the render process
+    interpolation: str = motion_flag(
+        "auto",
+        f"how the world is drawn between two snapshots: {', '.join(INTERPOLATIONS)}, or module:Class of your own",
+        str,
+        "METHOD",
+    )
+    chase_ms: float | None = motion_flag(
+        None,
+        "how long --interpolation chase takes to reach a new state, unless that is due later [the usual gap]",
+        float,
+        "MS",
+    )
+    clock: str = motion_flag(
+        "auto",
+        "which simulated time a frame draws: auto, as early as the next snapshot is there in time; ahead, what is due "
+        "now; newest-two, an interval behind; buffered, a fixed time behind, as network games do",
+        str,
+        choices=CLOCKS,
+    )
+    prefer: str = motion_flag(
+        "latency",
+        "after a stall: latency, catch up at once; balanced, brake and catch up gently; smooth, stay behind so that "
+        "the next stall does not show",
+        str,
+        choices=PREFERENCES,
+    )
+    buffer_ms: float | None = motion_flag(
+        None, "how far behind --clock buffered stays [taken from the measured jitter]", read_auto_ms, "auto|MS"
+    )
+    split: tuple[SplitSide, SplitSide] | None = motion_flag(
+        None,
+        "two pictures side by side, each METHOD, METHOD@CLOCK or @CLOCK: none,auto or @newest-two,@auto",
+        read_split,
+        "LEFT,RIGHT",
+    )
+    trails: bool = motion_flag(False, "dots where the last second's frames drew each body: even dots, even motion")
+
+    pacing: str = window_flag("auto", "what a frame waits for", str, choices=PACINGS)
+    fps: float | None = window_flag(None, "frames per second, at most; the display's own rate by default", float, "N")
+    quality: str = window_flag(
+        "auto",
+        "how finely frames are drawn: high, with shadows, by a GPU on every surface, by a processor round ones on the "
+        "ground; best, on every surface by a processor, too, which takes it 20 to 50 times as long: for single pictures; "
+        "low, the cheapest at full size; auto, as high, and cheaper step by step where frames do not fit the display's "
+        "interval. A processor's steps, with what drawing the default world then takes: no shadows (73 %), plain: hard "
+        "edges, no highlights (62 %), flat: no pattern (48 %), half the size: half the width and "
+        "height, enlarged, which saves time with many bodies",
+        str,
+        choices=QUALITIES,
+    )
+    size_px: tuple[int, int] = window_flag((800, 600), "size of the window", read_size, "WxH", name="--size")
+    overlay: bool = window_flag(True, "show the overlay of figures and keys (H toggles it)")
+    keys: bool = window_flag(True, "the viewer's own keys; --no-keys leaves the keyboard to your program")
+    draw: str | None = window_flag(
+        None, "a function of your own that draws into every frame, module:function", str, "MODULE:FUNCTION"
+    )
+    slow_render_ms: float = window_flag(
+        0.0,
+        "real work that makes every frame take at least so many ms, and up to 5 of them more than without",
+        float,
+        "MS",
+        name="--slow-render",
+    )
+    viewer_nice: int = window_flag(
+        0, "give way to other programs: nice value of the viewer, 0 to 19; one above 0 may starve", int, "N"
+    )
+    offscreen: bool = window_flag(False, "draw without a window, through EGL")
+
+    # ending and reporting
+    seconds: float | None = ending_flag(None, "end after so many seconds, counted from the end of start-up", float, "S")
+    screenshot: str | None = ending_flag(None, "save a picture (PNG) at the instant of --at", str, "FILE", side=VIEW)
+    at_s: float | None = ending_flag(
+        None, "when to take the screenshot, seconds after the first frame [2]", float, "S", side=VIEW, name="--at"
+    )
+    log: str | None = ending_flag(None, "write the frame log, one row per frame (CSV)", str, "FILE", side=VIEW)
+    profile: str | None = ending_flag(
+        None, "write a trace of both processes on one time axis; opens in Perfetto or chrome://tracing", str, "FILE"
+    )
+    json: str | None = ending_flag(None, "write the report as JSON; - for standard output", str, "FILE", side=MEASURE)
+    plot: str | None = ending_flag(None, "write the frame-pacing plot (PNG)", str, "FILE", side=MEASURE)
+    fail_if: tuple[str, ...] = ending_flag(
+        (),
+        "exit with 1 when this holds, such as 'motion.animation_error_ms.p99>2'; may be repeated",
+        str,
+        "LIMIT",
+        side=MEASURE,
+    )
+    report: bool = field(default=False, metadata={})  # print the report at the end
+    span_memory: str | None = field(default=None, metadata={})  # where a run's viewer records for --profile
+    users_loop: bool = field(default=False, metadata={})  # True for `twixt.show`, whose loop goes on without its viewer
+    world: str = field(default="balls", metadata={})
+    command: str = field(default="", metadata={})  # as typed, for the report
+    started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command
+
+    def __post_init__(self) -> None:
+        self._check_defaults()
+        rules.whole("--seed", self.seed, at_least=0)
+        for name in ("physics_hz", "seconds", "time_scale", "max_step_ms"):
+            rules.positive(flag_name(name), getattr(self, name))
+        rules.positive("--chase-ms", self.chase_ms, LONGEST_MS)
+        rules.rate("--fps", self.fps)
+        rules.rate("--publish-hz", self.publish_hz)
+        for name in ("at_s", "lead_ms"):
+            rules.not_negative(flag_name(name), getattr(self, name))
+        for name in ("slow_render_ms", "buffer_ms"):
+            rules.not_negative(flag_name(name), getattr(self, name), most=LONGEST_MS)
+        for kind, name in FIELDS.items():
+            rules.trouble(flag_name(name), kind, getattr(self, name))
+        rules.nice("--viewer-nice", self.viewer_nice)
+        rules.size("--size", self.size_px)
+        rules.one_of("--clock", self.clock, CLOCKS)
+        rules.one_of("--prefer", self.prefer, PREFERENCES)
+        rules.one_of("--pacing", self.pacing, PACINGS)
+        rules.one_of("--quality", self.quality, QUALITIES)
+        rules.one_of("--when-slow", self.when_slow, SLOW_POLICIES)
+        if self.trouble is not None:
+            rules.one_of("--trouble", self.trouble, tuple(PRESETS))
+        rules.method("--interpolation", self.interpolation, INTERPOLATIONS)
+        rules.ways("--split", self.split, INTERPOLATIONS, CLOCKS)
+        if self.draw is not None:
+            rules.reference("--draw", self.draw)
+        if self.when_slow != "widen" and self.max_step_ms is not None:
+            raise ConfigError(
+                f"--max-step-ms {float(self.max_step_ms):g} is for --when-slow widen; add that, or leave it out"
+            )
+        if self.when_slow == "widen" and self.dt_replay is not None:
+            raise ConfigError("--dt-replay says how long each step is; leave --when-slow widen out")
+        rules.plain_name("--name", self.name)
+
+    def _check_defaults(self) -> None:
+        """Raises ConfigError for None where None is no default, and for a switch that is neither on nor off."""
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if value is None and item.default is not None:
+                raise ConfigError(f"{flag_name(item.name)} must not be None; leave it out for {item.default!r}")
+            if isinstance(item.default, bool):
+                rules.flag(flag_name(item.name), value)
+
+    @property
+    def troubles(self) -> Troubles:
+        """Injected trouble: the preset of `--trouble`, overridden by the flags of single kinds."""
+        asked = {name: getattr(self, name) for name in FIELDS.values() if getattr(self, name) is not None}
+        preset = PRESETS[self.trouble].troubles if self.trouble else Troubles()
+        return replace(preset, **asked).tidy()
+
+    def check_files(self) -> None:
+        """Raises ConfigError for a file that could not be written: called before a run, which would fail at its end."""
+        for item in dataclasses.fields(self):
+            path = getattr(self, item.name)
+            if item.metadata.get("metavar") == "FILE" and path is not None:
+                path = os.fspath(path) if isinstance(path, os.PathLike) else path
+                check_file(flag_name(item.name), path, is_picture=item.name in ("screenshot", "plot"))
+
+    def to_json(self) -> str:
+        """The whole config as one line, for the other process."""
+        return json.dumps(dataclasses.asdict(self), default=_plain)
+
+    @staticmethod
+    def from_json(text: str) -> Config:
+        """The config of `to_json`."""
+        values: dict[str, Any] = {name: _as_tuples(value) for name, value in json.loads(text).items()}
+        return Config(**values)
+
+
+def _plain(value: Any) -> Any:
+    # `show` also accepts a path for a text, and a number of numpy's for a number.
+    return value.item() if hasattr(value, "item") else os.fspath(value)
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(_as_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def flag_name(field_name: str) -> str:
+    """Name of the flag of a field, with its dashes."""
+    by_name = {f.name: f for f in dataclasses.fields(Config)}
+    return by_name[field_name].metadata.get("name") or "--" + field_name.replace("_", "-")

@@ -1,0 +1,184 @@
+"""Controls that a world, or a loop of the user's own, offers to its viewers: sliders, switches and buttons.
+
+    self.gravity = Slider("gravity", 9.81, low=0, high=20)      # in __init__
+    self.kick = Button("kick")
+    self.controls = [self.gravity, self.kick]
+    ...
+    if self.kick.taken(): ...                                   # in step
+    self.velocity[:, 2] -= dt * self.gravity.value
+
+A loop of the user's own has `gravity = view.slider("gravity", 9.81, 0, 20)` and the like.
+
+The one idea: a control is an object with a value. The program reads it; viewers change it between two steps. Where the
+program assigns another value, viewers show that.
+
+Always: the value obeys the control's rule, whatever a viewer sends. A run without a touched control is not affected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.scene.checks import flag
+
+# Most controls of a world: what is beyond could not be found in the overlay.
+MOST_CONTROLS = 192
+LONGEST_NAME = 60
+KINDS = ("slider", "toggle", "button")
+# Part of the overlay in which a control stands that names no other.
+FOLD = "controls"
+
+
+def _nobody() -> None:
+    """`on_change` of a control that no loop offers."""
+
+
+class Slider:
+    """A number from `low` to `high`, changed by the user. value: the present one; another from low to high may be
+    assigned. fold: name of the part of the overlay in which it stands. Raises TwixtError.
+
+    on_change: called after the program has assigned a value.
+    """
+
+    kind = "slider"
+
+    def __init__(self, name: str, value: float, low: float, high: float, fold: str = FOLD) -> None:
+        self.name, self.fold = _checked_name("Slider", name), _checked_name("Slider", fold)
+        self.low, self.high = _number(self, "low", low), _number(self, "high", high)
+        if not self.low < self.high:
+            raise TwixtError(f"Slider {name!r}: low must be below high, got {text_of(low)} and {high!r}")
+        self._value = self._checked(value)
+        self.on_change: Callable[[], None] = _nobody
+
+    @property
+    def value(self) -> float:
+        """The present value."""
+        return self._value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._value = self._checked(value)
+        self.on_change()
+
+    def set(self, number: float) -> None:
+        """Takes a viewer's value, limited to the range."""
+        self._value = min(self.high, max(self.low, float(number)))
+
+    def _checked(self, value: Any) -> float:
+        number = _number(self, "value", value)
+        if not self.low <= number <= self.high:
+            raise TwixtError(
+                f"Slider {self.name!r}: value must be from {self.low:g} to {self.high:g}, got {text_of(value)}"
+            )
+        return number
+
+    @property
+    def shown(self) -> tuple[float, float, float]:
+        """The value and its range, as viewers show them."""
+        return self.value, self.low, self.high
+
+
+class Toggle:
+    """On or off, changed by the user. value: the present state; the other may be assigned. is_on: the same, to be read
+    only, which takes no call. fold, on_change: as of a Slider. Raises TwixtError."""
+
+    kind = "toggle"
+
+    def __init__(self, name: str, value: bool = False, fold: str = FOLD) -> None:
+        self.name, self.fold = _checked_name("Toggle", name), _checked_name("Toggle", fold)
+        self.is_on = flag("Toggle.value", value)
+        self.on_change: Callable[[], None] = _nobody
+
+    @property
+    def value(self) -> bool:
+        """The present state."""
+        return self.is_on
+
+    @value.setter
+    def value(self, value: bool) -> None:
+        self.is_on = flag("Toggle.value", value)
+        self.on_change()
+
+    def set(self, number: float) -> None:
+        """Takes a viewer's value: 0 is off."""
+        self.is_on = bool(number != 0)
+
+    @property
+    def shown(self) -> tuple[float, float, float]:
+        """As `Slider.shown`."""
+        return float(self.value), 0.0, 1.0
+
+
+class Button:
+    """A button that the user may press. fold: as of a Slider. Raises TwixtError."""
+
+    kind = "button"
+
+    def __init__(self, name: str, fold: str = FOLD) -> None:
+        self.name, self.fold = _checked_name("Button", name), _checked_name("Button", fold)
+        self._is_pressed = False
+
+    def taken(self) -> bool:
+        """True once after the user pressed it, however often."""
+        pressed, self._is_pressed = self._is_pressed, False
+        return pressed
+
+    def set(self, _number: float) -> None:
+        """Takes a viewer's press."""
+        self._is_pressed = True
+
+    @property
+    def shown(self) -> tuple[float, float, float]:
+        """As `Slider.shown`; the value means nothing."""
+        return 0.0, 0.0, 1.0
+
+
+Control = Slider | Toggle | Button
+
+
+def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
+    """The controls of a world, in order. owner: its attribute, for the message. Raises TwixtError."""
+    if not isinstance(value, Sequence) or not all(isinstance(control, Control) for control in value):
+        raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {text_of(value)}")
+    if len(value) > MOST_CONTROLS:
+        raise TwixtError(f"{owner} may have {MOST_CONTROLS} controls at most, got {len(value)}; leave some of them out")
+    return tuple(value)
+
+
+def to_status(controls: Sequence[Control]) -> list[list[Any]]:
+    """Controls as a field of a status message: kind, name, value, low, high and fold of each."""
+    return [[control.kind, control.name, *control.shown, control.fold] for control in controls]
+
+
+def is_status(value: Any) -> bool:
+    """True for what `to_status` makes, from another process."""
+    return isinstance(value, list) and len(value) <= MOST_CONTROLS and all(map(_is_row, value))
+
+
+def _is_row(row: Any) -> bool:
+    if not (isinstance(row, list) and len(row) == 6 and row[0] in KINDS):
+        return False
+    if not all(isinstance(text, str) and 0 < len(text) <= LONGEST_NAME for text in (row[1], row[5])):
+        return False
+    numbers = row[2:5]
+    are_finite = all(type(number) in (int, float) and math.isfinite(number) for number in numbers)
+    return are_finite and numbers[1] < numbers[2]
+
+
+def _checked_name(kind: str, name: Any) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+        raise TwixtError(f"{kind}: name must be a text of 1 to {LONGEST_NAME} characters, got {text_of(name)}")
+    return name
+
+
+def _number(slider: Slider, field: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not abs(number) < 1e30:  # NaN, too: beyond it the overlay's 32 bits overflow
+        raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value)}")
+    return number

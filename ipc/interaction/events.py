@@ -1,0 +1,154 @@
+"""Actions of a viewer's user for the program whose picture is drawn: events, the view, a pull on a body.
+
+An event is delivered once, in order. Of the view (`Look`) and of the pull of a viewer only the latest counts.
+Always: an action is checked when it is made, from a user's input or from a message, so that its receiver may use it
+without a check; only `body` may be beyond the bodies that exist. Not here: queues (`ipc.session.received_actions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.scene import Camera
+from twixt.ipc.scene.checks import SceneError, Vector, set_field, vector
+from twixt.ipc.scene.groups import body_index
+
+KEY, CLICK, RESET = EVENTS = ("key", "click", "reset")
+# What a key does, by GLFW's number of it.
+RELEASE, PRESS, REPEAT = KEY_ACTIONS = ("release", "press", "repeat")
+BUTTONS = ("left", "right", "middle")
+# Codes of keys and bits of modifiers are GLFW's. Instants must be below WHOLE_LIMIT: 64 bits, signed.
+MOST_KEY, MOST_MODS, WHOLE_LIMIT = 1023, 0xFF, 1 << 63
+# Pixels of a window along a side, at most.
+MOST_PX = 1 << 20
+NOWHERE: Vector = (0.0, 0.0, 0.0)
+
+
+class ActionError(TwixtError):
+    """An action that breaks a rule."""
+
+
+class UserAction:
+    """An action as a message. KIND: of its message."""
+
+    KIND: ClassVar[str]
+
+    def to_fields(self) -> dict[str, Any]:
+        """The fields of a message."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # each kind is a dataclass
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """The action of `to_fields`. Raises ActionError for anything else."""
+        try:
+            return cls(**fields)
+        except (TypeError, ValueError, ArithmeticError, SceneError) as error:
+            raise ActionError(f"a viewer sent a damaged {cls.KIND} ({str(error)[:200]})") from error
+
+
+@dataclass(frozen=True)
+class UserEvent(UserAction):
+    """One event. name: "key", "click" or "reset" (the key R of the viewer).
+
+    Of a key: key: GLFW's code, the same for a place on the keyboard in all layouts: letters and digits are those of a
+    US keyboard, as `ord("A")`. action: "press", "repeat" or "release". mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4,
+    Super 8). is_viewers: the viewer has used the key for itself.
+    Of a click: button, clicks (2 for a double one); body: index of the body that was hit; None for none. point: where,
+    metres, world.
+    acted_ns: wall instant at which the user acted. draw_time_ns: simulated time that the user saw.
+    """
+
+    KIND: ClassVar[str] = "event"
+
+    name: str
+    key: int = 0
+    action: str = PRESS
+    mods: int = 0
+    is_viewers: bool = False
+    button: str = ""
+    clicks: int = 0
+    body: int | None = None
+    point: Vector | None = None
+    acted_ns: int = 0
+    draw_time_ns: int = 0
+
+    def __post_init__(self) -> None:
+        _require("name", self.name, self.name in EVENTS, f"one of {', '.join(EVENTS)}")
+        _require("action", self.action, self.action in KEY_ACTIONS, f"one of {', '.join(KEY_ACTIONS)}")
+        _require("button", self.button, self.button in ("", *BUTTONS), f"one of {', '.join(BUTTONS)}")
+        _require("is_viewers", self.is_viewers, isinstance(self.is_viewers, bool), "True or False")
+        for name, most in (("key", MOST_KEY), ("mods", MOST_MODS), ("clicks", 255)):
+            _require_whole(name, getattr(self, name), 0, most)
+        for name in ("acted_ns", "draw_time_ns"):
+            _require_whole(name, getattr(self, name), -WHOLE_LIMIT, WHOLE_LIMIT - 1)
+        if self.body is not None:
+            set_field(self, "body", body_index("body", self.body))
+        if self.point is not None:
+            set_field(self, "point", vector("point", self.point))
+
+
+@dataclass(frozen=True)
+class Pull(UserAction):
+    """A body that the user drags or has selected. body None: none (any more). is_held: False: it is only selected.
+
+    point: where it was grabbed, metres, in the body's frame; at: the same point as it was drawn, target: the pointer,
+    both metres, world. is_turn: it is to be turned, by the rotation vector `turn` (radians, world) since it was
+    grabbed; else moved. force: N, at `at`. torque: N m, about the body's position; that of the force is part of it.
+    """
+
+    KIND: ClassVar[str] = "pull"
+
+    body: int | None = None
+    point: Vector = NOWHERE
+    at: Vector = NOWHERE
+    target: Vector = NOWHERE
+    is_turn: bool = False
+    turn: Vector = NOWHERE
+    force: Vector = NOWHERE
+    torque: Vector = NOWHERE
+    is_held: bool = True
+
+    def __post_init__(self) -> None:
+        if self.body is not None:
+            set_field(self, "body", body_index("body", self.body))
+        for name in ("is_turn", "is_held"):
+            _require(name, getattr(self, name), isinstance(getattr(self, name), bool), "True or False")
+        for name in ("point", "at", "target", "turn", "force", "torque"):
+            set_field(self, name, vector(name, getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Look(UserAction):
+    """View of a viewer. camera: what it shows now. camera_version: of the camera published last that it has obeyed.
+
+    is_moved: its user has moved the view since. size_px: width and height of the window.
+    """
+
+    KIND: ClassVar[str] = "look"
+
+    camera: Camera
+    camera_version: int
+    size_px: tuple[int, int]
+    is_moved: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.camera, Camera):
+            set_field(self, "camera", Camera(**self.camera))
+        _require_whole("camera_version", self.camera_version, 0, WHOLE_LIMIT - 1)
+        _require("is_moved", self.is_moved, isinstance(self.is_moved, bool), "True or False")
+        width_px, height_px = self.size_px
+        for length_px in (width_px, height_px):
+            _require_whole("size_px", length_px, 0, MOST_PX)
+        set_field(self, "size_px", (width_px, height_px))
+
+
+def _require(name: str, value: object, holds: bool, rule: str) -> None:
+    if not holds:
+        raise ActionError(f"{name} must be {rule}, got {text_of(value)[:40]}")
+
+
+def _require_whole(name: str, value: object, least: int, most: int) -> None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    _require(name, value, is_whole and least <= value <= most, f"a whole number from {least} to {most}")  # type: ignore[operator]

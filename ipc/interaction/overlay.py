@@ -1,0 +1,301 @@
+"""Texts, images and figures of a program over the picture of its viewers.
+
+They travel in the status of the program, the latest five times a second at most, and a late viewer has them too.
+Always: an `OverlayText` is checked when it is made, from a program's call or from a message; what is longer than
+`LONGEST_TEXT` is cut, and of more than `MOST_TEXTS` the first are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.scene.checks import Color, color_or_none, items, set_field
+
+# In the order of MuJoCo's mjtGridPos.
+PLACES = ("top left", "top right", "bottom left", "bottom right", "top", "bottom", "left", "right")
+LONGEST_TEXT, MOST_TEXTS = 1000, 32
+SMALLEST, LARGEST_TEXT_SIZE = 0.25, 8.0
+
+
+@dataclass(frozen=True)
+class OverlayText:
+    """Lines over the picture. place: one of `PLACES`. left, right: two columns, lines divided by newlines; either may
+    be empty. size: of the letters, as a multiple of the overlay's. Raises TwixtError."""
+
+    place: str = PLACES[0]
+    left: str = ""
+    right: str = ""
+    size: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.place, str) or self.place not in PLACES:
+            raise TwixtError(f"the place of a text must be one of {', '.join(PLACES)}, got {text_of(self.place)[:40]}")
+        for name in ("left", "right"):
+            text = getattr(self, name)
+            if not isinstance(text, str):
+                raise TwixtError(f"{name} of a text must be text, got {text_of(text)[:40]}")
+            set_field(self, name, text[:LONGEST_TEXT])
+        is_number = isinstance(self.size, int | float) and not isinstance(self.size, bool)
+        if not is_number or not SMALLEST <= self.size <= LARGEST_TEXT_SIZE:
+            raise TwixtError(
+                f"size of a text must be from {SMALLEST:g} to {LARGEST_TEXT_SIZE:g}, got {text_of(self.size)[:40]}"
+            )
+
+
+def checked_texts(name: str, texts: Any) -> list[OverlayText]:
+    """The texts that a program gave as `name`. Raises TwixtError for anything else."""
+    found = items(texts)
+    for text in (texts,) if found is None else found:
+        if not isinstance(text, OverlayText):
+            raise TwixtError(f"{name} takes a list of OverlayText, got {text_of(text)[:40]}")
+    return [texts] if found is None else list(found)
+
+
+def texts_as_message(texts: Iterable[OverlayText]) -> list[list[Any]]:
+    """Texts as values that JSON can encode, for `from_message`."""
+    return [[text.place, text.left, text.right, text.size] for text in texts][:MOST_TEXTS]
+
+
+def texts_from_message(values: Any) -> tuple[OverlayText, ...]:
+    """The texts of `as_message`. Raises TwixtError for anything else."""
+    if not isinstance(values, list) or len(values) > MOST_TEXTS:
+        raise TwixtError(f"texts must be a list of at most {MOST_TEXTS}, got {type(values).__name__}")
+    try:
+        return tuple(OverlayText(*value) for value in values)
+    except TypeError as error:
+        raise TwixtError(f"a text must be a list of place, two texts and a size ({error})") from error
+
+
+# Images of a program over the picture of its viewers, each in a rectangle of the window.
+#
+# They travel apart from snapshots and status, once a call: a viewer gets the newest, and a late viewer has them too.
+# Always: an `OverlayImage` is checked when it is made, from a program's call or from a message, and all images
+# together are at most `MOST_BYTES`, so that a viewer has them within a second.
+
+
+# Images at once, and bytes of all their pixels. A viewer reads 256 KiB in each frame.
+MOST_IMAGES, MOST_IMAGE_BYTES = 32, 8 << 20
+# Largest number in a rectangle, pixels.
+LARGEST_PX = 1 << 20
+CHANNELS = 3
+
+Rect = tuple[int, int, int, int]  # left, bottom, width, height: pixels, from the lower left corner of the window
+
+
+@dataclass(frozen=True, eq=False)
+class OverlayImage:
+    """An image over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left corner;
+    an image of another size is stretched. pixels: (rows, columns, 3) uint8, the upper row first; not copied. Raises
+    TwixtError."""
+
+    rect: Rect
+    pixels: NDArray[np.uint8]
+
+    def __init__(self, rect: Iterable[int], pixels: ArrayLike) -> None:
+        set_field(self, "rect", checked_rect("rect of an image", rect))
+        found = np.asarray(pixels)
+        if found.dtype != np.uint8 or found.ndim != 3 or found.shape[2] != CHANNELS or 0 in found.shape:
+            raise TwixtError(
+                f"pixels of an image must be uint8 (rows, columns, 3), got {found.dtype} {found.shape}; "
+                "for numbers from 0 to 1: (255 * pixels).astype('uint8')"
+            )
+        if found.nbytes > MOST_IMAGE_BYTES:
+            raise TwixtError(
+                f"an image may have {MOST_IMAGE_BYTES:,} bytes of pixels, got {found.nbytes:,}; make it smaller"
+            )
+        set_field(self, "pixels", found)
+
+
+def checked_rect(name: str, rect: Any) -> Rect:
+    """`rect` as four whole numbers of pixels, width and height > 0. Raises TwixtError."""
+    try:
+        left, bottom, width, height = (int(length) if length == int(length) else None for length in rect)
+    except (TypeError, ValueError, OverflowError):
+        left = bottom = width = height = None
+    if left is None or bottom is None or width is None or height is None or width <= 0 or height <= 0:
+        raise TwixtError(f"{name} must be left, bottom, width, height in whole pixels, got {text_of(rect)[:60]}")
+    if max(abs(left), abs(bottom), width, height) > LARGEST_PX:
+        raise TwixtError(f"{name} must have numbers up to {LARGEST_PX}, got {text_of(rect)[:60]}")
+    return left, bottom, width, height
+
+
+def checked_images(name: str, images: Any) -> list[OverlayImage]:
+    """The images that a program gave as `name`. Raises TwixtError for anything else, and for too many bytes."""
+    found = list(images) if isinstance(images, Iterable) else [images]
+    for image in found:
+        if not isinstance(image, OverlayImage):
+            raise TwixtError(f"{name} takes a list of OverlayImage, got {text_of(image)[:40]}")
+    if len(found) > MOST_IMAGES or (size := sum(image.pixels.nbytes for image in found)) > MOST_IMAGE_BYTES:
+        got = f"{len(found)} images" if len(found) > MOST_IMAGES else f"{size:,} bytes"
+        raise TwixtError(
+            f"{name} takes {MOST_IMAGES} images and {MOST_IMAGE_BYTES:,} bytes of pixels at most, got {got}"
+        )
+    return found
+
+
+def images_as_message(images: Iterable[OverlayImage]) -> tuple[dict[str, Any], bytes]:
+    """Fields and raw bytes of a message with these images, for `from_message`."""
+    shown = list(images)
+    fields = {"images": [[*image.rect, *image.pixels.shape[:2]] for image in shown]}
+    return fields, b"".join(image.pixels.tobytes() for image in shown)
+
+
+def images_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayImage, ...]:
+    """The images of `as_message`; their pixels are views of `raw`. Raises TwixtError for anything else."""
+    rows = fields.get("images")
+    if not isinstance(rows, list) or len(rows) > MOST_IMAGES:
+        raise TwixtError(f"images must be a list of at most {MOST_IMAGES}, got {type(rows).__name__}")
+    found, start = [], 0
+    for row in rows:
+        if not (isinstance(row, list) and len(row) == 6 and all(type(length) is int for length in row)):
+            raise TwixtError(f"an image must be a list of six whole numbers, got {text_of(row)[:60]}")
+        *rect, height, width = row
+        end = start + height * width * CHANNELS
+        if not (0 < height <= LARGEST_PX and 0 < width <= LARGEST_PX and end <= len(raw)):
+            raise TwixtError(f"an image of {height} x {width} pixels came with {len(raw) - start} bytes")
+        pixels = np.frombuffer(raw, np.uint8, end - start, start)
+        found.append(OverlayImage(rect, pixels.reshape(height, width, CHANNELS)))
+        start = end
+    return tuple(found)
+
+
+# Figures of a program over the picture of its viewers: lines or bars with axes, each in a rectangle of the window.
+#
+# They travel as images do, once a call: a viewer gets the newest, and a late viewer has them too. Always: an
+# `OverlayFigure` is checked when it is made, from a program's call or from a message; points that are not finite are
+# left out; all points together take at most `MOST_BYTES`, and texts are cut to `LONGEST_TEXT` characters.
+
+
+# Figures at once, lines of one, and bytes of all points.
+MOST_FIGURES, MOST_LINES, MOST_FIGURE_BYTES = 16, 100, 4 << 20
+LONGEST_FIGURE_TEXT = 100
+# Largest coordinate: beyond it a figure has no readable numbers.
+LARGEST = 1e30
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class OverlayLine:
+    """A line of a figure. points: (n, 2), x and y. name: for the legend; empty for none. color: (red, green, blue), 0
+    to 1; None for one that differs from its neighbours'. Raises TwixtError."""
+
+    points: NDArray[np.float64]
+    name: str = ""
+    color: Color | None = None
+
+    def __init__(self, points: ArrayLike, name: str = "", color: Color | None = None) -> None:
+        try:
+            found = np.array(points, np.float64)
+        except (TypeError, ValueError):
+            found = np.zeros(0)
+        if found.ndim != 2 or found.shape[1] != 2:
+            raise TwixtError(f"points of a line must be numbers (n, 2), got shape {np.shape(found)}")
+        set_field(self, "points", found[(np.abs(found) <= LARGEST).all(axis=1)])
+        set_field(self, "name", _checked_text("name of a line", name))
+        set_field(self, "color", color_or_none("color of a line", color))
+
+
+@dataclass(frozen=True, eq=False)
+class OverlayFigure:
+    """A figure over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left corner.
+    x_range, y_range: of the axes; None for that of the points. are_bars: the points are bars, else they are joined.
+    has_legend: names of lines are shown. Raises TwixtError."""
+
+    rect: Rect
+    lines: Sequence[OverlayLine]
+    title: str = ""
+    x_label: str = ""
+    x_range: Range | None = None
+    y_range: Range | None = None
+    are_bars: bool = False
+    has_legend: bool = True
+
+    def __post_init__(self) -> None:
+        set_field(self, "rect", checked_rect("rect of a figure", self.rect))
+        lines = tuple(self.lines) if isinstance(self.lines, Iterable) else (self.lines,)
+        if len(lines) > MOST_LINES or not all(isinstance(line, OverlayLine) for line in lines):
+            raise TwixtError(
+                f"lines of a figure must be at most {MOST_LINES} OverlayLine, got {text_of(self.lines)[:40]}"
+            )
+        set_field(self, "lines", lines)
+        for name in ("title", "x_label"):
+            set_field(self, name, _checked_text(f"{name} of a figure", getattr(self, name)))
+        for name in ("x_range", "y_range"):
+            set_field(self, name, _checked_range(f"{name} of a figure", getattr(self, name)))
+        for name in ("are_bars", "has_legend"):
+            set_field(self, name, bool(getattr(self, name)))
+
+
+def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
+    """The figures that a program gave as `name`. Raises TwixtError for anything else, and for too many points."""
+    found = list(figures) if isinstance(figures, Iterable) else [figures]
+    for figure in found:
+        if not isinstance(figure, OverlayFigure):
+            raise TwixtError(f"{name} takes a list of OverlayFigure, got {text_of(figure)[:40]}")
+    size = sum(line.points.nbytes for figure in found for line in figure.lines)
+    if len(found) > MOST_FIGURES or size > MOST_FIGURE_BYTES:
+        most = f"{MOST_FIGURES} figures and {MOST_FIGURE_BYTES // 16:,} points"
+        raise TwixtError(f"{name} takes {most} at most, got {len(found)} and {size // 16:,}")
+    return found
+
+
+def figures_as_message(figures: Iterable[OverlayFigure]) -> tuple[dict[str, Any], bytes]:
+    """Fields and raw bytes of a message with these figures, for `from_message`."""
+    shown = list(figures)
+    fields = {
+        "figures": [
+            [
+                figure.rect, figure.title, figure.x_label, figure.x_range, figure.y_range, figure.are_bars,
+                figure.has_legend, [[line.name, line.color, len(line.points)] for line in figure.lines],
+            ]
+            for figure in shown
+        ]
+    }  # fmt: skip
+    return fields, b"".join(line.points.tobytes() for figure in shown for line in figure.lines)
+
+
+def figures_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayFigure, ...]:
+    """The figures of `as_message`. Raises TwixtError for anything else."""
+    rows = fields.get("figures")
+    if not isinstance(rows, list) or len(rows) > MOST_FIGURES or len(raw) % 16:
+        raise TwixtError(f"figures must be a list of at most {MOST_FIGURES}, got {type(rows).__name__}")
+    points, start, found = np.frombuffer(raw).reshape(-1, 2), 0, []
+    for row in rows:
+        try:
+            *values, given = row
+            lines = []
+            for name, color, count in given:
+                if type(count) is not int or not 0 <= count <= len(points) - start:
+                    raise TwixtError(f"a line of {text_of(count)[:20]} points came with {len(points) - start}")
+                lines.append(OverlayLine(points[start : start + count], name, color))
+                start += count
+            rect, title, x_label, x_range, y_range, are_bars, has_legend = values
+            found.append(OverlayFigure(rect, lines, title, x_label, x_range, y_range, are_bars, has_legend))
+        except (TypeError, ValueError) as error:
+            raise TwixtError(f"a figure came that is damaged ({str(error)[:100]})") from error
+    return tuple(found)
+
+
+def _checked_text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TwixtError(f"{name} must be text, got {text_of(value)[:40]}")
+    return value[:LONGEST_FIGURE_TEXT]
+
+
+def _checked_range(name: str, value: Any) -> Range | None:
+    if value is None:
+        return None
+    try:
+        low, high = (float(end) for end in value)
+    except (TypeError, ValueError, OverflowError):
+        low = high = np.nan
+    if not -LARGEST <= low < high <= LARGEST:
+        raise TwixtError(f"{name} must be two numbers, the lower one first, got {text_of(value)[:40]}")
+    return low, high

@@ -1,0 +1,367 @@
+"""Ring of a host: its current segment, the next one, and the newest snapshot that waits for the next one.
+
+A snapshot that is too large for the current segment is kept in private memory until the service thread has made a
+larger one. The publishing thread then moves into it; where nothing more is published, the service thread does.
+
+Always: a publish costs its copy and never waits for memory: the next segment is requested when the current one is
+three quarters full. One snapshot waits at most; a newer complete one replaces it, and it counts as `dropped`. After an
+interruption anywhere (Ctrl-C) a step is done as a whole, or not at all. Not here: how a segment is made (`growth`),
+viewers.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.plan import Plan
+from twixt.ipc.ring import memory
+from twixt.ipc.ring.layout import ColumnForm, Layout, first_rows
+from twixt.ipc.ring.memory import SegmentAllocator, SegmentMemory
+from twixt.ipc.ring.slot import OpenSlot, PrivateSlot
+from twixt.ipc.ring.writer import RingWriter, Stored
+from twixt.ipc.snapshot import Head, vertex_records
+
+# Number of a snapshot that has none yet: above all others.
+NO_NUMBER: Final = 1 << 62
+
+
+class HostEnded(TwixtError):
+    """A publish after the end, or in a forked child."""
+
+
+class LateSnapshot(NamedTuple):
+    """A snapshot that was published after it had waited. cost_ns: time that publishing it took, by either thread."""
+
+    head: Head
+    published_ns: int
+    cost_ns: int
+
+
+class WaitingSnapshot:
+    """The newest snapshot that is too large for the current segment.
+
+    slot: the last one kept; it may be in the ring by now, or older than the newest there. dropped: number of snapshots
+    replaced by a newer one. late: snapshots that were visible only after they had waited.
+    """
+
+    def __init__(self) -> None:
+        self.slot: OpenSlot | None = None
+        self.dropped = 0
+        self.late: deque[LateSnapshot] = deque()
+
+    def newer_than(self, latest: int) -> OpenSlot | None:
+        """The waiting snapshot if it is newer than `latest`, the newest number in the ring; else None."""
+        slot = self.slot
+        return slot if slot is not None and slot.number > latest else None
+
+    def keep(self, slot: OpenSlot, latest: int) -> None:
+        """Keeps a complete snapshot in place of the one before, with the number after `latest`, the ring's newest."""
+        slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
+        slot.head = slot.head._replace(count=slot.count, marks=slot.mark_count)
+        slot.close()
+        before = self.slot
+        # No call from here on: an interruption comes before all of it, or after.
+        slot.number = latest + 1  # only now: the one that waited before it may have become visible during its block
+        slot.is_committed = True
+        self.slot = slot
+        if before is not None:
+            self.dropped += 1
+
+    def drop(self) -> None:
+        """Drops the waiting snapshot, because a newer one is in the ring."""
+        self.slot, self.dropped = None, self.dropped + 1
+
+    def published(self, late: LateSnapshot) -> None:
+        """Enters that the waiting snapshot has been published."""
+        self.slot = None
+        self.late.append(late)
+
+
+class HostRing:
+    """All segments of a host, and what is published in them. One thread at a time publishes; `step` is called by the
+    service thread, the rest by any.
+
+    name: of the simulation. first: the segment to begin with. columns: name -> (dtype, values per row), and "part" or
+    "world" as a third value where rows are not of bodies. wake_service: notifies the service thread of work.
+    wake_viewers: called when a snapshot or a plan is visible. waiting: the snapshot that waits for a larger segment.
+    capacity: records, of bodies and marks together, that fit without growing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        first: SegmentMemory,
+        columns: Mapping[str, ColumnForm],
+        wake_service: Callable[[], object],
+        wake_viewers: Callable[[], object],
+    ) -> None:
+        self.writing = threading.RLock()  # held while a segment is written, and at the end
+        self.is_ended = False
+        self.columns = dict(columns)  # of every snapshot, as they were given
+        self._name, self._wake_service, self._wake_viewers = name, wake_service, wake_viewers
+        self._changing = threading.Lock()  # held while `writer` changes, or its memory's descriptor is copied
+        self.writer = RingWriter(first.memory, first.layout)
+        self.capacity = first.layout.capacity
+        self._to_close: deque[RingWriter] = deque()  # by the service thread
+        self._predecessor: RingWriter | None = None  # segment left, whose successor word is not set yet
+        self.waiting = WaitingSnapshot()
+        # A larger segment is requested above the first number of records, but not for exactly the second.
+        self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
+        self.allocator = SegmentAllocator(wake_service)
+        self._is_idle = threading.Event()  # set while the service thread makes no segment
+
+    def begin(self, bodies: int, shown: int | None = None, marks: int = 0, parts: int = 0) -> OpenSlot:
+        """The next snapshot's slot for `bodies` bodies and `marks` marks, to be written in place: see `OpenSlot`.
+        Leaving its block raises HostEnded where the host ended meanwhile. shown: if smaller than `bodies + marks`, only
+        the first `shown` records are published, bodies before marks, from a slot in private memory. parts: rows of its
+        part columns; the columns are those of the host, with a row for each body, for each part, or one.
+
+        Raises NoRoom where memory for a larger segment is short, HostEnded after the end; RingError at the end of the
+        block for a head or columns that cannot be published.
+        """
+        count = bodies + marks
+        with self.writing:
+            if self.is_ended:
+                self.require_running()
+            if shown is not None and shown < count:
+                slot: OpenSlot = PrivateSlot(functools.partial(self._commit_first, shown))
+                slot.reopen(NO_NUMBER, bodies, marks)
+                return slot
+            if parts > count:
+                count = parts
+            if count > self._request_above and count != self._first_count:
+                self._prepare_room(count)
+            if count > self.capacity:
+                slot = PrivateSlot(self._keep)
+                slot.reopen(NO_NUMBER, bodies, marks, parts)
+                return slot
+            return self.writer.begin(bodies, marks, self._commit)
+
+    def is_committed(self, slot: OpenSlot) -> bool:
+        """True if the slot's snapshot is complete: visible, or waiting for a larger segment. To be called after an
+        interruption (Ctrl-C), which may come after completion but before the end of the call."""
+        with self.writing:
+            self.require_running()
+            return slot.is_committed or self.writer.latest >= slot.number
+
+    def newest(self) -> Stored | None:
+        """Views of the newest snapshot, to be read before the next publish; None before the first."""
+        with self.writing:
+            self.require_running()
+            if (slot := self.waiting.newer_than(self.writer.latest)) is not None:
+                return Stored(slot.number, slot.head, slot.records, dict(slot.columns), slot.marks)
+            return next(iter(self.writer.last_two()[-1:]), None)
+
+    def reserve(self, count: int) -> None:
+        """Requests room for `count` records if they do not fit: for twice the present capacity where memory allows.
+        Snapshots that do not fit wait for it. Raises NoRoom or SharedMemoryError where it could not be made;
+        the next call requests it again."""
+        with self.writing:
+            self.require_running()
+            if count > self.capacity:
+                self._prepare_room(count)
+                error, self.allocator.error = self.allocator.error, None
+                if error is not None and count > self.capacity:
+                    raise error
+
+    def await_room(self, timeout_s: float) -> bool:
+        """Waits until no snapshot waits for a larger segment, after the last publish. False where one still waits: after
+        `timeout_s`, at the end of the host, or because the segment could not be made."""
+        ends_s = time.monotonic() + timeout_s
+        while self.waiting.slot is not None and not self.is_ended and self.allocator.error is None:
+            left_s = ends_s - time.monotonic()
+            if left_s <= 0:
+                break
+            self._is_idle.clear()
+            self._wake_service()
+            self._is_idle.wait(left_s)
+        return self.waiting.slot is None
+
+    def set_columns(self, columns: Mapping[str, ColumnForm]) -> None:
+        """Replaces the columns, from the next snapshot on. Moves into a new segment; the last two snapshots are copied
+        there, with new columns zero."""
+        with self.writing:
+            self.require_running()
+            self._leave_predecessor()
+            before, self.columns = self.columns, dict(columns)
+            self.allocator.forget()
+            try:
+                layout = Layout.for_bodies(self.capacity, columns)
+                self._move(SegmentMemory(memory.create(layout.segment_bytes), layout))
+            except BaseException:
+                self.columns = before
+                raise
+
+    def write_plan(self, plan: Plan) -> None:
+        """Replaces the plan and wakes waiting viewers."""
+        with self.writing:
+            self.require_running()
+            self.writer.write_plan(plan)
+        self._wake_viewers()
+
+    def write_scene_version(self, version: int) -> None:
+        """Writes the version of the scene into the segment, by which viewers notice a new one."""
+        with self.writing:
+            self.require_running()
+            self.writer.write_scene_version(version)
+
+    def has_newer(self, number: int, plan_number: int) -> bool:
+        """True if there is a newer snapshot than `number`, or a newer plan than `plan_number`."""
+        with self._changing:
+            return not self.is_ended and (self.writer.latest > number or self.writer.plan_number > plan_number)
+
+    def handed_out(self) -> tuple[dict[str, Any], int]:
+        """Description of the current segment for a viewer, and a descriptor of it that the caller owns."""
+        with self._changing:
+            current = self.writer.memory
+            return {"size": current.size}, os.dup(current.read_only_fd())
+
+    def step(self) -> bool:
+        """Does a piece of the service thread's work: closes left segments, makes the next one, publishes the waiting
+        snapshot. True while there is more."""
+        while self._to_close:
+            self._to_close.popleft().close()
+        more = self.allocator.step()
+        if self.allocator.ready is not None and self.waiting.slot is not None:
+            self._publish_waiting()
+        if not more:
+            self._is_idle.set()
+        return more
+
+    def close(self) -> None:
+        """Closes all segments. After the service thread's end, with `is_ended` set."""
+        with self.writing, self._changing:
+            self.allocator.close()
+            for writer in (*self._to_close, self.writer):
+                writer.close()
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. New locks: the parent's threads may have held the old ones."""
+        self.is_ended = True
+        self.writing, self._changing = threading.RLock(), threading.Lock()
+
+    def require_running(self) -> None:
+        """Raises HostEnded after the end."""
+        if self.is_ended:
+            raise HostEnded(
+                f'the simulation "{self._name}" has ended, or this is a forked child of its process; publish before its '
+                "end, and in the process that made it"
+            )
+
+    def _commit(self, slot: OpenSlot) -> int:
+        with self.writing:
+            if self.is_ended:
+                self.require_running()
+            published_ns = self.writer.commit(slot)
+            if self.waiting.slot is not None:
+                self.waiting.drop()
+        self._wake_viewers()
+        return published_ns
+
+    def _commit_first(self, shown: int, slot: OpenSlot) -> int:
+        """Publishes the first `shown` records of a private slot, which keeps all bodies: vertices give way first, then
+        marks."""
+        with self.writing:
+            self.require_running()
+            slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
+            slot.close()
+            slot.number = self.writer.latest + 1
+            bodies = min(shown, slot.count)
+            columns = first_rows(slot.columns, self.columns, bodies)
+            marks = slot.marks[: slot.mark_count - vertex_records(slot.head.vertices)][: shown - bodies]
+            published_ns = self._copy_in(slot.head._replace(vertices=0), slot.records[:bodies], columns, marks)
+            if self.waiting.slot is not None:
+                self.waiting.drop()
+        self._wake_viewers()
+        return published_ns
+
+    def _copy_in(
+        self,
+        head: Head,
+        bodies: NDArray[np.void],
+        columns: Mapping[str, NDArray[np.generic]],
+        marks: NDArray[np.void],
+    ) -> int:
+        """Copies a snapshot that fits into the current segment; returns `published_ns`."""
+        with self.writer.begin(len(bodies), len(marks)) as copy:
+            copy.write(bodies, marks)
+            copy.head, copy.columns = head, columns
+        assert copy.published_ns is not None
+        return copy.published_ns
+
+    def _keep(self, slot: OpenSlot) -> None:
+        """Keeps a complete snapshot until there is a segment for it."""
+        with self.writing:
+            self.require_running()
+            self.writer.check(slot.head._replace(marks=slot.mark_count), slot.count, slot.columns)
+            self.waiting.keep(slot, self.writer.latest)
+        if self.allocator.ready is not None or slot.record_count <= self.capacity:
+            self._publish_waiting()
+
+    def _publish_waiting(self) -> None:
+        """Publishes the waiting snapshot if it fits by now. On any thread."""
+        with self.writing:
+            slot = None if self.is_ended or self.writer.is_open else self.waiting.newer_than(self.writer.latest)
+            if slot is None:
+                return
+            begin_ns, ready = time.perf_counter_ns(), self.allocator.ready
+            if slot.record_count > self.capacity and ready is not None:
+                self._move(ready)
+            if slot.record_count > self.capacity:  # memory was short: the next publish requests it again
+                return
+            published_ns = self._copy_in(slot.head, slot.records, slot.columns, slot.marks)
+            self.waiting.published(LateSnapshot(slot.head, published_ns, time.perf_counter_ns() - begin_ns))
+        self._wake_viewers()
+
+    def _prepare_room(self, count: int) -> None:
+        """Moves into the next segment where `count` records need it and it is ready; requests it where it is not."""
+        self._leave_predecessor()
+        allocator, ready = self.allocator, self.allocator.ready
+        if count > self.capacity and ready is not None:
+            self._move(ready)
+        capacity = self.capacity
+        if count > capacity:
+            if allocator.error is None:  # else `reserve` raises it first
+                allocator.request(capacity, self.columns, count)
+        elif count > self._request_above:
+            allocator.request(capacity, self.columns)
+            self._request_above = capacity
+
+    def _move(self, segment: SegmentMemory) -> None:
+        """Makes `segment` the current one, after the last two snapshots are copied into it."""
+        old_writer = self.writer
+        if segment.memory is not old_writer.memory:
+            try:
+                new_writer = RingWriter.grown(segment.memory, segment.layout, old_writer)
+            except Exception:
+                self.allocator.take(segment)
+                segment.memory.close()
+                raise
+            with self._changing:
+                self._predecessor = old_writer
+                self.writer, self.capacity = new_writer, segment.layout.capacity
+        self.allocator.take(segment)
+        self._request_above, self._first_count = self.capacity * 3 // 4, -1
+        self._leave_predecessor()
+
+    def _leave_predecessor(self) -> None:
+        """Sets the predecessor's successor word, so that its viewers request this segment. Also completes this after an
+        interruption."""
+        left, ready = self._predecessor, self.allocator.ready
+        if ready is not None and ready.memory is self.writer.memory:
+            self.allocator.take(ready)
+        if left is not None and left is not self.writer:
+            left.set_successor()
+            self._to_close.append(left)  # by the service thread: unmapping much memory takes long, too
+            self._predecessor = None
+            self._wake_service()

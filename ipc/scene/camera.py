@@ -1,0 +1,120 @@
+"""The camera of a scene: where it is, what it looks at, and the body that it moves with.
+
+Always: a `Camera` that exists is valid; SceneError otherwise. That its body exists is checked by `Scene.check_bodies`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from twixt.ipc.errors import text_of
+from twixt.ipc.scene.checks import SceneError, Vector, flag, lengths, number, set_field, vector
+from twixt.ipc.scene.groups import body_index
+
+# Least angle between `up` and the line of sight.
+LEAST_ANGLE_RAD = 1e-6
+Z_UP: Vector = (0.0, 0.0, 1.0)
+CENTRE = (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Camera at `eye`, looking at `target`. Metres and degrees.
+
+    orthographic: False: perspective. A number: no perspective, and the picture is this high, metres. True: the same, as
+    high as `fov_y_deg` sees at the target; it is kept as that number. Without perspective nothing is too near to be
+    seen, and the distance of `eye` does not matter.
+    body: None, or the index of a body that the camera moves with: `eye` and `target` are then in that body's frame.
+    turns: False: the camera moves with that body, but does not turn with it.
+    up: direction that points up in the picture, of any length; with `body`, in that body's frame. Along the line of
+    sight only the default is allowed: seen from straight above, x then points right and y up, as on a map.
+    principal_point: where `target` appears, as shares of the picture's height from its middle, to the right and up,
+    each from -1 to 1. (0, 0): in the middle. It changes neither the angle of view nor the height of the picture.
+    """
+
+    eye: Vector = (6.0, -8.0, 5.0)
+    target: Vector = (0.0, 0.0, 0.0)
+    fov_y_deg: float = 45.0
+    body: int | None = None
+    orthographic: bool | float = False
+    turns: bool = True
+    up: Vector = Z_UP
+    principal_point: tuple[float, float] = CENTRE
+
+    def __post_init__(self) -> None:
+        for name in ("eye", "target"):
+            set_field(self, name, vector(f"Camera.{name}", getattr(self, name)))
+        set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
+        if math.dist(self.eye, self.target) == 0:
+            raise SceneError(f"Camera.eye and Camera.target must differ, got {text_of(self.eye)} for both")
+        if not 1 <= self.fov_y_deg <= 170:
+            raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
+        if self.body is not None:
+            set_field(self, "body", body_index("Camera.body", self.body))
+        # Defaults need no check, which takes time: a camera that follows is made in each step.
+        if self.up is not Z_UP:
+            set_field(self, "up", vector("Camera.up", self.up))
+            self._require_up()
+        if self.principal_point is not CENTRE:
+            set_field(self, "principal_point", self._principal_point())
+        set_field(self, "orthographic", self._height())
+        set_field(self, "turns", flag("Camera.turns", self.turns))
+
+    def _require_up(self) -> None:
+        x, y, z = _unit(self.up)
+        if not x and not y and z:
+            return
+        (to_x, to_y, to_z), (from_x, from_y, from_z) = self.target, self.eye
+        across, along, deep = _unit((to_x - from_x, to_y - from_y, to_z - from_z))
+        if math.hypot(y * deep - z * along, z * across - x * deep, x * along - y * across) <= LEAST_ANGLE_RAD:
+            raise SceneError(
+                f"Camera.up must not be 0 and not point along the line of sight, got {text_of(self.up)}; "
+                "leave it out for z up"
+            )
+
+    def _principal_point(self) -> tuple[float, float]:
+        given = self.principal_point
+        try:
+            x, y = (number("Camera.principal_point", value) for value in given)
+            if max(abs(x), abs(y)) <= 1:
+                return x, y
+        except (SceneError, TypeError, ValueError):
+            pass
+        raise SceneError(
+            "Camera.principal_point must be two numbers from -1 to 1, shares of the picture's height from its middle, "
+            f"got {text_of(given)}"
+        )
+
+    def _height(self) -> float | Literal[False]:
+        """Height of an orthographic picture, metres; False for perspective."""
+        given = self.orthographic
+        if isinstance(given, bool | np.bool_):
+            seen_m = 2 * math.dist(self.eye, self.target) * math.tan(math.radians(self.fov_y_deg) / 2)
+            return seen_m if given else False
+        try:
+            return lengths("Camera.orthographic", given, 1)[0]
+        except SceneError:
+            raise SceneError(
+                "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that "
+                f"fov_y_deg sees at the target, or False for perspective, got {text_of(given)}"
+            ) from None
+
+
+def _unit(vector: Vector) -> Vector:
+    """The vector with a length of 1; zero stays zero."""
+    largest = max(map(abs, vector))
+    if not largest:
+        return vector
+    x, y, z = (value / largest for value in vector)  # squares of small numbers would be 0
+    length = math.hypot(x, y, z)
+    return x / length, y / length, z / length
+
+
+def check_camera(name: str, camera: Any) -> None:
+    """Raises SceneError unless `camera` is a Camera or None."""
+    if camera is not None and not isinstance(camera, Camera):
+        raise SceneError(f"{name} must be Camera(eye, target), or None for all bodies, got {text_of(camera)}")

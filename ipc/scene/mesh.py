@@ -1,0 +1,264 @@
+"""Surfaces of triangles as shapes of bodies, checked when they are made.
+
+The one idea: a mesh is known by the digest of its arrays. So two meshes of the same content are the same shape and
+travel and are drawn once, and comparing two compares 16 bytes.
+
+Always: the arrays are read-only copies in the types that drawing uploads, finite, and each face names vertices that
+exist. Not here: how files are read (mesh_files.py; a viewer never reads one), the GPU.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import math
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.scene.checks import Paint, SceneError, flag, lengths, number, paint_or_none, set_field
+from twixt.ipc.scene.material import Material, material_or_none
+from twixt.ipc.scene.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
+
+SMOOTH = "smooth"
+AS_IN_FILE = "file"
+# Farthest that a vertex may be from the body's position, metres; float32 keeps its place to 0.1 m.
+FARTHEST_M = 1e6
+# A length as near to 1 as this is 1: unit normals that were received stay the same bytes.
+UNIT_WITHIN = 1e-5
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A surface of triangles in the body's own frame.
+
+    vertices: (v, 3), metres. faces: (f, 3), indices of vertices, counter-clockwise as seen from outside.
+    normals: None: each face is flat; "smooth": at each vertex the mean of its faces, weighted by their areas; or (v, 3)
+    directions of your own. color: None: a colour of the palette, by the body's index. deforms: the vertices travel with
+    each snapshot, and those given are the rest shape (cloth, skins, soft bodies); normals are then computed by the
+    viewer, smooth unless `normals` is None. uv: (v, 2), where in the image of its material each vertex is: from the
+    left and from the bottom, 0..1, repeated beyond. Raises SceneError.
+    """
+
+    vertices: NDArray[np.float32] = field(compare=False, repr=False)
+    faces: NDArray[np.uint32] = field(compare=False, repr=False)
+    normals: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    color: Paint | None = None
+    deforms: bool = False
+    uv: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    material: Material | None = None
+    digest: bytes = field(init=False, repr=False, default=b"")
+
+    def __init__(
+        self,
+        vertices: ArrayLike,
+        faces: ArrayLike,
+        normals: ArrayLike | str | None = None,
+        color: Any = None,
+        deforms: bool = False,
+        uv: ArrayLike | None = None,
+        material: Material | None = None,
+    ) -> None:
+        set_field(self, "vertices", _rows_of_three("Mesh.vertices", vertices))
+        set_field(self, "faces", _faces(faces, len(self.vertices)))
+        set_field(self, "normals", _normals(normals, self.vertices, self.faces))
+        set_field(self, "color", paint_or_none("Mesh.color", color))
+        set_field(self, "deforms", flag("Mesh.deforms", deforms))
+        set_field(self, "uv", _texture_places(uv, len(self.vertices)))
+        set_field(self, "material", material_or_none("Mesh.material", material))
+        content = hashlib.blake2b(digest_size=16)
+        for array in self.arrays:
+            content.update(len(array).to_bytes(8, "little") + array.tobytes())
+        content.update(b"deforms" if self.deforms else b"")
+        set_field(self, "digest", content.digest())
+
+    @staticmethod
+    def height_field(heights: ArrayLike, size: ArrayLike, color: Any = None) -> Mesh:
+        """Ground of the heights `heights`, (r, c), metres, over a rectangle of `size` (x, y) metres.
+
+        The rectangle's middle is the body's position. Columns go along x, rows along y, each from its lower end to its
+        upper one; r and c are at least 2. Smooth, front upwards. Raises SceneError.
+        """
+        vertices, faces = _height_field(heights, size)
+        return Mesh(vertices, faces, SMOOTH, color)
+
+    @staticmethod
+    def from_file(
+        path: str | os.PathLike[str],
+        scale: float = 1.0,
+        normals: ArrayLike | str | None = AS_IN_FILE,
+        color: Any = None,
+    ) -> Mesh:
+        """The mesh of an STL, OBJ, GLB or PLY file, all its parts as one, its lengths times `scale`.
+
+        normals: "file": those of the file, flat faces where it has none; else as for a mesh. Axes are those of the
+        file. Colours and textures are not read. Needs trimesh (`pip install 'twixt[mesh]'`). A file that was read once
+        is taken from the cache (`TWIXT_CACHE`). Raises SceneError.
+        """
+        if (factor := number("scale", scale)) <= 0:
+            raise SceneError(f"scale must be > 0, got {scale!r}")
+        file = MeshFile(path)
+        key = (file.digest, factor, normals) if normals is None or isinstance(normals, str) else None
+        known = None if key is None else _from_files.get(key)
+        if known is not None:
+            return known.recolored(color)
+        vertices, faces, found = file.arrays()
+        try:
+            made = Mesh(vertices * factor, faces, found if _is_text(normals, AS_IN_FILE) else normals, color)
+        except SceneError as error:
+            raise SceneError(f"{os.fspath(path)}: {error}") from None
+        if key is not None:
+            _from_files[key] = made
+        return made
+
+    def recolored(self, color: Paint | None, material: Material | None = None) -> Mesh:
+        """This mesh in another colour and of another material, with the same arrays."""
+        other = copy.copy(self)
+        set_field(other, "material", material_or_none("Mesh.material", material))
+        set_field(other, "color", paint_or_none("Mesh.color", color))
+        return other
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """Vertices and faces, and the normals and places in the image of vertices if there are any."""
+        return [self.vertices, self.faces, *(array for array in (self.normals, self.uv) if array is not None)]
+
+    @cached_property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres."""
+        return float(math.sqrt((self.vertices.astype(np.float64) ** 2).sum(axis=1).max()))
+
+    def __repr__(self) -> str:
+        return f"Mesh({len(self.vertices)} vertices, {len(self.faces)} faces)"
+
+
+# Meshes of files that are still used, by the digest of the file, scale and kind of normals: read twice, they are one.
+_from_files: WeakValueDictionary[tuple[str, float, str | None], Mesh] = WeakValueDictionary()
+
+
+def _is_text(value: Any, text: str) -> bool:
+    """True for this text; comparing an array with it would compare each of its items."""
+    return isinstance(value, str) and value == text
+
+
+def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Vertices, row by row, and two triangles for each four neighbours."""
+    rule = "Mesh.height_field: heights must be numbers, shape (r, c), with r and c >= 2"
+    try:
+        z = np.asarray(heights)
+    except ValueError as error:
+        raise SceneError(f"{rule}, got {type(heights).__name__} ({error})") from error
+    if z.dtype.kind not in "iuf" or z.ndim != 2 or min(z.shape) < 2:
+        raise SceneError(f"{rule}, got {_described(z)}")
+    if z.size > MOST_VERTICES:
+        raise SceneError(f"Mesh.height_field: at most {MOST_VERTICES:,} heights, got {z.size:,}; take every second one")
+    if not np.isfinite(z).all():
+        row, column = np.argwhere(~np.isfinite(z))[0].tolist()
+        raise SceneError(
+            f"Mesh.height_field: heights must be finite, got {z[row, column]} in row {row}, column {column}"
+        )
+    width, length = lengths("Mesh.height_field: size", size, 2)
+    rows, columns = z.shape
+    x, y = np.meshgrid(np.linspace(-width / 2, width / 2, columns), np.linspace(-length / 2, length / 2, rows))
+    corner = np.arange(z.size).reshape(rows, columns)
+    here, right, above, beyond = (
+        part.ravel() for part in (corner[:-1, :-1], corner[:-1, 1:], corner[1:, :-1], corner[1:, 1:])
+    )
+    faces = np.concatenate([np.stack([here, right, beyond], axis=1), np.stack([here, beyond, above], axis=1)])
+    return np.stack([x.ravel(), y.ravel(), z.ravel().astype(np.float64)], axis=1), faces
+
+
+def smooth_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """Unit normals (v, 3): the mean of the faces around each vertex, weighted by area (Gouraud 1971)."""
+    corners = vertices.astype(np.float64)[faces]
+    of_face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    total = np.zeros((len(vertices), 3))
+    for axis in range(3):
+        total[:, axis] = np.bincount(faces.ravel(), np.repeat(of_face[:, axis], 3), len(vertices))
+    return _of_unit_length(total)
+
+
+def _of_unit_length(directions: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Rows scaled to length 1; a row without a length becomes z, and one of length 1 stays as it is."""
+    length = np.linalg.norm(directions, axis=1, keepdims=True)
+    length[np.abs(length - 1) < UNIT_WITHIN] = 1.0
+    with np.errstate(all="ignore"):
+        return np.where(length > 0, directions / length, (0.0, 0.0, 1.0)).astype(np.float32)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array
+
+
+def _array(name: str, values: Any, rule: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != 3 or not len(array):
+            raise SceneError(f"{name} must be {rule}, got {_described(array)}")
+    except (ValueError, TypeError) as error:
+        raise SceneError(f"{name} must be {rule}, got {type(values).__name__} ({error})") from error
+    return array
+
+
+def _described(array: NDArray[Any]) -> str:
+    return f"an array of shape {array.shape} and type {array.dtype}"
+
+
+def _rows_of_three(name: str, values: Any) -> NDArray[np.float32]:
+    array = _array(name, values, "three numbers a row, shape (v, 3) with v >= 1")
+    if len(array) > MOST_VERTICES:
+        raise SceneError(f"{name} has at most {MOST_VERTICES:,} rows, got {len(array):,}; simplify the mesh")
+    near = np.isfinite(array) & (np.abs(array) <= FARTHEST_M)
+    if not near.all():
+        row = int(np.flatnonzero(~near.all(axis=1))[0])
+        raise SceneError(f"{name} must be finite and at most {FARTHEST_M:g}, got {array[row].tolist()} in row {row}")
+    return _read_only(np.array(array, "<f4", order="C"))
+
+
+def _faces(values: Any, vertices: int) -> NDArray[np.uint32]:
+    array = _array("Mesh.faces", values, "three indices of vertices a row, shape (f, 3) with f >= 1")
+    if array.dtype.kind not in "iu":
+        raise SceneError(f"Mesh.faces must be whole numbers, got {_described(array)}")
+    if len(array) > MOST_FACES:
+        raise SceneError(f"Mesh.faces has at most {MOST_FACES:,} rows, got {len(array):,}; simplify the mesh")
+    wrong = ((array < 0) | (array >= vertices)).any(axis=1)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise SceneError(
+            f"Mesh.faces must name vertices that exist, 0 to {vertices - 1}, got {array[row].tolist()} in row {row}"
+        )
+    return _read_only(np.array(array, "<u4", order="C"))
+
+
+def _texture_places(values: Any, vertices: int) -> NDArray[np.float32] | None:
+    if values is None:
+        return None
+    rule = f"Mesh.uv must be two finite numbers a vertex, shape ({vertices}, 2)"
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise SceneError(f"{rule}, got {type(values).__name__} ({error})") from error
+    if array.dtype.kind not in "iuf" or array.shape != (vertices, 2):
+        raise SceneError(f"{rule}, got {_described(array)}")
+    if not (np.isfinite(array) & (np.abs(array) <= FARTHEST_M)).all():
+        raise SceneError(f"{rule} and at most {FARTHEST_M:g}, got one that is not")
+    return _read_only(np.array(array, "<f4", order="C"))
+
+
+def _normals(given: Any, vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32] | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given != SMOOTH:
+            raise SceneError(f'Mesh.normals must be None for flat faces, "{SMOOTH}", or shape (v, 3), got {given!r}')
+        return _read_only(smooth_normals(vertices, faces))
+    rows = _rows_of_three("Mesh.normals", given)
+    if len(rows) != len(vertices):
+        raise SceneError(f"Mesh.normals must have one row a vertex, {len(vertices)}, got {len(rows)}")
+    return _read_only(_of_unit_length(rows.astype(np.float64)))

@@ -1,0 +1,402 @@
+"""Reads meshes from files: STL, OBJ, GLB and PLY, through the library trimesh, which is imported only for that.
+
+The one idea: a file is known by the digest of its content. What was read once is kept in the user's cache
+(mesh_files.py) under it, and trimesh is not even imported then.
+
+Always: what a file brings is checked as any mesh is. An error names the file. Coordinates are those of the file: glTF's
+y points up, and lengths are in the file's unit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import re
+import stat
+import struct
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import is_utf8
+from twixt.ipc.scene.checks import SceneError
+
+SUFFIXES = (".stl", ".obj", ".glb", ".ply")
+# What one mesh may hold.
+MOST_VERTICES = 2_000_000
+MOST_FACES = 4_000_000
+# Largest file that is read. An STL of as many faces as a mesh may have takes 200 MB. Parsing text takes a dozen times its
+# size in memory, and more.
+MOST_FILE_BYTES, MOST_TEXT_BYTES = 1 << 30, 256 << 20
+# A binary STL: a head, the number of triangles, and so many bytes for each.
+STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
+PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
+# The beginning of a file that tells how large its mesh is.
+BEGINNING_BYTES = 4096
+# A GLB is one chunk of JSON and one of bytes. One whose JSON names other files is not known by its own content.
+NAMES_OTHERS = b'"uri"'
+
+
+class MeshFile:
+    """A file of a mesh that may be read. digest: of its content and kind. Raises SceneError."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = _checked(path)
+        self.digest = _digest(self.path)
+
+    def arrays(self) -> MeshArrays:
+        """Vertices, faces and normals of the file, from the cache where they are there. Raises SceneError."""
+        cache = mesh_cache()
+        kept = cache.read(self.digest)
+        if kept is not None:
+            return kept
+        arrays = _parsed(self.path)
+        # A file that was written to meanwhile, or whose content lies elsewhere, is parsed each time.
+        if _digest(self.path) == self.digest and not _names_others(self.path):
+            cache.write(self.digest, arrays)
+        return arrays
+
+
+def _parsed(file: Path) -> MeshArrays:
+    trimesh = _trimesh(file)
+    if not is_utf8(str(file)):
+        raise SceneError(f"{file}: trimesh opens files with UTF-8 names only; rename the file, or its folder")
+    try:
+        arrays = _joined(file, trimesh.load_scene(file, process=False))
+    except SceneError:
+        raise
+    except MemoryError:
+        raise SceneError(f"{file} does not fit into memory; simplify the mesh") from None
+    except Exception as error:  # a damaged file makes its parser raise anything, also while it looks for an encoding
+        reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise SceneError(f"{file} cannot be read as a mesh ({reason}); export it again, as STL or OBJ") from error
+    if arrays is None:
+        raise SceneError(f"{file} has no triangles; export its surfaces as triangles")
+    return arrays
+
+
+def _joined(file: Path, scene: Any) -> MeshArrays | None:
+    """All parts of a trimesh scene, each at its place; None without a triangle. Raises SceneError."""
+    vertices, faces, normals, count, triangles = [], [], [], 0, 0
+    forest, merged = scene.graph.transforms, set[str]()
+    places = _places(scene.graph)
+    for node in scene.graph.nodes_geometry:
+        place, name = places[node], forest.node_data[node]["geometry"]
+        part = scene.geometry[name]
+        if not len(getattr(part, "faces", ())):
+            continue
+        triangles += len(part.faces)
+        if triangles > MOST_FACES:
+            raise _too_many(file, MOST_FACES, "triangles")
+        if name not in merged:
+            _merge(file, part)
+            merged.add(name)
+        if count + len(part.vertices) > MOST_VERTICES:
+            raise _too_many(file, MOST_VERTICES, "vertices")
+        turn = place[:3, :3]
+        # Only normals of the file are in the cache already; the property would compute those it lacks.
+        if "vertex_normals" in part._cache:
+            normals.append(part.vertex_normals @ np.linalg.inv(turn))
+        vertices.append(part.vertices @ turn.T + place[:3, 3])
+        faces.append((part.faces if np.linalg.det(turn) > 0 else part.faces[:, ::-1]) + count)
+        count += len(part.vertices)
+    if not faces:
+        return None
+    has_normals = len(normals) == len(faces)
+    return MeshArrays(np.concatenate(vertices), np.concatenate(faces), np.concatenate(normals) if has_normals else None)
+
+
+def _places(graph: Any) -> dict[Any, NDArray[Any]]:
+    """Pose of each node of a trimesh graph, (4, 4). Each from its parent's: `graph[node]` walks from the root, which took
+    minutes where a small file has thousands of nodes in one chain."""
+    forest, places, waiting = graph.transforms, {graph.base_frame: np.eye(4)}, [graph.base_frame]
+    while waiting:
+        parent = waiting.pop()
+        for node in forest.children.get(parent, ()):
+            places[node] = places[parent] @ forest.edge_data[parent, node]["matrix"]
+            waiting.append(node)
+    return places
+
+
+def _merge(file: Path, part: Any) -> None:
+    """Makes vertices at one place one: an STL has three a face. Raises SceneError."""
+    finite = np.isfinite(part.vertices).all(axis=1)
+    if not finite.all():
+        vertex = int(np.flatnonzero(~finite)[0])
+        raise SceneError(
+            f"{file}: vertices must be finite, got {part.vertices[vertex].tolist()} as number {vertex}; export it again"
+        )
+    with np.errstate(all="ignore"):  # places beyond what it rounds to
+        part.process()
+
+
+def _checked(path: str | os.PathLike[str]) -> Path:
+    """The path of a file that may be read. Raises SceneError."""
+    try:
+        file = Path(path)
+    except TypeError:
+        raise SceneError(f"Mesh.from_file takes the path of a file, got {path!r}") from None
+    kinds = ", ".join(SUFFIXES)
+    if file.is_dir():
+        raise SceneError(f"a mesh file is one of {kinds}, got the folder {file}; name a file in it")
+    if file.suffix.lower() not in SUFFIXES:
+        raise SceneError(f"a mesh file is one of {kinds}, got {file}; export it as one of these")
+    try:
+        status = file.stat()
+    except (OSError, ValueError) as error:
+        raise _cannot_open(file, error) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise SceneError(f"a mesh file must be a file on a disk, got {file}; copy its content into one")
+    if not status.st_size:
+        raise SceneError(f"the mesh file {file} is empty; export it again")
+    if status.st_size > MOST_FILE_BYTES:
+        raise SceneError(
+            f"a mesh file has at most {MOST_FILE_BYTES >> 20:,} MiB, {file} has {status.st_size >> 20:,} MiB; "
+            "simplify the mesh"
+        )
+    _check_beginning(file, status.st_size)
+    return file
+
+
+def _check_beginning(file: Path, size: int) -> None:
+    """Refuses a file by what its beginning says of its size, so that a huge one is not parsed. Raises SceneError."""
+    try:
+        with file.open("rb") as opened:
+            beginning = opened.read(BEGINNING_BYTES)
+    except OSError as error:
+        raise _cannot_open(file, error) from None
+    suffix, faces, is_text = file.suffix.lower(), 0, False
+    if suffix == ".stl":
+        faces = int.from_bytes(beginning[STL_HEAD_BYTES - 4 : STL_HEAD_BYTES], "little")
+        right = STL_HEAD_BYTES + STL_FACE_BYTES * faces
+        is_text = size != right and beginning.lstrip().startswith(b"solid")
+        if size != right and not is_text:
+            raise SceneError(
+                f"{file} is no whole STL: with {faces:,} triangles it would have {right:,} bytes, it has {size:,}; "
+                "export it again"
+            )
+    elif suffix == ".ply":
+        found = PLY_FACES.search(beginning)
+        faces, is_text = int(found[1]) if found else 0, b"format ascii" in beginning
+    if faces > MOST_FACES and not is_text:
+        raise _too_many(file, MOST_FACES, "triangles")
+    if (is_text or suffix == ".obj") and size > MOST_TEXT_BYTES:
+        raise SceneError(
+            f"a mesh file of text has at most {MOST_TEXT_BYTES >> 20} MiB, {file} has {size >> 20:,} MiB; "
+            "simplify the mesh, or export it as binary STL"
+        )
+
+
+def _too_many(file: Path, most: int, what: str) -> SceneError:
+    return SceneError(f"a mesh has at most {most:,} {what}, {file} has more; simplify the mesh")
+
+
+def _digest(file: Path) -> str:
+    """Digest of a file's content and kind, as text. Raises SceneError."""
+    content = hashlib.blake2b(file.suffix.lower().encode(), digest_size=16)
+    try:
+        with file.open("rb") as opened:
+            hashlib.file_digest(opened, lambda: content)
+    except OSError as error:
+        raise _cannot_open(file, error) from None
+    return content.hexdigest()
+
+
+def _names_others(file: Path) -> bool:
+    """True for a GLB with content in other files."""
+    if file.suffix.lower() != ".glb":
+        return False
+    with file.open("rb") as opened:
+        length = int.from_bytes(opened.read(20)[12:16], "little")
+        return NAMES_OTHERS in opened.read(length)
+
+
+def _cannot_open(file: Path, error: Exception) -> SceneError:
+    reason = getattr(error, "strerror", None) or error
+    return SceneError(f"the mesh file {file} cannot be opened: {reason}; check its name and folder")
+
+
+def _trimesh(file: Path) -> Any:
+    try:
+        import trimesh
+    except ImportError:
+        raise SceneError(
+            f"{file} needs trimesh to be read, which is not installed; install it with: pip install 'twixt[mesh]'"
+        ) from None
+    log = logging.getLogger("trimesh")
+    if not log.handlers:  # without one, tracebacks of damaged files are printed
+        log.addHandler(logging.NullHandler())
+    return trimesh
+
+
+# Cache on disk of the arrays of mesh files, so that a file that was read once is not parsed again.
+#
+# An entry is named by the digest of the mesh file's content, so it never becomes stale; moving or touching a file
+# changes nothing. It begins with a digest of its own content: a damaged entry counts as missing and is replaced.
+#
+# Always: the cache is a help and no need. A folder that cannot be read or written only means that files are parsed;
+# no error leaves this module. Entries appear whole, by a rename, so that any number of processes may share a folder.
+# After each write the entries used longest ago are deleted until all take at most `MOST_BYTES`.
+
+
+# The folder, or OFF for no cache; unset: the platform's folder for caches.
+VARIABLE, OFF = "TWIXT_CACHE", "off"
+# All entries together. One of a mesh with 100,000 faces takes 2 MB.
+MOST_BYTES = 512 << 20
+# Raised with every change of an entry's content, also of the way in which files are read into arrays.
+FORMAT = 2
+SUFFIX = ".mesh"
+DIGEST_BYTES = 16
+HEAD = struct.Struct("<QQ?c6x")  # vertices, faces, has normals, code of the type of coordinates: f or d
+COORDINATE_BYTES = {b"f": 4, b"d": 8}
+
+
+class MeshArrays(NamedTuple):
+    """A file's mesh, all its parts as one: (v, 3) numbers, (f, 3) indices. normals: (v, 3), or None."""
+
+    vertices: NDArray[Any]
+    faces: NDArray[Any]
+    normals: NDArray[Any] | None
+
+
+class MeshCache:
+    """Entries in `folder`; None: no cache."""
+
+    def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
+        self._folder, self._most_bytes = folder, most_bytes
+
+    def read(self, key: str) -> MeshArrays | None:
+        """The arrays written under `key`; None where there are none that can be read."""
+        if self._folder is None:
+            return None
+        path = self._path(self._folder, key)
+        try:
+            arrays = _unpacked(self._content(path))
+        except (OSError, MemoryError, ValueError):
+            return None
+        if arrays is not None:
+            with contextlib.suppress(OSError):
+                os.utime(path)  # its last use
+        return arrays
+
+    def write(self, key: str, arrays: MeshArrays) -> None:
+        """Keep the arrays under `key`, unless they alone are more than the cache may hold."""
+        if self._folder is None:
+            return
+        with contextlib.suppress(OSError, MemoryError):
+            entry = _packed(arrays)
+            if len(entry) > self._most_bytes:
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_whole(self._path(self._folder, key), entry)
+            self._delete_oldest(self._folder)
+
+    def _content(self, path: Path) -> bytes:
+        """The bytes of an entry, none where that is no file or a larger one than any entry. Raises OSError."""
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > self._most_bytes:
+            return b""
+        return path.read_bytes()
+
+    @staticmethod
+    def _path(folder: Path, key: str) -> Path:
+        return folder / f"{key}-{FORMAT}{SUFFIX}"
+
+    def _delete_oldest(self, folder: Path) -> None:
+        """Delete the entries used longest ago, and what writers that were killed left, down to the bound."""
+        found = list[tuple[int, int, str]]()
+        for entry in os.scandir(folder):
+            with contextlib.suppress(OSError):  # another process deleted it
+                if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((status.st_mtime_ns, status.st_size, entry.path))
+        excess = sum(size for _, size, _ in found) - self._most_bytes
+        for _, size, path in sorted(found):
+            if excess <= 0:
+                return
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            excess -= size
+
+
+def mesh_cache() -> MeshCache:
+    """The cache of this user's environment."""
+    return MeshCache(cache_folder(os.environ))
+
+
+def cache_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Path | None:
+    """Folder of the cache; None where it is switched off or the user has no home."""
+    chosen = environ.get(VARIABLE, "")
+    if chosen.lower() == OFF:
+        return None
+    try:
+        return (Path(chosen).expanduser() if chosen else _platform_folder(environ, platform)) / "meshes"
+    except RuntimeError:  # no home
+        return None
+
+
+def _platform_folder(environ: Mapping[str, str], platform: str) -> Path:
+    """The platform's folder for caches of this program. Raises RuntimeError without a home."""
+    if platform == "win32":
+        base = environ.get("LOCALAPPDATA", "")
+        return (Path(base) if base else Path.home() / "AppData" / "Local") / "twixt" / "Cache"
+    if platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "twixt"
+    base = environ.get("XDG_CACHE_HOME", "")
+    # XDG Base Directory Specification: a relative path is to be ignored.
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "twixt"
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file under another name and rename it. Raises OSError, and leaves nothing then."""
+    descriptor, temporary = tempfile.mkstemp(suffix=SUFFIX, prefix=".", dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _packed(arrays: MeshArrays) -> bytes:
+    numbers = [array for array in (arrays.vertices, arrays.normals) if array is not None]
+    dtype = _smallest_type(numbers)
+    head = HEAD.pack(len(arrays.vertices), len(arrays.faces), arrays.normals is not None, dtype.char.encode())
+    parts = [head, arrays.faces.astype("<u4").tobytes(), *(array.astype(dtype).tobytes() for array in numbers)]
+    content = b"".join(parts)
+    return _cache_digest(content) + content
+
+
+def _smallest_type(numbers: list[NDArray[Any]]) -> np.dtype[Any]:
+    """Type that keeps every one of the numbers: files mostly hold single precision, which parsers widen."""
+    with np.errstate(over="ignore"):
+        fits = all(np.array_equal(array.astype("<f4"), array, equal_nan=True) for array in numbers)
+    return np.dtype("<f4" if fits else "<f8")
+
+
+def _unpacked(entry: bytes) -> MeshArrays | None:
+    """The arrays of an entry, coordinates as float64; None for a damaged one."""
+    content = memoryview(entry)[DIGEST_BYTES:]
+    if entry[:DIGEST_BYTES] != _cache_digest(content) or len(content) < HEAD.size:
+        return None
+    vertices, faces, has_normals, code = HEAD.unpack_from(content)
+    place = HEAD.size + 12 * faces
+    expected = place + 3 * vertices * (1 + has_normals) * COORDINATE_BYTES.get(code, 0)
+    if code not in COORDINATE_BYTES or not vertices or len(content) != expected:
+        return None
+    rows = np.frombuffer(content, f"<{code.decode()}", offset=place).astype(np.float64).reshape(-1, vertices, 3)
+    indices = np.frombuffer(content, "<u4", 3 * faces, HEAD.size).reshape(faces, 3)
+    return MeshArrays(rows[0], indices, rows[1] if has_normals else None)
+
+
+def _cache_digest(content: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()

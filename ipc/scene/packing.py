@@ -1,0 +1,271 @@
+"""Shapes of a scene in its message: tables of distinct shapes, of meshes, and of materials and textures.
+
+A mesh's row has its digest and lengths; shapes of the same mesh in other colours name the same row, and a compound's
+parts name rows of a second table of shapes. So what many share travels once. The arrays of meshes and the pixels of
+textures are contents, known by their digests, and come behind the tables: a viewer that has a content from the scene
+before does not get it again. Contents come in the order of their rows, those of textures first. A mesh's are vertices
+f4, faces u4, normals f4, places in an image f4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene.checks import SceneError
+from twixt.ipc.scene.material import CUBE_SIDES, MOST_SIDE_PX, Material, Texture
+from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.shapes import SHAPES, Compound, OneShape, Part, Shape
+
+# Bytes of all contents of a scene: with its tables a scene is one message of at most 64 MiB.
+MOST_CONTENT_BYTES = 56 << 20
+
+Row = TypeVar("Row")
+
+
+def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
+    """Entries of the scene's JSON head for a table of distinct shapes, and their contents, in the order in which they
+    travel.
+
+    Raises SceneError for more bytes of contents than a message holds.
+    """
+    tables = _PackedTables()
+    shapes = [tables.entry(shape) for shape in table]
+    parts = [tables.entry(shape) for shape in tuple(tables.parts)]
+    contents = tables.contents
+    if (size := sum(array.nbytes for arrays in contents.values() for array in arrays)) > MOST_CONTENT_BYTES:
+        raise SceneError(
+            f"the meshes and textures of a scene may have {MOST_CONTENT_BYTES >> 20} MiB in all, got {size >> 20} MiB; "
+            "simplify them"
+        )
+    return {"shapes": shapes, "part_shapes": parts, **tables.head()}, contents
+
+
+def unpacked_shapes(
+    head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Shape] = ()
+) -> tuple[tuple[Shape, ...], int]:
+    """The table of `packed_shapes`, and how many bytes of contents it took, from `offset` of `packed` on.
+
+    known: shapes whose meshes and textures are not in `packed`. Raises what reading damaged entries raises: SceneError,
+    KeyError, ValueError, TypeError.
+    """
+    single = list(_single(known))
+    materials, begin = unpacked_materials(head, packed, offset, [one.material for one in single if one.material])
+    meshes, end = _unpacked_meshes(
+        head["meshes"], packed, begin, {mesh.digest: mesh for mesh in single if isinstance(mesh, Mesh)}
+    )
+    parts = [_shape_of(entry, meshes, materials) for entry in head["part_shapes"]]
+    table = tuple(
+        _compound_of(entry, parts) if entry["kind"] == COMPOUND else _shape_of(entry, meshes, materials)
+        for entry in head["shapes"]
+    )
+    return table, end - offset
+
+
+COMPOUND, MESH = "compound", "mesh"
+
+
+class _PackedTables:
+    """Gathers the rows of meshes, materials and parts' shapes that a table of shapes names."""
+
+    def __init__(self) -> None:
+        self.materials = PackedMaterials()
+        self.parts: dict[OneShape, int] = {}
+        self._row_of: dict[bytes, int] = {}
+        self._meshes: list[Mesh] = []
+
+    def entry(self, shape: Shape) -> dict[str, Any]:
+        """A shape's entry."""
+        if isinstance(shape, Mesh):
+            looks = {"color": shape.color, "material": self.materials.row(shape.material)}
+            return {"kind": MESH, "mesh": self._row(shape), **looks}
+        if isinstance(shape, Compound):
+            rows = [self.parts.setdefault(part.shape, len(self.parts)) for part in shape.parts]
+            poses = [(part.position, part.orientation) for part in shape.parts]
+            return {"kind": COMPOUND, "parts": [[row, *pose] for row, pose in zip(rows, poses, strict=True)]}
+        values = {one.name: getattr(shape, one.name) for one in fields(shape)}
+        return {"kind": type(shape).__name__.lower(), **values, "material": self.materials.row(shape.material)}
+
+    def head(self) -> dict[str, Any]:
+        """Entries of the scene's JSON head."""
+        meshes = [
+            {"digest": mesh.digest.hex(), "deforms": mesh.deforms, "lengths": _lengths(mesh)} for mesh in self._meshes
+        ]
+        return {"meshes": meshes, **self.materials.head()}
+
+    @property
+    def contents(self) -> Contents:
+        """Pixels of textures and arrays of meshes."""
+        return self.materials.contents | {mesh.digest: mesh.arrays for mesh in self._meshes}
+
+    def _row(self, mesh: Mesh) -> int:
+        row = self._row_of.setdefault(mesh.digest, len(self._meshes))
+        if row == len(self._meshes):
+            self._meshes.append(mesh)
+        return row
+
+
+def _lengths(mesh: Mesh) -> tuple[int, int, bool, bool]:
+    """Numbers of vertices and faces; True if it has normals; True if it has places in an image."""
+    return len(mesh.vertices), len(mesh.faces), mesh.normals is not None, mesh.uv is not None
+
+
+def _unpacked_meshes(
+    entries: Iterable[Mapping[str, Any]], packed: bytes, offset: int, known: Mapping[bytes, Mesh]
+) -> tuple[list[Mesh], int]:
+    """The table of meshes, and where their arrays end in `packed`."""
+    meshes: list[Mesh] = []
+    for entry in entries:
+        digest, lengths = bytes.fromhex(entry["digest"]), tuple(entry["lengths"])
+        mesh = known.get(digest)
+        if mesh is None:
+            mesh, offset = _mesh_of(packed, offset, lengths, entry["deforms"])
+        if mesh.digest != digest or _lengths(mesh) != lengths:
+            raise SceneError("a scene came with a mesh whose digest is another's")
+        meshes.append(mesh)
+    return meshes, offset
+
+
+def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], deforms: bool) -> tuple[Mesh, int]:
+    """The mesh whose arrays begin at `offset`, and where they end."""
+    vertices, faces, has_normals, has_uv = lengths
+    arrays: list[Any] = []
+    for dtype, rows, columns, is_there in (
+        ("<f4", vertices, 3, True),
+        ("<u4", faces, 3, True),
+        ("<f4", vertices, 3, has_normals),
+        ("<f4", vertices, 2, has_uv),
+    ):
+        array = np.frombuffer(packed, dtype, columns * rows, offset).reshape(rows, columns) if is_there else None
+        arrays.append(array)
+        offset += 0 if array is None else array.nbytes
+    rest, indices, normals, uv = arrays
+    return Mesh(rest, indices, normals, deforms=deforms, uv=uv), offset
+
+
+def _single(shapes: Iterable[Shape]) -> Iterator[OneShape]:
+    """The shapes, with the parts of compounds in their place."""
+    for shape in shapes:
+        yield from (part.shape for part in shape.parts) if isinstance(shape, Compound) else (shape,)
+
+
+def _shape_of(entry: dict[str, Any], meshes: Sequence[Mesh], materials: Sequence[Material]) -> OneShape:
+    if entry["kind"] == MESH:
+        mesh = _row_of(entry["mesh"], meshes, "meshes")
+        if mesh is None:
+            raise SceneError("a scene came with a shape of no mesh")
+        return mesh.recolored(entry["color"], _row_of(entry["material"], materials, "materials"))
+    kind = SHAPES[entry["kind"]]
+    known = {f.name for f in fields(kind)}
+    values = {name: value for name, value in entry.items() if name in known}
+    return kind(**values | {"material": _row_of(entry["material"], materials, "materials")})
+
+
+def _row_of(row: int | None, table: Sequence[Row], what: str) -> Row | None:
+    """The row of a table; None for None. Raises SceneError for one that does not exist."""
+    if row is not None and not 0 <= row < len(table):
+        raise SceneError(f"a scene of {len(table)} {what} came with a shape of another")
+    return None if row is None else table[row]
+
+
+def _compound_of(entry: dict[str, Any], shapes: Sequence[OneShape]) -> Compound:
+    parts = entry["parts"]
+    if any(not 0 <= row < len(shapes) for row, *_ in parts):
+        raise SceneError(f"a scene of {len(shapes)} shapes of parts came with a part of another")
+    return Compound([Part(shapes[row], position, orientation) for row, position, orientation in parts])
+
+
+# Materials of a scene in its message: a table of the distinct ones, and the pixels of their textures.
+#
+# A shape's entry names a row of the table. A texture's entry has its shape and digest. A viewer that has a texture of
+# that digest from the scene before uses it again, and its pixels do not come. Others' come in the order of the
+# textures.
+
+
+# Distinct materials of a scene, and distinct textures: each is a draw call of each kind of shape that has it.
+MOST_MATERIALS, MOST_TEXTURES = 1024, 256
+# Arrays of meshes and pixels of textures, by digest.
+Contents = dict[bytes, list[NDArray[Any]]]
+FIGURES = ("repeat", "per_metre", "roughness", "specular", "emission")
+
+
+class PackedMaterials:
+    """Gathers the materials of shapes."""
+
+    def __init__(self) -> None:
+        self._materials: dict[Material, int] = {}
+        self._textures: dict[Texture, int] = {}
+
+    def row(self, material: Material | None) -> int | None:
+        """Row of a material in the table. Raises SceneError for too many."""
+        if material is None:
+            return None
+        row = self._materials.setdefault(material, len(self._materials))
+        if material.texture is not None:
+            self._textures.setdefault(material.texture, len(self._textures))
+        if row >= MOST_MATERIALS or len(self._textures) > MOST_TEXTURES:
+            raise SceneError(
+                f"a scene holds at most {MOST_MATERIALS:,} distinct materials and {MOST_TEXTURES} textures; "
+                "share them between shapes, and vary the shapes' `color`"
+            )
+        return row
+
+    def head(self) -> dict[str, Any]:
+        """Entries of the scene's JSON head."""
+        textures = [{"shape": one.pixels.shape, "digest": one.digest.hex()} for one in self._textures]
+        materials = [
+            {name: getattr(one, name) for name in FIGURES}
+            | {"texture": None if one.texture is None else self._textures[one.texture]}
+            for one in self._materials
+        ]
+        return {"materials": materials, "textures": textures}
+
+    @property
+    def contents(self) -> Contents:
+        """Pixels of the textures."""
+        return {texture.digest: [texture.pixels] for texture in self._textures}
+
+
+def unpacked_materials(
+    head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Material]
+) -> tuple[list[Material], int]:
+    """The table of materials, and where their pixels end in `packed`.
+
+    known: materials whose textures are not in `packed`. Raises what reading damaged entries raises, as `unpacked_shapes`.
+    """
+    if len(head["materials"]) > MOST_MATERIALS or len(head["textures"]) > MOST_TEXTURES:
+        raise SceneError(f"a scene came with {len(head['materials'])} materials and {len(head['textures'])} textures")
+    by_digest = {one.texture.digest: one.texture for one in known if one.texture is not None}
+    textures: list[Texture] = []
+    for entry in head["textures"]:
+        shape, digest = _checked_shape(entry["shape"]), bytes.fromhex(entry["digest"])
+        texture = by_digest.get(digest)
+        if texture is None:
+            size = math.prod(shape)
+            if offset + size > len(packed):
+                raise SceneError("a scene came without all pixels of its textures")
+            texture = Texture(np.frombuffer(packed, np.uint8, size, offset).reshape(shape))
+            offset += size
+        if texture.digest != digest or texture.pixels.shape != shape:
+            raise SceneError("a scene came with a texture whose digest is another's")
+        textures.append(texture)
+    materials = []
+    for entry in head["materials"]:
+        row = entry["texture"]
+        if row is not None and not 0 <= row < len(textures):
+            raise SceneError(f"a scene of {len(textures)} textures came with a material of another")
+        materials.append(Material(None if row is None else textures[row], **{name: entry[name] for name in FIGURES}))
+    return materials, offset
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    """The shape of a texture's pixels, checked before anything is read. Raises SceneError."""
+    is_whole = isinstance(shape, list) and all(type(side) is int and 1 <= side <= MOST_SIDE_PX for side in shape)
+    if not is_whole or not (len(shape) == 3 or (len(shape) == 4 and shape[0] == CUBE_SIDES)):
+        raise SceneError("a scene came with a texture of a shape that is none")
+    return tuple(shape)

@@ -1,0 +1,48 @@
+"""Parts of the bodies of a scene: which body each belongs to, and its colour.
+
+The rows of a part column follow the parts, in the order of their bodies. Both sides compute this order from the scene
+and the number of bodies, so that it does not travel. A body with one shape is one part; so is a compound without parts,
+which draws nothing.
+
+Always: the parts of the first n bodies are the first ones of those of more bodies.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene.scene import Scene, part_bodies
+from twixt.ipc.scene.shapes import color_of, rgba_of, shapes_of
+
+# Colours, in turn, of bodies whose shape has none: easy to tell apart, of equal lightness, for a dark background.
+PALETTE = np.array(
+    [
+        (0xE8, 0x6A, 0x5C),
+        (0x5B, 0x9B, 0xE6),
+        (0xF2, 0xB5, 0x4A),
+        (0x5C, 0xC3, 0xA0),
+        (0xA7, 0x85, 0xE0),
+        (0xEC, 0x8F, 0xB4),
+        (0x8F, 0xC7, 0x5E),
+        (0x55, 0xC1, 0xD6),
+    ],
+    np.uint8,
+)
+
+
+def part_colors(scene: Scene, count: int) -> NDArray[np.uint8]:
+    """The colour of each part of the first `count` bodies, as the scene has it, rgba (p, 4)."""
+    bodies, table, rows = part_bodies(scene, count), scene.distinct_shapes, scene.shape_rows(count)
+    colors = np.empty((len(bodies), 4), np.uint8)
+    colors[:, :3], colors[:, 3] = PALETTE[bodies % len(PALETTE)], 255
+    for number, shape in enumerate(table):
+        own = shapes_of(shape)
+        paints = [color_of(one) for one in own]
+        if all(paint is None for paint in paints):
+            continue
+        at = np.flatnonzero(rows[bodies] == number)
+        for place, paint in enumerate(paints):
+            if paint is not None:
+                colors[at[place :: len(own)]] = rgba_of(paint)
+    return colors

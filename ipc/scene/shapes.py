@@ -1,0 +1,335 @@
+"""Shapes of bodies, checked when they are made; and the list of all bodies' shapes, kept as a table of the distinct
+ones and one index per body.
+
+The one idea: a million bodies share a few shapes, mostly one and the same object. So bodies are grouped by the
+identity of their shape object first, and shapes are compared once for each distinct object.
+
+Always: sizes are finite, > 0 and Python floats, whatever type was given. Equal shapes have one row of the table, in the
+order of their first body; a table never changes. Not here: bodies, palette colours, the GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter, eq
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import text_of
+from twixt.ipc.scene.checks import (
+    Paint,
+    Quaternion,
+    SceneError,
+    Vector,
+    items,
+    lengths,
+    paint_or_none,
+    quaternion,
+    set_field,
+    vector,
+)
+from twixt.ipc.scene.material import Material, material_or_none
+from twixt.ipc.scene.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A ball of `radius` metres; `Scene(pattern=True)` shows its spin. With a column `scale3` an ellipsoid.
+
+    color: of any shape: red, green, blue and, for what is seen through, an alpha, each from 0 to 1. material: of any
+    shape: an image on it, and how it shines.
+    """
+
+    radius: float = 0.5
+    color: Paint | None = None  # None: a colour of the palette, by the body's index
+    material: Material | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "radius", lengths("Sphere.radius", self.radius, 1)[0])
+        set_field(self, "color", paint_or_none("Sphere.color", self.color))
+        set_field(self, "material", material_or_none("Sphere.material", self.material))
+
+    @property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres."""
+        return self.radius
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box with edges of `size` metres along its own x, y and z."""
+
+    size: Vector = (1.0, 1.0, 1.0)
+    color: Paint | None = None
+    material: Material | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "size", lengths("Box.size", self.size, 3))
+        set_field(self, "color", paint_or_none("Box.color", self.color))
+        set_field(self, "material", material_or_none("Box.material", self.material))
+
+    @property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres."""
+        return math.hypot(*self.size) / 2
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A rectangle in the body's own xy plane, facing its z. size: along x and y, metres."""
+
+    size: tuple[float, float] = (10.0, 10.0)
+    color: Paint | None = None
+    material: Material | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "size", lengths("Plane.size", self.size, 2))
+        set_field(self, "color", paint_or_none("Plane.color", self.color))
+        set_field(self, "material", material_or_none("Plane.material", self.material))
+
+    @property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres."""
+        return math.hypot(*self.size) / 2
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """A cylinder with a hemisphere on each end. radius; length: of the straight part along its own z. Both in metres.
+
+    With a column `scale3` it stays round: the radius is scaled by the mean of x and y, the length by z.
+    """
+
+    radius: float = 0.25
+    length: float = 1.0
+    color: Paint | None = None
+    material: Material | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "radius", lengths("Capsule.radius", self.radius, 1)[0])
+        set_field(self, "length", lengths("Capsule.length", self.length, 1)[0])
+        set_field(self, "color", paint_or_none("Capsule.color", self.color))
+        set_field(self, "material", material_or_none("Capsule.material", self.material))
+
+    @property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres."""
+        return self.radius + self.length / 2
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """A cylinder of `radius` around its own z, `length` from end to end, metres. With `scale3` scaled as `Capsule`."""
+
+    radius: float = 0.5
+    length: float = 1.0
+    color: Paint | None = None
+    material: Material | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "radius", lengths("Cylinder.radius", self.radius, 1)[0])
+        set_field(self, "length", lengths("Cylinder.length", self.length, 1)[0])
+        set_field(self, "color", paint_or_none("Cylinder.color", self.color))
+        set_field(self, "material", material_or_none("Cylinder.material", self.material))
+
+    @property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres."""
+        return math.hypot(self.radius, self.length / 2)
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """An ellipsoid with diameters of `size` metres along its own x, y and z."""
+
+    size: Vector = (1.0, 1.0, 1.0)
+    color: Paint | None = None
+    material: Material | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "size", lengths("Ellipsoid.size", self.size, 3))
+        set_field(self, "color", paint_or_none("Ellipsoid.color", self.color))
+        set_field(self, "material", material_or_none("Ellipsoid.material", self.material))
+
+    @property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres."""
+        return max(self.size) / 2
+
+
+SimpleShape = Sphere | Box | Plane | Capsule | Cylinder | Ellipsoid
+# One shape alone: what a part has.
+OneShape = SimpleShape | Mesh
+
+
+@dataclass(frozen=True)
+class Part:
+    """One shape of a body of several, at a pose of its own in the body's frame.
+
+    position: metres. orientation: quaternion xyzw, of any length but 0.
+    """
+
+    shape: OneShape
+    position: Vector = (0.0, 0.0, 0.0)
+    orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, OneShape):
+            raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {text_of(self.shape)}")
+        if isinstance(self.shape, Mesh) and self.shape.deforms:
+            raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
+        set_field(self, "position", vector("Part.position", self.position))
+        set_field(self, "orientation", quaternion("Part.orientation", self.orientation))
+
+
+@dataclass(frozen=True)
+class Compound:
+    """A body of several shapes, each at a pose of its own: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.
+
+    Parts cost nothing a snapshot: the body's pose moves them all. Parts whose shape has no colour share the body's
+    colour of the palette. A scale moves parts apart and scales each. With a column `scale3` parts move apart along the
+    body's axes; each keeps its orientation, and is scaled along its own axes by as much as the body is in these
+    directions. For parts turned by multiples of 90 degrees that is exact; others would have to be sheared.
+    """
+
+    parts: Sequence[Part]
+
+    def __post_init__(self) -> None:
+        parts = items(self.parts)
+        if parts is None:
+            raise SceneError(
+                f"Compound.parts must be a list of parts, such as [Part(Sphere())], got {text_of(self.parts)}"
+            )
+        set_field(self, "parts", parts)
+        for part in parts:
+            if not isinstance(part, Part):
+                raise SceneError(f"Compound.parts must be parts, such as Part(Sphere()), got {text_of(part)}")
+
+    @property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres; 0 without parts."""
+        return max((math.hypot(*part.position) + part.shape.reach for part in self.parts), default=0.0)
+
+
+Shape = SimpleShape | Mesh | Compound
+SHAPES: dict[str, type[SimpleShape]] = {
+    "sphere": Sphere,
+    "box": Box,
+    "plane": Plane,
+    "capsule": Capsule,
+    "cylinder": Cylinder,
+    "ellipsoid": Ellipsoid,
+}
+
+
+KINDS = (*SHAPES.values(), Mesh, Compound)
+# Distinct shapes of one scene. A shape is a row of a small table, not a mesh of its own per body.
+MAX_DISTINCT_SHAPES = 65_535
+# With more runs of equal objects than this share of the bodies, looking up every body is faster than every run.
+SHORT_RUNS = 0.25
+
+
+class ShapeList(Sequence[Shape]):
+    """Sequence of one shape per body. table: the distinct shapes. rows: each body's index into it, u2, (bodies,)."""
+
+    __slots__ = ("rows", "table")
+
+    def __init__(self, table: tuple[Shape, ...], rows: NDArray[np.uint16]) -> None:
+        self.table, self.rows = table, rows
+
+    @staticmethod
+    def of(shapes: Any) -> ShapeList:
+        """The list of `shapes`, as given to `Scene`. Raises SceneError, also for too many distinct shapes."""
+        if isinstance(shapes, ShapeList):
+            return shapes
+        listed = None if isinstance(shapes, KINDS) else shapes if isinstance(shapes, list) else items(shapes)
+        if listed is None:
+            raise SceneError(f"Scene.shapes must be one shape per body, such as [Sphere()] * 3, got {text_of(shapes)}")
+        objects = np.fromiter(map(id, listed), np.uint64, len(listed))
+        begins = np.flatnonzero(np.diff(objects, prepend=~objects[:1]))
+        if len(begins) > SHORT_RUNS * len(listed):
+            rows, table = _rows(listed, listed)
+            return ShapeList(table, rows)
+        rows, table = _rows([listed[body] for body in begins.tolist()], listed)
+        return ShapeList(table, np.repeat(rows, np.diff(begins, append=len(listed))))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Shape: ...
+    @overload
+    def __getitem__(self, place: slice) -> ShapeList: ...
+    def __getitem__(self, place: int | slice) -> Shape | ShapeList:
+        if isinstance(place, slice):
+            return ShapeList(self.table, self.rows[place])
+        return self.table[self.rows[place]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # as a list's
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def _compared(shape: Any) -> list[str]:
+    """Names of the fields that make two shapes of a kind equal."""
+    return [field.name for field in fields(shape) if field.compare]
+
+
+def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint16], tuple[Shape, ...]]:
+    """Rows of `heads` in a table of distinct shapes, and that table. listed: all bodies' shapes, for the error."""
+    objects = dict(zip(map(id, heads), heads, strict=True))
+    key_of_kind: dict[type, Callable[[Any], object]] = {}
+    row_of_key: dict[object, int] = {}
+    row_of_object: dict[int, int] = {}
+    table: list[Shape] = []
+    for key, shape in objects.items():
+        shape_key = key_of_kind.get(type(shape))
+        if shape_key is None:
+            if not isinstance(shape, KINDS):
+                body = next(body for body, other in enumerate(listed) if other is shape)
+                names = ", ".join(kind.__name__ for kind in KINDS)
+                raise SceneError(f"Scene shapes must be one of {names}, got {text_of(shape)} for body {body}")
+            # A tuple of class and fields as key takes a third of the time of the dataclass' own hash and comparison.
+            shape_key = key_of_kind[type(shape)] = attrgetter("__class__", *_compared(shape))
+        row_of_object[key] = row = row_of_key.setdefault(shape_key(shape), len(table))
+        if row == len(table):
+            table.append(shape)
+        if row >= MAX_DISTINCT_SHAPES:
+            raise SceneError(
+                f"a scene holds at most {MAX_DISTINCT_SHAPES} distinct shapes; "
+                "share shapes between bodies and vary their `scale` and `color`"
+            )
+    rows = np.fromiter(map(row_of_object.__getitem__, map(id, heads)), np.uint16, len(heads))
+    return rows, tuple(table)
+
+
+# Of a shape with a texture and no colour of its own.
+WHITE = (1.0, 1.0, 1.0)
+
+
+def shapes_of(shape: Shape) -> tuple[Shape, ...]:
+    """The shapes of the parts of a body of this shape."""
+    if not isinstance(shape, Compound) or not shape.parts:
+        return (shape,)
+    return tuple(part.shape for part in shape.parts)
+
+
+def color_of(shape: Shape) -> Paint | None:
+    """A shape's colour; for a compound that of its first part, for a dot or a line of the whole body. None: one of the
+    palette."""
+    if isinstance(shape, Compound):
+        return color_of(shape.parts[0].shape) if shape.parts else None
+    return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)
+
+
+def rgba_of(paint: Paint) -> tuple[int, ...]:
+    """A colour as bytes, rgba."""
+    return tuple(round(channel * 255) for channel in (*paint, 1)[:4])

@@ -1,0 +1,339 @@
+"""Link: the viewer's side of the channel, which attaches, reads snapshots and sends commands.
+
+The one idea: an open connection means that physics runs. The kernel closes it within a millisecond after physics
+ends, however it ended. Snapshots are read from shared memory, which stays readable after the end.
+
+Always: after `attach` there is a scene and a segment; `poll` never waits and costs microseconds when nothing arrived;
+invalid input gives a TwixtError or an `Ended`, and never blocks. One thread uses a link. Not here: the choice of the
+snapshot to draw.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.commands import Command
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.events import UserAction
+from twixt.ipc.plan import Plan
+from twixt.ipc.ring import memory
+from twixt.ipc.ring.mapped_segment import Claim
+from twixt.ipc.ring.reader import Counters, RingReader
+from twixt.ipc.scene import Scene
+from twixt.ipc.session import listener, messages, wire
+from twixt.ipc.session.messages import OVERLAYS, ReceivedScene
+from twixt.ipc.session.wire import Connection
+from twixt.ipc.snapshot import Snapshot, new_bodies
+
+# Longest wait for the simulation's answer: it may still be importing its world.
+ATTACH_PATIENCE_S = 20.0
+# Longest wait; longer ones, and infinity, are shortened to it: `poll` takes ms as a signed number of 32 bits.
+LONGEST_WAIT_S = 2_000_000.0
+# Least change of the lead that is reported: physics runs ahead by milliseconds.
+LEAD_STEP_NS = 1_000_000
+# Receives of 64 KiB in one poll: a limit, so that a simulation that sends without pause delays no frame.
+PIECES_AT_ONCE = 4
+
+
+class LinkError(TwixtError):
+    """No simulation to attach to, several, one that refuses or does not answer, or a link that is closed."""
+
+
+class Ended(NamedTuple):
+    """End of a simulation: kind and message. kind: "ended", "crashed", "interrupted", "refused" (this viewer
+    alone: the simulation closed it, or sent an invalid message) or "lost" (the stream ended without a message)."""
+
+    kind: str
+    message: str
+
+
+LOST = Ended("lost", "physics ended without a word (killed?)")
+
+
+def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False) -> Link:
+    """Attach to the simulation `name` (None: the only one that is running). Raises TwixtError.
+
+    timeout_s: longest wait for its answer. owned: the simulation started this viewer, which removes the socket of
+    a simulation that was killed.
+    """
+    link = Link(name or _only_one(), owned)
+    try:
+        link._attach(timeout_s)
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+class Link:
+    """An attached viewer. Made by `attach`.
+
+    status: the latest that `poll` received. description: the simulation's, received when
+    attaching. received: scene, camera, images and figures over the picture. ended: None while the simulation runs and this link is open.
+    """
+
+    def __init__(self, name: str, owned: bool = False) -> None:
+        self.name = name
+        self.received = ReceivedScene()
+        self.status: dict[str, Any] = {}
+        self.description: dict[str, Any] = {}
+        self.ended: Ended | None = None
+        self._owned = owned
+        self._connection = Connection()
+        self._reader: RingReader | None = None
+        self._counters = Counters()
+        self._is_segment_requested = False
+        self._is_wake_requested = False
+        self._read_number = self._read_plan_number = 0
+        self._reported_lead_ns = self._polled_ns = 0
+        self._report_number = 0
+        self._report: tuple[int, dict[str, Any] | None] = 0, None
+
+    @property
+    def scene(self) -> Scene:
+        """The latest scene that `poll` received, with the latest camera."""
+        return self.received.scene
+
+    @property
+    def scene_version(self) -> int:
+        """Version of `scene`."""
+        return self.received.version
+
+    def poll(self, patience_ns: int = 0) -> None:
+        """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. To be called
+        once a frame.
+
+        patience_ns: shortest interval between two polls of the socket. It does not apply while a new scene (by shared
+        memory) or a requested segment is expected.
+        """
+        if self.ended is not None:
+            return
+        ring = self._ring
+        now_ns = time.perf_counter_ns()
+        if (
+            now_ns - self._polled_ns >= patience_ns
+            or ring.scene_version != self.scene_version
+            or self._is_segment_requested
+        ):
+            self._polled_ns = now_ns
+            if self._connection.is_readable():
+                self._receive_all()
+        if not self._is_segment_requested and ring.has_successor and not ring.is_full:
+            self._is_segment_requested = self._send_message("segment")
+
+    def plan(self) -> Plan:
+        """The plan in force; before the first plan, one of number 0 and rate 1. Raises TwixtError if it is damaged."""
+        plan = self._ring.plan()
+        self._read_plan_number = plan.number
+        return plan
+
+    @property
+    def has_unread(self) -> bool:
+        """True if `unread` has snapshots to yield or old segments to close. One load, far cheaper than calling it."""
+        return self._ring.has_unread
+
+    def unread(self, byte_budget: int) -> Iterator[Claim]:
+        """Unread snapshots, oldest first: as many of the newest as fit `byte_budget`, the newest one always.
+
+        Use a claim's bodies and columns, then call its `is_valid()`. False: the writer overwrote it meanwhile; discard
+        the result.
+        """
+        for claim in self._ring.unread(byte_budget):
+            self._read_number = claim.number
+            yield claim
+
+    def latest_pair(self) -> tuple[Snapshot, ...]:
+        """Private copies of the two newest snapshots, older first; fewer while there are fewer, none where the writer
+        overtook every attempt to copy them."""
+        return self._ring.pair()
+
+    def newest_bodies(self) -> NDArray[np.void]:
+        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`; (0,) if none could be copied."""
+        newest = self._ring.newest()
+        return new_bodies(0) if newest is None else newest.bodies
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Counts since attaching, by the names of `Counters`. They stay after `close`."""
+        return dataclasses.asdict(self._counters)
+
+    def send(self, command: Command) -> bool:
+        """Send a command without waiting. False after the end, or while 256 messages are queued."""
+        return self._send_message("command", command.to_fields())
+
+    def tell(self, action: UserAction) -> bool:
+        """Send an action of the user to the program, as `send`."""
+        return self._send_message(action.KIND, action.to_fields())
+
+    def report_lead(self, lead_ns: int) -> None:
+        """Report how far in the future frames are shown. Sent only where it changed by `LEAD_STEP_NS` or more."""
+        if abs(lead_ns - self._reported_lead_ns) >= LEAD_STEP_NS and self._send_message("lead", {"lead_ns": lead_ns}):
+            self._reported_lead_ns = lead_ns
+
+    def wake_when_newer(self) -> None:
+        """Request one wake, at a snapshot newer than the last of `unread` or a plan newer than the last of `plan`."""
+        if self._connection.take_wake():
+            self._is_wake_requested = False
+        if not self._is_wake_requested:
+            self._is_wake_requested = self._send_message(
+                "wake", {"number": self._read_number, "plan_number": self._read_plan_number}
+            )
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until the wake comes, scene or camera change or the simulation ends: True. False after `timeout_s`.
+
+        A wake may be spurious.
+        """
+        deadline_ns = _deadline_ns(timeout_s)
+        camera_version = self.received.camera_version  # a new scene counts its camera, too
+        while True:
+            self.poll()
+            if self._connection.take_wake():
+                self._is_wake_requested = False
+                return True
+            if self.ended is not None or self.received.camera_version != camera_version:
+                return True
+            if not self._connection.wait_until(deadline_ns):
+                return False
+
+    def ask_report(self, timeout_s: float) -> dict[str, Any] | None:
+        """Request the simulation's blocks of the report; None if it has ended or does not answer in `timeout_s`."""
+        deadline_ns = _deadline_ns(timeout_s)
+        self._report_number += 1
+        self._send_message("report", {"number": self._report_number})
+        while self._report[0] != self._report_number:
+            if self.ended is not None or not self._connection.wait_until(deadline_ns):
+                return None
+            self.poll()
+        return self._report[1]
+
+    @property
+    def physics_pid(self) -> int | None:
+        """Process id of the simulation; None where the system does not report it."""
+        return self._connection.peer_pid
+
+    def fileno(self) -> int:
+        """Descriptor of the socket: readable when `poll` has messages to receive."""
+        return self._connection.fileno()
+
+    @property
+    def wake_filenos(self) -> tuple[int, ...]:
+        """Descriptors that are readable when a message or a wake can be received. Closed by `close`."""
+        wake = self._connection.wake_fileno
+        return (self._connection.fileno(),) if wake is None else (self._connection.fileno(), wake)
+
+    def close(self) -> None:
+        """Detach. `counters` stay. The simulation continues."""
+        if self._owned and self.ended == LOST:
+            listener.tidy(self.name)
+        self.ended = self.ended or Ended("ended", "this viewer was closed")
+        self._connection.close()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None  # its views keep the memory mapped
+
+    @property
+    def _ring(self) -> RingReader:
+        if self._reader is None:
+            raise LinkError("this link is not attached (any more); use attach()")
+        return self._reader
+
+    def _attach(self, timeout_s: float) -> None:
+        deadline_ns = _deadline_ns(timeout_s)
+        self._connection.connect(self.name, min(LONGEST_WAIT_S, timeout_s))
+        self._send_message("attach")
+        while True:
+            self._receive_all()
+            if self._reader is not None and self.scene_version:
+                return  # also if the end came with them: there is a scene to draw, and a reason to report
+            if self.ended is not None:
+                raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')
+            if not self._connection.wait_until(deadline_ns):
+                raise LinkError(
+                    f'the simulation "{self.name}" has not answered for {timeout_s:g} s; '
+                    "it is stopped, or still loading its world: try again, or end it"
+                )
+
+    def _send_message(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
+        return self.ended is None and self._connection.send(kind, fields)
+
+    def _receive_all(self) -> None:
+        try:
+            for _ in range(PIECES_AT_ONCE):
+                messages = self._connection.receive()
+                if not messages:
+                    break
+                self._apply_all(messages)
+            if messages is None and self.ended is None:
+                self.ended = LOST
+        except (TwixtError, OSError) as error:
+            self.ended = self.ended or Ended("refused", str(error))
+        if self.ended == LOST and self._owned:
+            listener.tidy(self.name)
+
+    def _apply_all(self, messages: list[wire.Message]) -> None:
+        try:
+            for message in messages:
+                self._apply(message)
+        finally:
+            for message in messages:
+                wire.close_all(message.descriptors)
+
+    def _apply(self, message: wire.Message) -> None:
+        fields = message.fields
+        match message.kind, message.descriptors:
+            case "welcome", [descriptor]:
+                self.description = messages.description(fields.get("description"))
+                self._connection.receive_wakes(descriptor)
+            case "segment", [descriptor]:
+                self._take_segment(descriptor, wire.whole_number(fields, "size"))
+            case "scene", ():
+                self.received.take_scene(fields, message.raw)
+            case "camera", ():
+                self.received.take_camera(fields)
+            case kind, _ if kind in OVERLAYS:
+                self.received.take_overlay(message)
+            case "status", ():
+                self.status = messages.status(fields.get("status"))
+            case "report", ():
+                self._report = wire.whole_number(fields, "number"), messages.blocks(fields.get("blocks"))
+            case "ended", ():
+                self.ended = Ended(messages.text(fields.get("ending")), messages.text(fields.get("message")))
+            case "refused", ():
+                self.ended = Ended("refused", messages.text(fields.get("message")))
+            case kind, descriptors:
+                raise wire.WireError(
+                    f"the simulation said {kind[:40]!r} with {len(descriptors)} descriptors, "
+                    "which means nothing here; restart it"
+                )
+
+    def _take_segment(self, descriptor: int, size: int) -> None:
+        """Map a segment. It is read once the one before has been read to its end."""
+        if self._reader is not None and not self._is_segment_requested:
+            raise wire.WireError("the simulation handed out memory that nobody asked for; restart it")
+        taken = memory.map_read_only(descriptor, size)
+        if self._reader is None:
+            self._reader = RingReader(taken)
+            self._counters = self._reader.counters
+        else:
+            self._reader.follow(taken)
+        self._is_segment_requested = False
+
+
+def _deadline_ns(seconds_from_now: float) -> int:
+    return time.perf_counter_ns() + round(min(LONGEST_WAIT_S, seconds_from_now) * 1e9)
+
+
+def _only_one() -> str:
+    names = listener.running()
+    if not names:
+        raise LinkError("no simulation is running; start one with: twixt sim")
+    if len(names) > 1:
+        raise LinkError(f"several simulations are running, name one of them: {', '.join(names)}")
+    return names[0]

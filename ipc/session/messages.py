@@ -1,0 +1,240 @@
+"""Messages of a simulation beyond its snapshots: status, scene, images and figures, checked on arrival.
+
+The one idea: each name that a viewer acts on has a rule; other values of a simulation are passed on as they are.
+
+Always: a name with a rule has a value of the type that physics sends, and its integers fit 64 bits; any other value
+raises WireError. A text that is displayed has at most `LONGEST_TEXT` characters. Stateless.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+from twixt.ipc.config.troubles import FIELDS, breaks_rule
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction import controls, overlay
+from twixt.ipc.interaction.overlay import OverlayFigure, OverlayImage, OverlayText, texts_from_message
+from twixt.ipc.process import fork
+from twixt.ipc.process.user_code import CODE_FOLDERS, MOST_FOLDERS
+from twixt.ipc.scene import Camera, Scene
+from twixt.ipc.scene.groups import ParentEntry, ParentLog, from_field, merged
+from twixt.ipc.session import wire
+from twixt.ipc.session.viewers import AttachedViewer, WrittenOverlay
+from twixt.ipc.session.wire import WireError
+from twixt.ipc.system import memory
+
+NUMBERS = ("tick", "rate", "time_scale", "dt_ms", "step_ms", "lead_ms", "step_multiple", "late", "dropped", "lost")
+TEXTS = ("world", "warning", "step_reason")
+TROUBLES = ("trouble", "trouble_asked")
+# Longest text that is displayed, in characters: what follows is cut off.
+LONGEST_TEXT = 4000
+
+
+def status(value: Any) -> dict[str, Any]:
+    """Check a status message and return its fields; None gives an empty dict. Raises WireError."""
+    fields = dict(_named("status", value))
+    for name in NUMBERS:
+        if name in fields and not (_is_number(fields[name]) and math.isfinite(fields[name])):
+            raise _wrong(f"status.{name}", "a finite number", fields[name])
+    if fields.get("time_scale", 1) <= 0:
+        raise _wrong("status.time_scale", "> 0", fields["time_scale"])
+    for name in TEXTS:
+        if name in fields and not isinstance(fields[name], str):
+            raise _wrong(f"status.{name}", "a text", fields[name])
+        if name in fields:
+            fields[name] = text(fields[name])
+    if "texts" in fields:
+        fields["texts"] = _texts(fields["texts"])
+    diagnostics = _named("diagnostics", fields.get("diagnostics"))
+    for name, value in diagnostics.items():
+        if not _is_number(value):
+            raise _wrong(f"the diagnostic {name[:40]!r}", "a number", value)
+    if diagnostics:
+        fields["diagnostics"] = {text(name): value for name, value in diagnostics.items()}
+    if "controls" in fields and not controls.is_status(fields["controls"]):
+        raise _wrong("status.controls", "a list of kind, name, value, low, high, fold", fields["controls"])
+    for figures in (fields, *(_named(name, fields.get(name)) for name in TROUBLES)):
+        for kind, name in FIELDS.items():
+            if breaks_rule(kind, figures.get(name)):
+                raise _wrong(f"status.{name}", "figures of that trouble", figures[name])
+    return {
+        name: value for name, value in fields.items() if value is not None or name not in ("diagnostics", *TROUBLES)
+    }
+
+
+def description(value: Any) -> dict[str, Any]:
+    """Check the description that a viewer receives when it attaches. Raises WireError."""
+    fields = _named("description", value)
+    folders = fields.get(CODE_FOLDERS, [])
+    if not (isinstance(folders, list) and len(folders) <= MOST_FOLDERS and all(map(_is_folder, folders))):
+        raise _wrong(f"description.{CODE_FOLDERS}", f"a list of at most {MOST_FOLDERS} absolute paths", folders)
+    return fields
+
+
+def blocks(value: Any) -> dict[str, dict[str, Any]] | None:
+    """Check the report's blocks: name -> figures by name, each a value or a distribution. None stays None. Raises
+    WireError."""
+    if value is None:
+        return None
+    fields = {name: _named(f"the block {name[:40]}", block) for name, block in _named("report", value).items()}
+    return {
+        text(name): {text(key): _figure(key, figure) for key, figure in block.items()} for name, block in fields.items()
+    }
+
+
+def text(value: Any) -> str:
+    """A text to display, cut to `LONGEST_TEXT` characters; empty where the value is not text."""
+    return value[:LONGEST_TEXT] if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> tuple[OverlayText, ...]:
+    try:
+        return texts_from_message(value)
+    except TwixtError as error:
+        raise WireError(f"the simulation said status.texts that cannot be shown ({error}); restart it") from error
+
+
+def _figure(name: str, value: Any) -> Any:
+    """A figure of a block, or several by name; texts are cut."""
+    if isinstance(value, dict):
+        return {text(part): _single_figure(name, figure) for part, figure in value.items()}
+    return _single_figure(name, value)
+
+
+def _single_figure(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return text(value)
+    if value is None or isinstance(value, bool) or _is_number(value):
+        return value
+    raise _wrong(f"the figure {name[:40]!r}", "a number, a text, null, or some of them by name", value)
+
+
+def _named(what: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _wrong(what, "values by name", value)
+    return value
+
+
+def _is_folder(value: Any) -> bool:
+    return isinstance(value, str) and os.path.isabs(value) and "\0" not in value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63)
+
+
+def _wrong(what: str, rule: str, got: Any) -> WireError:
+    shown = repr(got)[:40] if isinstance(got, str | int | float | None) else f"a {type(got).__name__}"
+    return WireError(f"the simulation said {what} as {shown}, which must be {rule}; restart it")
+
+
+# Scene, camera, images and figures of a simulation on the viewer's side, from its messages.
+#
+# A camera that the simulation moves is a message of its own, of some hundred bytes. Scenes and cameras count their
+# cameras together, so that of both the newer one counts, in whichever order they are sent.
+#
+# Always: each scene is complete, with the newest camera. A camera that is sent again counts as news, also if it is
+# equal; one that is older than the scene's own is ignored. Invalid messages raise TwixtError.
+
+
+class ReceivedScene:
+    """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of
+    cameras that came by themselves. images, figures: over the picture; new ones are another tuple. parents: of this
+    scene and of those before it."""
+
+    scene: Scene
+
+    def __init__(self) -> None:
+        self.version = self.camera_version = self.cameras = 0
+        self.images: tuple[OverlayImage, ...] = ()
+        self.figures: tuple[OverlayFigure, ...] = ()
+        self.parents: ParentLog = ()
+
+    def take_scene(self, fields: dict[str, Any], packed: bytes) -> None:
+        """Takes a scene message. Meshes and textures that the scene of version `since` has do not come again; 0: all
+        come."""
+        version, camera_version, since = (
+            wire.whole_number(fields, name) for name in ("version", "camera_version", "since")
+        )
+        if since not in (0, self.version):
+            raise wire.WireError("the simulation sent what changed in a scene that did not come; restart it")
+        before = from_field(fields.get("parents_before", []))
+        self.scene = Scene.from_bytes(packed, self.scene if since else None)
+        self.parents = merged(self.parents, (*before, ParentEntry(version, self.scene.parents)))
+        self.version, self.camera_version = version, camera_version
+
+    def take_camera(self, fields: dict[str, Any]) -> None:
+        """Takes a camera message."""
+        version, camera = wire.whole_number(fields, "version"), camera_of(fields.get("camera"))
+        if not self.version:
+            raise wire.WireError("the simulation sent a camera before its scene; restart it")
+        if version <= self.camera_version:
+            return
+        self.scene = self.scene.with_camera(camera)
+        self.camera_version = version
+        self.cameras += 1
+
+    def take_overlay(self, message: wire.Message) -> None:
+        """Takes a message of one of `OVERLAYS`."""
+        setattr(self, message.kind, received(message))
+
+
+def camera_of(fields: Any) -> Camera | None:
+    """The camera of a message; None frames all bodies. Raises WireError."""
+    if fields is None:
+        return None
+    try:
+        return Camera(**fields)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise wire.WireError(f"a camera that cannot be used came ({error})") from error
+
+
+# Messages about images and figures over the picture: their bytes in a file of memory, sent by its descriptor.
+#
+# Megabytes of pixels in the stream would hold up every message behind them, the end of the simulation too. A
+# descriptor passes in one piece, and the viewer reads all of the bytes at once.
+#
+# Always: the bytes are freed with the last process that has the descriptor; a viewer closes its own once it has read.
+# What is read is checked like the rest of a message, and reading never waits.
+
+
+# Kinds of these messages, and what makes values of their fields and bytes.
+OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
+    "images": overlay.images_from_message,
+    "figures": overlay.figures_from_message,
+}
+# Most bytes of one message.
+MOST_BYTES = max(overlay.MOST_IMAGE_BYTES, overlay.MOST_FIGURE_BYTES)
+# Shortest intervals between two messages of a kind to one viewer, ns: images may be a camera's, figures are read.
+INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
+
+
+def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
+    """Queues them for a viewer. Raises OSError where there is no descriptor left."""
+    fields, content = overlay.fields | {"size": len(overlay.content)}, overlay.content
+    if not content:
+        viewer.post(kind, wire.encode(kind, fields, content))
+        return
+    with fork.LOCK:
+        descriptor = memory.make_file(content, kind)
+        viewer.post(kind, wire.encode(kind, fields, descriptors=1), [descriptor])
+
+
+def received(message: wire.Message) -> Any:
+    """The value of a message of one of `OVERLAYS`, whose descriptor stays the caller's. Raises TwixtError, OSError."""
+    size = wire.whole_number(message.fields, "size")
+    if not 0 <= size <= MOST_BYTES:
+        raise wire.WireError(f"{message.kind} of {size} bytes came, of {MOST_BYTES} at most")
+    try:
+        (descriptor,) = message.descriptors or (None,)
+        content = message.raw if descriptor is None else memory.read_file(descriptor, size)
+    except ValueError:
+        raise wire.WireError("images or figures came without memory to read them from") from None
+    if len(content) != size:
+        raise wire.WireError(f"{message.kind} came with {len(content)} of {size} bytes")
+    return OVERLAYS[message.kind](message.fields, content)

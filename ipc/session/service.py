@@ -1,0 +1,334 @@
+"""Service thread of a simulation: admits viewers, receives their messages, notifies them of changes.
+
+The one idea: the stepping thread sets a value or reads one; this thread does everything on the sockets. So a viewer
+that waits, floods, stops or dies affects no step and no other viewer, and viewers are answered even if the user's
+step never returns.
+
+Always: an error of one viewer closes its connection alone; this thread waits for no viewer, except for
+`END_PATIENCE_NS` at the end; queues are bounded; every callback runs on this thread. Not here: the shared memory
+(`Host`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from twixt.ipc.commands import Command, CommandQueue
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process import fork
+from twixt.ipc.process.notices import print_current_exception
+from twixt.ipc.session import messages, wire
+from twixt.ipc.session.listener import check_peer
+from twixt.ipc.session.messages import INTERVALS_NS
+from twixt.ipc.session.viewers import KINDS as ACTIONS
+from twixt.ipc.session.viewers import (
+    AttachedViewer,
+    HostRequests,
+    ReceivedActions,
+    WrittenOverlay,
+    call_guarded,
+    encode_or_drop,
+    flush_all,
+)
+from twixt.ipc.session.wakes import SelfPipe, WakeQueue
+from twixt.ipc.system import wakes
+from twixt.ipc.system.interface import Listener
+
+# Viewers attached at once; a bound on descriptors (three each).
+VIEWERS_LIMIT = 32
+# A connection without a message is closed after this. Probes close theirs at once.
+SILENCE_NS = 5_000_000_000
+# Shortest interval between two status messages to one viewer: people read them.
+STATUS_INTERVAL_NS = 200_000_000
+# Longest lead accepted from a viewer: no display shows a frame later, and physics runs ahead by it.
+LEAD_LIMIT_NS = 1_000_000_000
+# Time for the message of the end to be sent; a viewer that does not read it finds the stream closed.
+END_PATIENCE_NS = 250_000_000
+# Out of descriptors: time until the next attempt to accept a connection.
+ACCEPT_PAUSE_NS = 100_000_000
+# Connections accepted: one each interval, a hundred at once after 10 s without any. Each takes one or two ms of Python.
+ADMISSION_INTERVAL_NS, ADMISSION_BURST_NS = 100_000_000, 10_000_000_000
+# Longest wait for the end of the thread. It ends sooner, unless a callback of the user's never returns.
+JOIN_PATIENCE_S = 2.0
+
+
+class ServiceThread:
+    """Serves viewers from `start` to `end`. Its public methods may be called from any thread; only `end` waits.
+
+    viewers: number of those attached. lead_ns: the largest lead reported by them, 0 without any. commands: those
+    received. users: actions of the viewers' users. viewer_came: set when a viewer attaches. wakes: viewers to be woken by the next publish.
+    """
+
+    def __init__(self, listener: Listener, host: HostRequests) -> None:
+        self.viewers = 0
+        self.lead_ns = 0
+        self.commands, self.users = CommandQueue(), ReceivedActions()
+        self.viewer_came = threading.Event()
+        self.wakes = WakeQueue()
+        self._listener, self._host = listener, host
+        self._connected: list[AttachedViewer] = []
+        self._status: dict[str, Any] | None = None
+        self._is_status_scheduled = self._are_overlays_scheduled = False
+        self._end: tuple[str, str] | None = None
+        self._accept_after_ns, self._admitted_ns = 0, -ADMISSION_BURST_NS
+        self._has_work = False  # of the host's: a piece of it is done in each turn of the loop
+        self._self_pipe = SelfPipe()
+        fork.guard(self)
+        self._thread = threading.Thread(target=self._serve, name=f"twixt {listener.name}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread; viewers that have connected are answered."""
+        self._thread.start()
+
+    def notify(self) -> None:
+        """Wake this thread, because the host has changed or has work."""
+        self._self_pipe.notify()
+
+    def set_status(self, status: dict[str, Any]) -> None:
+        """Replace the status; each viewer receives the latest, at intervals of at least `STATUS_INTERVAL_NS`."""
+        self._status = status
+        if not self._is_status_scheduled and self.viewers:
+            self._is_status_scheduled = True
+            self.notify()
+
+    def overlays_changed(self) -> None:
+        """Has viewers get the host's new images or figures, at intervals of at least `INTERVALS_NS`."""
+        if not self._are_overlays_scheduled and self.viewers:
+            self._are_overlays_scheduled = True
+            self.notify()
+
+    def end(self, kind: str, message: str) -> None:
+        """Send the end to all viewers and close everything. Waits for that, at most `JOIN_PATIENCE_S`; if called from a
+        callback it does not wait, and the end follows once the callback has returned."""
+        self._end = kind, message
+        self.commands.end()
+        self.users.end()
+        self.notify()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(JOIN_PATIENCE_S)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. The child does not have the thread; locks that it held are never released there."""
+        self.commands, self.users = CommandQueue(), ReceivedActions()
+        self.commands.end()
+        self.users.end()
+        self._connected.clear()
+        self.wakes.clear()
+        self.viewers = 0
+
+    # What follows runs on the service thread.
+
+    def _serve(self) -> None:
+        try:
+            while self._end is None:
+                ready = self._wait()
+                now_ns = time.perf_counter_ns()
+                if self._self_pipe.fileno() in ready:
+                    self._self_pipe.drain()
+                if self._listener.socket.fileno() in ready:
+                    self._accept(now_ns)
+                for viewer in list(self._connected):
+                    self._serve_viewer(viewer, ready.get(viewer.connection.fileno(), 0), now_ns)
+                self._has_work = bool(call_guarded(self._host.ring.step))
+            self._send_end()
+        finally:
+            for viewer in self._connected:
+                viewer.close()
+            self._connected.clear()
+            self._self_pipe.close()
+
+    def _wait(self) -> dict[int, int]:
+        now_ns = time.perf_counter_ns()
+        poller = wakes.poller()
+        poller.register(self._self_pipe, wakes.READABLE)
+        instants: list[int] = [now_ns] if self._has_work else []
+        if now_ns >= self._accept_after_ns:
+            poller.register(self._listener.socket, wakes.READABLE)
+        else:
+            instants.append(self._accept_after_ns)
+        self._is_status_scheduled = self._are_overlays_scheduled = False
+        for viewer in self._connected:
+            is_read = now_ns >= viewer.muted_until_ns
+            # Registered for no event, poll still reports a viewer that has gone.
+            events = wakes.READABLE * is_read | wakes.WRITABLE * viewer.has_more
+            poller.register(viewer.connection, events)
+            if not is_read:
+                instants.append(viewer.muted_until_ns)
+            if not viewer.attached:
+                instants.append(viewer.connected_ns + SILENCE_NS)
+                continue
+            if viewer.sent.status is not self._status:
+                self._is_status_scheduled = True
+                instants.append(viewer.sent.status_ns + STATUS_INTERVAL_NS)
+            for kind, _, due_ns in self._overlays_for(viewer):
+                if not viewer.has_unsent(kind):  # else it is posted once that one is being sent
+                    self._are_overlays_scheduled = True
+                    instants.append(due_ns)
+        # Rounded up: waking just before the instant would spin until it.
+        timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
+        return dict(poller.poll(timeout_ms))
+
+    def _accept(self, now_ns: int) -> None:
+        while True:
+            with fork.LOCK:
+                try:
+                    connection, _ = self._listener.socket.accept()
+                except BlockingIOError:
+                    return
+                except OSError:
+                    self._accept_after_ns = now_ns + ACCEPT_PAUSE_NS
+                    return
+                viewer = AttachedViewer(connection, now_ns)
+                self._connected.append(viewer)
+            self._admitted_ns = max(self._admitted_ns, now_ns - ADMISSION_BURST_NS) + ADMISSION_INTERVAL_NS
+            try:
+                check_peer(connection, "viewer")
+                if len(self._connected) > VIEWERS_LIMIT:
+                    raise TwixtError(f"{VIEWERS_LIMIT} viewers are attached, that is the most; close one first")
+            except (TwixtError, OSError) as error:
+                self._disconnect(viewer, str(error))
+            if self._admitted_ns > now_ns:
+                self._accept_after_ns = self._admitted_ns
+                return
+
+    def _serve_viewer(self, viewer: AttachedViewer, events: int, now_ns: int) -> None:
+        try:
+            if events & ~wakes.WRITABLE and not self._receive(viewer, events, now_ns):
+                if viewer.muted_until_ns > now_ns:  # else a viewer could continue a flood over a new connection
+                    self._accept_after_ns = viewer.muted_until_ns
+                self._disconnect(viewer)
+                return
+            if not viewer.attached and now_ns - viewer.connected_ns > SILENCE_NS:
+                self._disconnect(viewer, f"a viewer says hello within {SILENCE_NS / 1e9:g} s of connecting")
+                return
+            if viewer.attached:
+                self._post_changes(viewer, now_ns)
+            viewer.flush()
+        except TwixtError as error:
+            self._disconnect(viewer, str(error))
+        except OSError:
+            self._disconnect(viewer)
+        except Exception:  # an error of ours must not end the service for all others
+            print_current_exception()
+            self._disconnect(viewer)
+
+    def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
+        """Receive and obey messages; False where the viewer has gone. Those that it sent before are obeyed, up to its
+        limit a second."""
+        while viewer.muted_until_ns <= now_ns or events & wakes.GONE:
+            messages = viewer.receive(now_ns)
+            if messages is None:
+                return False
+            for message in messages:
+                self._obey(viewer, message)
+            if not messages:
+                return True
+        return True
+
+    def _obey(self, viewer: AttachedViewer, message: wire.Message) -> None:
+        if viewer.attached == (message.kind == "attach"):
+            raise wire.WireError(f"the first message of a viewer, and no other, is attach; got {message.kind[:40]!r}")
+        match message.kind:
+            case "attach":
+                self._attach(viewer)
+            case "lead":
+                viewer.lead_ns = min(max(wire.whole_number(message.fields, "lead_ns"), 0), LEAD_LIMIT_NS)
+                self._count()
+            case "wake":
+                self._wake_when_newer(
+                    viewer,
+                    wire.whole_number(message.fields, "number"),
+                    wire.whole_number(message.fields, "plan_number"),
+                )
+            case "segment":
+                self._post_segment(viewer)
+            case "report":
+                viewer.sent.report_number = wire.whole_number(message.fields, "number")
+            case "command":
+                self.commands.put(viewer, Command.from_fields(message.fields))
+            case kind if kind in ACTIONS:
+                self.users.take(viewer, message)
+            case unknown:
+                raise wire.WireError(f"no viewer has reason to say {unknown[:40]!r}")
+
+    def _attach(self, viewer: AttachedViewer) -> None:
+        fields = {"name": self._listener.name, "description": self._host.describe_for_viewer()}
+        welcome = encode_or_drop("welcome", fields, "description", descriptors=1)
+        with fork.LOCK:
+            viewer.post("welcome", welcome, [viewer.open_wakes()])
+        self._post_segment(viewer)
+        viewer.attached = True
+        self._count()
+        self.viewer_came.set()
+
+    def _post_segment(self, viewer: AttachedViewer) -> None:
+        with fork.LOCK:
+            fields, descriptor = self._host.ring.handed_out()
+            viewer.post("segment", wire.encode("segment", fields, descriptors=1), [descriptor])
+
+    def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
+        self.wakes.add(viewer)
+        # Tested after the viewer is in the queue: a publish in between finds it there, and wakes it.
+        if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
+            viewer.wake()
+
+    def _post_changes(self, viewer: AttachedViewer, now_ns: int) -> None:
+        sent, scene, camera = viewer.sent, self._host.scene, self._host.camera
+        if sent.scene_version != scene.version:
+            sent.scene_version, sent.camera_version = scene.version, scene.camera_version
+            viewer.post_scene(scene)
+        if sent.camera_version < camera.version:
+            sent.camera_version = camera.version
+            fields: dict[str, Any] = {
+                "version": camera.version,
+                "camera": None if camera.camera is None else asdict(camera.camera),
+            }
+            viewer.post("camera", wire.encode("camera", fields))
+        if sent.report_number is not None:
+            fields = {"number": sent.report_number, "blocks": self._host.report_for_viewer()}
+            sent.report_number = None
+            viewer.post("report", encode_or_drop("report", fields, "blocks"))
+        status = self._status
+        if sent.status is not status and now_ns - sent.status_ns >= STATUS_INTERVAL_NS:
+            sent.status, sent.status_ns = status, now_ns
+            viewer.post("status", encode_or_drop("status", {"status": status}, "status"))
+
+        for kind, overlay, due_ns in self._overlays_for(viewer):
+            if now_ns >= due_ns and not viewer.has_unsent(kind):
+                sent.overlays[kind], sent.overlays_ns[kind] = overlay, now_ns
+                messages.post(viewer, kind, overlay)
+
+    def _overlays_for(self, viewer: AttachedViewer) -> Iterator[tuple[str, WrittenOverlay, int]]:
+        """Kinds of images and figures that the viewer does not have yet, and from when they may be posted."""
+        for kind, overlay in self._host.overlays.items():
+            if viewer.sent.overlays.get(kind) is not overlay:
+                yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + INTERVALS_NS[kind]
+
+    def _disconnect(self, viewer: AttachedViewer, reason: str = "") -> None:
+        if reason:
+            viewer.post("refused", wire.encode("refused", {"message": reason}))
+            with contextlib.suppress(OSError):
+                viewer.flush()
+        self._connected.remove(viewer)
+        self.wakes.remove(viewer)
+        self.users.drop(viewer)
+        viewer.close()
+        if viewer.attached:
+            self._count()
+
+    def _count(self) -> None:
+        attached = [viewer for viewer in self._connected if viewer.attached]
+        self.lead_ns = max((viewer.lead_ns for viewer in attached), default=0)
+        self.viewers = len(attached)
+
+    def _send_end(self) -> None:
+        assert self._end is not None
+        kind, message = self._end
+        for viewer in self._connected:
+            viewer.post("ended", wire.encode("ended", {"ending": kind, "message": message}))
+        flush_all(self._connected, END_PATIENCE_NS)

@@ -1,0 +1,325 @@
+"""One viewer on the simulation's side: its connection, the messages queued for it, the limit on those it sends.
+
+The one idea: of each kind of message at most one is queued for a viewer, the latest. A viewer that never reads
+(stopped, or broken) costs a bounded amount of memory and no time, whatever is posted to it.
+
+Always: nothing here waits, except `flush_all`; a message that is sent in part is finished before the next; wakes have
+a pipe of their own, so that the stepping thread may send one while other messages are being sent. Used by the service
+thread alone, except for `wake`, which any thread may call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from twixt.ipc.interaction.events import Look, Pull, UserEvent
+from twixt.ipc.process import fork
+from twixt.ipc.process.notices import print_current_exception
+from twixt.ipc.scene import Camera, Scene
+from twixt.ipc.scene.groups import ParentLog, to_field
+from twixt.ipc.session import wire
+from twixt.ipc.system import wakes
+from twixt.ipc.system.interface import WakeSender
+
+if TYPE_CHECKING:
+    from twixt.ipc.ring.segments import HostRing
+    from twixt.ipc.scene.scene import PackedScene
+
+
+# Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
+# user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
+MESSAGES_PER_S = 1000
+# A command, or an event of the user's, counts as this many messages: a hundred a second, where repeated keys and moving sliders make forty.
+# Reading a hundred holds the interpreter's lock, which the stepping thread needs, for one or two ms of that second.
+COMMAND_WEIGHT = 10
+WEIGHTS = {"command": COMMAND_WEIGHT, "event": COMMAND_WEIGHT}
+# Bytes read at once: some forty commands, so that a flood is noticed early.
+RECEIVE_BYTES = 4096
+SECOND_NS = 1_000_000_000
+
+
+class WrittenScene(NamedTuple):
+    """Scene of a host, ready to be sent, the version that its camera counts as, and the parents of the latest
+    scenes."""
+
+    version: int
+    packed: PackedScene
+    camera_version: int
+    parents: ParentLog = ()
+
+    def unpacked(self) -> Scene:
+        """A copy of the scene, with the camera that it was written with."""
+        return Scene.from_bytes(self.packed.to_bytes())
+
+
+class KnownContents(NamedTuple):
+    """Meshes and textures, by digest, that a viewer has from the scene of `version`; 0: none."""
+
+    version: int = 0
+    digests: frozenset[bytes] = frozenset()
+
+
+class WrittenCamera(NamedTuple):
+    """Camera of a host: the scene's, or one that was written after it."""
+
+    version: int
+    camera: Camera | None
+
+
+class WrittenOverlay(NamedTuple):
+    """Images or figures of a host, as fields and bytes; newer ones are another object."""
+
+    fields: dict[str, Any]
+    content: bytes
+
+
+@dataclass
+class SentState:
+    """State of the host that was sent, or queued, to one viewer last. report_number: of a report asked for and not
+    sent yet. overlays, overlays_ns: by their kind, and when they were queued."""
+
+    scene_version: int = 0
+    camera_version: int = 0
+    report_number: int | None = None
+    status: dict[str, Any] | None = None
+    status_ns: int = -SECOND_NS
+    overlays: dict[str, WrittenOverlay] = field(default_factory=dict)
+    overlays_ns: dict[str, int] = field(default_factory=dict)
+
+
+class HostRequests(Protocol):
+    """Part of the host that the service thread uses.
+
+    describe_for_viewer: the description. report_for_viewer: the report's blocks.
+    """
+
+    scene: WrittenScene
+    camera: WrittenCamera
+    overlays: dict[str, WrittenOverlay]
+    ring: HostRing
+
+    def describe_for_viewer(self) -> dict[str, Any]: ...
+    def report_for_viewer(self) -> dict[str, Any] | None: ...
+
+
+class AttachedViewer:
+    """One accepted connection. attached: its first message was a valid `attach`. sent: what it has of the host's state.
+    muted_until_ns: no message is read before that instant. wake: sends one wake, from any thread; never waits, never
+    raises."""
+
+    def __init__(self, connection: socket.socket, now_ns: int) -> None:
+        connection.setblocking(False)
+        self.connection = connection
+        fork.guard(self)
+        self.connected_ns = now_ns
+        self.attached = False
+        self.lead_ns = 0
+        self.sent = SentState()
+        self.muted_until_ns = 0
+        self._second_began_ns = now_ns
+        self._weight_this_second = 0
+        self._inbox = wire.Inbox(wire.VIEWER_JSON_LIMIT)
+        self._sending: wire.Outgoing | None = None
+        self._unsent: dict[str, wire.Outgoing] = {}
+        # Of the scene whose sending began last, and of the one that is queued: a queued one may be replaced.
+        self._known = self._queued = KnownContents()
+        self._wakes: WakeSender | None = None
+        self.wake: Callable[[], None] = _wakes_not_open
+
+    def post(self, kind: str, content: bytes, descriptors: Sequence[int] = ()) -> None:
+        """Queue a message in place of an older one of its kind. Takes the descriptors over."""
+        if older := self._unsent.get(kind):
+            older.close()
+        self._unsent[kind] = wire.Outgoing(content, descriptors)
+
+    def post_scene(self, scene: WrittenScene) -> None:
+        """Queue a scene, without the meshes and textures that the viewer has from the scene before."""
+        fields = {
+            "version": scene.version,
+            "camera_version": scene.camera_version,
+            "since": self._known.version,
+            "parents_before": to_field(scene.parents),
+        }
+        self.post("scene", wire.encode("scene", fields, scene.packed.to_bytes(self._known.digests)))
+        self._queued = KnownContents(scene.version, frozenset(scene.packed.contents))
+
+    def has_unsent(self, kind: str) -> bool:
+        """True if a message of that kind is queued, and no byte of it is sent."""
+        return kind in self._unsent
+
+    def flush(self) -> None:
+        """Send as much as fits into the socket. Raises OSError where the viewer has gone."""
+        while self._sending or self._unsent:
+            if self._sending is None:
+                kind = next(iter(self._unsent))
+                self._sending = self._unsent.pop(kind)
+                if kind == "scene":
+                    self._known = self._queued
+            if not self._sending.send(self.connection):
+                return
+            self._sending = None
+
+    @property
+    def has_more(self) -> bool:
+        """True if a message waits for room in the socket."""
+        return bool(self._sending or self._unsent)
+
+    def receive(self, now_ns: int) -> list[wire.Message] | None:
+        """Messages completed by the next piece, without waiting; None where the viewer has gone, or is muted. Raises
+        WireError."""
+        if self.muted_until_ns > now_ns:
+            return None
+        messages = wire.receive(self.connection, self._inbox, piece_bytes=RECEIVE_BYTES)
+        if messages:
+            if now_ns - self._second_began_ns >= SECOND_NS:
+                self._second_began_ns, self._weight_this_second = now_ns, 0
+            self._weight_this_second += sum(WEIGHTS.get(message.kind, 1) for message in messages)
+            if self._weight_this_second > MESSAGES_PER_S:
+                self.muted_until_ns = self._second_began_ns + SECOND_NS
+        return messages
+
+    def open_wakes(self) -> int:
+        """Lets `wake` send wakes. Returns a descriptor of the viewer's end, which the caller closes."""
+        self._wakes = wakes.sender()
+        self.wake = self._wakes.ring
+        return self._wakes.viewer_descriptor()
+
+    def close(self) -> None:
+        """Close the connection and the wakes, and drop queued messages."""
+        if self._wakes is not None:
+            self._wakes.close()
+        self.close_in_child()
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. The wakes close themselves."""
+        fork.close(self.connection)
+        self._inbox.close()
+        for message in (*self._unsent.values(), *((self._sending,) if self._sending else ())):
+            message.close()
+        self._unsent.clear()
+        self._sending = None
+
+
+def _wakes_not_open() -> None:
+    """No-op: the viewer has not attached."""
+
+
+def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
+    """Send all queued messages, for at most `patience_ns`."""
+    deadline_ns = time.perf_counter_ns() + patience_ns
+    unfinished = list(viewers)
+    while True:
+        for viewer in list(unfinished):
+            with contextlib.suppress(OSError):
+                viewer.flush()
+                if viewer.has_more:
+                    continue
+            unfinished.remove(viewer)
+        left_ns = deadline_ns - time.perf_counter_ns()
+        if not unfinished or left_ns <= 0:
+            return
+        poller = wakes.poller()
+        for viewer in unfinished:
+            poller.register(viewer.connection, wakes.WRITABLE)
+        poller.poll(-(-left_ns // 1_000_000))
+
+
+def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: int = 0) -> bytes:
+    """Encode a message with a field of the user's, `theirs`. If that cannot be encoded, the error is printed and the
+    field is sent as None."""
+    try:
+        return wire.encode(kind, fields, descriptors=descriptors)
+    except wire.WireError:
+        print_current_exception()
+        return wire.encode(kind, {**fields, theirs: None}, descriptors=descriptors)
+
+
+def call_guarded(callback: Callable[[], Any] | None) -> Any:
+    """Result of a callback; None if it raises: the error is printed, and the service thread continues."""
+    try:
+        return callback() if callback is not None else None
+    except Exception:
+        print_current_exception()
+        return None
+
+
+# Actions of all viewers' users, from the service thread to the user's loop.
+#
+# The service thread puts them in; the loop takes events out one by one, and reads the latest pulls and view as values
+# that are replaced whole. Neither waits for the other.
+#
+# Always: whatever viewers send, at most `MOST_EVENTS` are kept, the newest; a viewer that has gone pulls no more.
+
+
+# Most events kept for a loop that does not take them.
+MOST_EVENTS = 256
+KINDS = (UserEvent.KIND, Pull.KIND, Look.KIND)
+
+
+class ReceivedActions:
+    """Actions of one simulation's viewers. pulls: one for each viewer whose user drags a body. look: the view that was
+    sent last; moved: the last one that its user had moved. None: none was sent. on_pulls: called, on the service thread,
+    after `pulls` was replaced.
+    """
+
+    def __init__(self) -> None:
+        self.pulls: tuple[Pull, ...] = ()
+        self.on_pulls: Callable[[], object] = tuple
+        self.look: Look | None = None
+        self.moved: Look | None = None
+        self._pull_of: dict[object, Pull] = {}
+        self._events: deque[UserEvent] = deque(maxlen=MOST_EVENTS)
+        self._wake = threading.Event()
+        self._is_ended = False
+
+    def take(self, sender: object, message: wire.Message) -> None:
+        """Takes a message of one of `KINDS`. Raises ActionError for one that is damaged."""
+        if message.kind == UserEvent.KIND:
+            self._events.append(UserEvent.from_fields(message.fields))
+            self._wake.set()
+        elif message.kind == Pull.KIND:
+            pull = Pull.from_fields(message.fields)
+            if pull.body is None:
+                self.drop(sender)
+            else:
+                self._pull_of[sender] = pull
+                self._replace_pulls()
+        else:
+            self.look = Look.from_fields(message.fields)
+            if self.look.is_moved:
+                self.moved = self.look
+
+    def drop(self, sender: object) -> None:
+        """Ends the pull of a viewer."""
+        if self._pull_of.pop(sender, None) is not None:
+            self._replace_pulls()
+
+    def next_event(self) -> UserEvent | None:
+        """The oldest event that was not taken yet; None if there is none."""
+        try:
+            return self._events.popleft()
+        except IndexError:
+            return None
+
+    def wait(self) -> bool:
+        """Waits for events; False after `end`. To be called again after all events were taken."""
+        if not self._events and not self._is_ended:
+            self._wake.wait()
+        self._wake.clear()
+        return not self._is_ended
+
+    def end(self) -> None:
+        """Ends every wait, now and later, and all pulls."""
+        self._is_ended, self.pulls = True, ()
+        self._wake.set()
+
+    def _replace_pulls(self) -> None:
+        self.pulls = tuple(self._pull_of.values())
+        self.on_pulls()

@@ -1,1 +1,0 @@
-"""Shapes of bodies: solids, meshes, bodies of several parts; their checks, and their packing for the wire."""

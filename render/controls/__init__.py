@@ -1,1 +1,0 @@
-"""Keys, mouse and sliders, and their effects in the viewer and in physics."""

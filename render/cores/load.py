@@ -1,0 +1,219 @@
+"""Samples of the kernel's counts, ten a second, and the use of cores between two of them.
+
+The one idea: sums of times are read seldom, and their differences are judged. The median of the last JUDGED
+differences, half a second, is judged, so that a spike does not count.
+
+Pure: sums in, differences out. There is no difference if the last sample is too old (the process was stopped, or no
+frames were made) or if sums decrease.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from twixt.ipc.quantiles import median
+
+# Number of differences that are judged together; ten are made per second.
+JUDGED = 5
+# Longest time between two samples of which a difference is made.
+LONGEST_GAP_NS = 600_000_000
+# A thread never rests if it runs, or waits for a core, for at least this share of the time.
+NEVER_RESTS = 0.8
+
+Times = dict[int, tuple[int, int]]  # by thread: ns that it ran, ns that it waited for a core
+
+
+class CoreSample(NamedTuple):
+    """Sums up to one instant, in ns."""
+
+    now_ns: int
+    frames: int
+    cpu_ns: int  # processor time of this process
+    waited_ns: int  # time for which its threads that draw waited for a core
+    physics: Times  # of physics' threads; empty: not known
+    is_cheapest: bool = True  # frames are drawn at the cheapest allowed level
+
+
+class CoreUse(NamedTuple):
+    """Use of cores between two samples, the later of which was at `now_ns`."""
+
+    now_ns: int
+    is_cheapest: bool
+    fps: float
+    share: float  # processor time of this process, per wall time: 1.0 is one core
+    starved: float  # waiting time of this process, as a share of running and waiting
+    waits: float  # waiting time of physics' busiest thread, per wall time; 0 where it rests or is not known
+    never_rested: tuple[int, ...] = ()  # physics' threads that never rested (NEVER_RESTS), the busiest first
+
+
+class UsualCoreUse(NamedTuple):
+    """Medians of the last differences."""
+
+    fps: float
+    share: float
+    starved: float
+    waits: float
+
+
+class CoreLoad:
+    """Differences of one viewer's samples. uses: the last JUDGED of them."""
+
+    def __init__(self) -> None:
+        self.uses: deque[CoreUse] = deque(maxlen=JUDGED)
+        self._last: CoreSample | None = None
+
+    def add(self, sample: CoreSample) -> CoreUse | None:
+        """Takes in a sample; returns the difference to the one before, None where none can be made."""
+        before, self._last = self._last, sample
+        use = None if before is None else use_between(before, sample)
+        if use is not None:
+            self.uses.append(use)
+        return use
+
+
+def use_between(before: CoreSample, after: CoreSample) -> CoreUse | None:
+    """Difference of two samples; None where they are too far apart or sums decrease."""
+    wall_ns = after.now_ns - before.now_ns
+    frames, cpu_ns = after.frames - before.frames, after.cpu_ns - before.cpu_ns
+    waited_ns = max(0, after.waited_ns - before.waited_ns)
+    if not 0 < wall_ns <= LONGEST_GAP_NS or frames < 0 or cpu_ns < 0:
+        return None
+    wanted_ns = cpu_ns + waited_ns
+    busy = _never_rested(before.physics, after.physics, wall_ns)
+    return CoreUse(
+        now_ns=after.now_ns,
+        is_cheapest=after.is_cheapest,
+        fps=frames * 1e9 / wall_ns,
+        share=cpu_ns / wall_ns,
+        starved=waited_ns / wanted_ns if wanted_ns else 0.0,
+        waits=min(1.0, busy[0].waited_ns / wall_ns) if busy else 0.0,
+        never_rested=tuple(one.thread for one in busy),
+    )
+
+
+def usual_use(uses: Sequence[CoreUse]) -> UsualCoreUse:
+    """Medians of at least one difference."""
+    return UsualCoreUse(
+        fps=median(use.fps for use in uses),
+        share=median(use.share for use in uses),
+        starved=median(use.starved for use in uses),
+        waits=median(use.waits for use in uses),
+    )
+
+
+class _Busy(NamedTuple):
+    wanted_ns: int  # running and waiting
+    waited_ns: int
+    thread: int
+
+
+def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
+    """Threads that ran or waited for at least NEVER_RESTS of the time, the busiest first."""
+    found = []
+    for thread, (ran_ns, queued_ns) in after.items():
+        if thread in before:
+            ran_ns, queued_ns = ran_ns - before[thread][0], queued_ns - before[thread][1]
+            if ran_ns >= 0 and queued_ns >= 0 and ran_ns + queued_ns >= NEVER_RESTS * wall_ns:
+                found.append(_Busy(ran_ns + queued_ns, queued_ns, thread))
+    return sorted(found, reverse=True)
+
+
+# Shortage of cores: its detection, and the bound on the viewer's frames per second meanwhile.
+#
+# The kernel counts how long a thread waits for a core. Physics that never rests (an unthrottled loop, an overloaded
+# world) and waits loses time to other threads, the viewer's among them. Then the frame rate is lowered step by step,
+# until physics no longer waits or the viewer's share of a core is too small to matter. Physics that rests between its
+# steps loses nothing, however busy the machine is, and the frame rate stays.
+#
+# - Cheaper drawing first: the rate is not lowered while drawing can still get cheaper. - Fast attack, slow release: a
+# step down every 0.3 s while physics waits, a smaller step up every 0.7 s while it does not. A rate that was too high
+# is tried again after growing intervals, or the rate would oscillate. - The median of the last differences is judged,
+# so that a spike does not count. - The bound is never under 15 frames a second, and never so low that the viewer gets
+# less than 0.10 of a core: that share costs physics a few percent at most. - `is_short` is also set where this
+# process waits itself: drawing then gets cheaper, which helps both.
+#
+# Pure: the last differences of samples in, decisions out. Without a new difference the last decision stays.
+
+
+# Share of the time for which physics waits: above WAITS frames become fewer, below WAITS_NOT more are tried. Some
+# waiting is the kernel's own.
+WAITS, WAITS_NOT = 0.04, 0.02
+# Waiting of this process as a share of its running and waiting: above STARVES cores are short, up to STARVES_NOT they
+# are not.
+STARVES, STARVES_NOT = 0.30, 0.10
+# Lowest bound, in frames per second: 15, plus one for the frames that a busy machine loses.
+LEAST_FPS = 16.0
+# The rate is not lowered below the one at which the viewer takes this share of a core: with one other busy program on
+# two cores, physics loses half of that share.
+LEAST_SHARE = 0.10
+# Factors of a step of the bound, and how long its effect is awaited.
+DOWN, DOWN_NS, UP, UP_NS = 0.8, 300_000_000, 1.1, 700_000_000
+# Longest time until a rate that was too high is tried again; the time starts at UP_NS and doubles at each failure.
+LONGEST_UP_NS = 8 * UP_NS
+# The bound is dropped where frames come at less than this share of it: something else limits them. It is under one
+# half, because where swap blocks a bound just under the display's rate halves the rate.
+REACHED = 0.45
+# Highest bound, in frames per second: more than displays show.
+MOST_FPS = 250.0
+# `is_short` ends this long after the last sign of a shortage.
+CALM_NS = 3_000_000_000
+
+
+class CoreShortage:
+    """Shortage as seen by one viewer. is_short: cores are short. most_fps: bound on the frame rate, None: no bound."""
+
+    def __init__(self) -> None:
+        self.is_short = False
+        self.most_fps: float | None = None
+        self._changed_ns = self._short_ns = 0
+        self._too_many_fps: float | None = None  # rate at which physics waited
+        self._again_ns = UP_NS  # how long until that rate is tried again
+
+    def observe(self, uses: Sequence[CoreUse]) -> None:
+        """Updates `is_short` and `most_fps`, once JUDGED differences are known."""
+        if len(uses) < JUDGED:
+            return
+        usual = usual_use(uses)
+        self._judge(uses[-1].now_ns, usual)
+        self._bound(uses[-1], usual)
+
+    def _judge(self, now_ns: int, usual: UsualCoreUse) -> None:
+        if usual.waits > WAITS or usual.starved > STARVES:
+            self.is_short, self._short_ns = True, now_ns
+        elif usual.waits > WAITS_NOT or usual.starved > STARVES_NOT:
+            self._short_ns = now_ns  # between the limits: is_short stays
+        elif now_ns - self._short_ns >= CALM_NS:
+            self.is_short = False
+
+    def _bound(self, last: CoreUse, usual: UsualCoreUse) -> None:
+        passed_ns = last.now_ns - self._changed_ns
+        if usual.waits > WAITS and passed_ns >= DOWN_NS:
+            if not last.is_cheapest:
+                return
+            now = min(self.most_fps or MOST_FPS, usual.fps)
+            wanted = max(now * DOWN, _least_fps(usual))
+            if wanted < now:
+                if self._too_many_fps is not None and now >= self._too_many_fps:
+                    self._again_ns = min(2 * self._again_ns, LONGEST_UP_NS)
+                self._too_many_fps = now
+                self._set(wanted, last.now_ns)
+        elif self.most_fps is not None and usual.waits < WAITS_NOT and passed_ns >= UP_NS:
+            self._raise(self.most_fps, usual.fps, passed_ns, last.now_ns)
+
+    def _raise(self, most_fps: float, fps: float, passed_ns: int, now_ns: int) -> None:
+        """Raises the bound by a step, unless the new rate was too high a short while ago."""
+        if self._too_many_fps is not None and fps >= self._too_many_fps:
+            self._too_many_fps, self._again_ns = None, UP_NS  # that rate is no longer too high
+        more = most_fps * UP
+        if self._too_many_fps is not None and more >= self._too_many_fps and passed_ns < self._again_ns:
+            return
+        self._set(None if more > MOST_FPS or fps < REACHED * most_fps else more, now_ns)
+
+    def _set(self, fps: float | None, now_ns: int) -> None:
+        self.most_fps, self._changed_ns = fps, now_ns
+
+
+def _least_fps(usual: UsualCoreUse) -> float:
+    return max(LEAST_FPS, LEAST_SHARE * usual.fps / usual.share if usual.share > 0 else LEAST_FPS)

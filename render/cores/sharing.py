@@ -1,0 +1,374 @@
+"""Sharing of cores with physics: keeps the viewer off physics' core where physics never rests, and bounds the frame
+rate where physics waits for a core nevertheless.
+
+Samples clocks and the kernel's counts, once for `CoreChoice` and `CoreShortage` together. They decide; this module
+applies their decisions to affinity masks, pacer and wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from twixt.ipc.process import fork
+from twixt.ipc.quantiles import median
+from twixt.render.cores.load import JUDGED, LEAST_FPS, CoreLoad, CoreSample, CoreShortage, CoreUse
+from twixt.render.cores.thread_time import ThreadTimes, thread_ids
+
+if TYPE_CHECKING:
+    from twixt.ipc.session.link import Link
+    from twixt.render.pacing.pacer import Pacer
+    from twixt.render.pacing.wait import HybridWait
+
+
+SAMPLE_NS = 100_000_000
+# After this many samples in a row without a difference, as with frames that take a second each, no core is avoided any
+# more: it is not known whether that still helps. A single one comes of a viewer that was stopped or made no frames.
+MOST_UNKNOWN_SAMPLES = 2
+NO_CORE_IS_LEFT = "no core is left to physics any more"
+
+
+class CoreSharing:
+    """Sharing by one frame loop: bounds its pacer, sets its wait and the process' affinity masks.
+
+    waited_ns: returns the total time for which the threads that draw have waited for a core. is_cheapest: returns True
+    if frames are drawn at the cheapest level that a shortage of cores leads to.
+    """
+
+    def __init__(
+        self, link: Link, pacer: Pacer, wait: HybridWait, waited_ns: Callable[[], int], is_cheapest: Callable[[], bool]
+    ) -> None:
+        self.shortage = CoreShortage()
+        self._pacer, self._wait, self._waited_ns, self._is_cheapest = pacer, wait, waited_ns, is_cheapest
+        self._frames = self._sampled_ns = 0
+        self._affinity = Affinity()
+        self._avoided_ns = self._known_ns = self._unknown_samples = 0
+        self.follow(link)
+
+    def follow(self, link: Link) -> None:
+        """Shares cores with another simulation from now on."""
+        self.close()
+        self._choice, self._load = CoreChoice(self._affinity.allowed), CoreLoad()
+        self._physics = ThreadTimes(link.physics_pid)
+
+    def close(self) -> None:
+        """Restores the affinity masks. May be called again."""
+        self._affinity.give_back()
+
+    def rest(self) -> None:
+        """Uses all cores again: frames have stopped, so there is nothing to keep off physics' core."""
+        if self._choice.avoided:
+            self._use_all_cores()
+
+    @property
+    def is_held_back(self) -> bool:
+        """True while the frame rate is bounded because physics waits for a core."""
+        return self.shortage.most_fps is not None
+
+    @property
+    def is_sparing(self) -> bool:
+        """True if the overlay's panels are to be redrawn less often."""
+        return self.is_held_back or (self.shortage.is_short and bool(self._choice.avoided))
+
+    @property
+    def status(self) -> str:
+        """Cores that the viewer avoids now, in words; "" where it avoids none."""
+        return words_of(self._choice.avoided)
+
+    def conditions(self) -> list[str]:
+        """Conditions for a report: the share of the time in which cores were avoided."""
+        share = self._avoided_ns / self._known_ns if self._known_ns else 0.0
+        if not share:
+            return []
+        return [f"physics never rested: for {share:.0%} of the time the viewer stayed off the core that physics ran on"]
+
+    def frame_done(self, now_ns: int) -> None:
+        """Counts a frame that was shown, and takes a sample where one is due. now_ns: instant of the swap's return."""
+        self._frames += 1
+        if now_ns - self._sampled_ns < SAMPLE_NS:
+            return
+        passed_ns, self._sampled_ns = now_ns - self._sampled_ns, now_ns
+        sample = CoreSample(
+            now_ns, self._frames, time.process_time_ns(), self._waited_ns(), self._physics.read(), self._is_cheapest()
+        )
+        use = self._load.add(sample)
+        if use is None:
+            self._unknown_samples += 1
+            if self._unknown_samples == MOST_UNKNOWN_SAMPLES and self._choice.avoided:
+                self._use_all_cores()
+            return
+        self._unknown_samples = 0
+        self._known_ns += passed_ns
+        self._avoided_ns += passed_ns * bool(self._choice.avoided)
+        self._bound()
+        self._avoid_busy_cores(use)
+
+    def _bound(self) -> None:
+        shortage, before = self.shortage, self.shortage.most_fps
+        shortage.observe(self._load.uses)
+        if shortage.most_fps != before:
+            self._pacer.at_most(shortage.most_fps)
+            self._wait.spins = not self.is_held_back
+
+    def _avoid_busy_cores(self, use: CoreUse) -> None:
+        choice, before = self._choice, self._choice.avoided
+        if self._affinity.is_refused:
+            return
+        choice.allow(self._affinity.refresh())
+        cores = choice.observe(self._load.uses, self._physics.cores(use.never_rested))
+        if choice.avoided or before:
+            self._affinity.use(cores)
+            if self._affinity.is_refused:
+                self._choice = CoreChoice(self._affinity.allowed)
+        if bool(self._choice.avoided) != bool(before):
+            self._pacer.forget_work(self.status or NO_CORE_IS_LEFT)
+
+    def _use_all_cores(self) -> None:
+        self.close()
+        self._choice = CoreChoice(self._affinity.refresh())
+        self._pacer.forget_work(NO_CORE_IS_LEFT)
+
+
+def words_of(avoided: Cores) -> str:
+    """Status line for these avoided cores; "" for none."""
+    if not avoided:
+        return ""
+    cores = ("core " if len(avoided) == 1 else "cores ") + ", ".join(map(str, sorted(avoided)))
+    return f"staying off {cores}: physics never rests there"
+
+
+# Affinity masks of all threads of this process: narrowed for a while, then restored (Linux).
+#
+# Each thread has its own mask, and a new thread inherits the mask of the thread that starts it. So each change is
+# made to all threads, including those of the OpenGL driver.
+#
+# A mask can change from outside in two ways. Another program sets it: then that mask is kept, and it is the one
+# restored later. Or the cpuset of the process changes (a container's, a slice's): then the kernel cuts the requested
+# mask down to the cpuset, and applies the request again when the cpuset grows. So a mask that the kernel has cut must
+# not be taken for one that another program set.
+#
+# Always: no thread gets a core that its own mask did not have. After `give_back` no thread is narrower than its own
+# mask. A forked child has no narrowed mask. On systems without such masks nothing happens. Does not: widen the masks
+# of a program that the user's drawing starts (subprocess) while masks are narrow.
+
+
+# Mask requested for a thread that may use its whole cpuset. Cores that do not exist do no harm.
+EVERY: Cores = frozenset(range(max(1024, 2 * (os.cpu_count() or 1))))
+
+
+class Affinity:
+    """Masks of this process. allowed: cores that its main thread may use; empty where the system does not report them.
+    is_refused: the system refuses to set masks, as in some containers."""
+
+    def __init__(self) -> None:
+        self.is_refused = False
+        self._own: dict[int, Cores] = {}  # masks of the narrowed threads, as they were before
+        self._asked: dict[int, Cores] = {}  # ... as they were requested
+        self._set: dict[int, Cores] = {}  # ... and as the kernel then set them
+        self._main = os.getpid()
+        self._cpuset = NO_CORES  # the cpuset, as it was when masks were narrowed
+        self.allowed = mask_of(self._main)
+        fork.guard(self)
+
+    def refresh(self) -> Cores:
+        """Reads the main thread's mask again. Returns the cores that are allowed now."""
+        mask = mask_of(self._main)
+        if mask != self._set.get(self._main, self.allowed) and not self._is_cut_by_cpuset(mask):
+            self.allowed = mask
+            self._forget(self._main)
+        return self.allowed
+
+    def use(self, cores: Cores) -> None:
+        """Narrows the mask of each thread to those of its own cores that are in `cores`; a thread that has none of
+        them keeps its mask."""
+        if self.is_refused or cores >= self.allowed:
+            self.give_back()
+            return
+        threads, narrow = thread_ids(), set(self._set.values())
+        if not self._own:
+            self._cpuset = self._cpuset_now(self.allowed)
+        for thread in threads:
+            mask = mask_of(thread)
+            if mask != self._set.get(thread):
+                # A thread that was started meanwhile inherited a narrow mask: its own mask is that of the process.
+                is_new = thread not in self._own and mask in narrow
+                self._own[thread] = self.allowed if is_new else mask
+            self._narrow(thread, self._own[thread] & cores, mask)
+            if self.is_refused:
+                self.give_back()
+                return
+        for thread in self._own.keys() - set(threads):
+            self._forget(thread)
+
+    def give_back(self) -> None:
+        """Restores the masks. May be called again."""
+        narrow = set(self._set.values())
+        for thread in thread_ids() if self._own else []:
+            mask = mask_of(thread)
+            if mask == self._set.get(thread):
+                self._widen(thread, self._own[thread])
+            elif thread not in self._own and mask in narrow:
+                self._widen(thread, self.allowed)
+        self._own, self._asked, self._set = {}, {}, {}
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        self.give_back()
+        self._main = os.getpid()
+
+    def _narrow(self, thread: int, wanted: Cores, mask: Cores) -> None:
+        if wanted and wanted != mask:
+            failed = _set_mask(thread, wanted)
+            self.is_refused = failed in (errno.EPERM, errno.EACCES, errno.ENOSYS)
+            if failed:
+                self._forget(thread)
+                return
+        self._asked[thread] = self._set[thread] = wanted or mask
+
+    def _widen(self, thread: int, own: Cores) -> None:
+        """Restores the mask of a thread. A thread that had its whole cpuset gets all cores, so that its mask grows with
+        the cpuset."""
+        if _set_mask(thread, EVERY if own == self._cpuset else own) == errno.EINVAL:  # the cpuset has none of them now
+            _set_mask(thread, EVERY)
+
+    def _forget(self, thread: int) -> None:
+        for known in (self._own, self._asked, self._set):
+            known.pop(thread, None)
+
+    def _is_cut_by_cpuset(self, mask: Cores) -> bool:
+        """True if `mask`, the main thread's, is the requested mask cut by a changed cpuset. Then updates all stored
+        masks to the new cpuset."""
+        asked = self._asked.get(self._main)
+        if asked is None:
+            return False
+        cpuset = self._cpuset_now(mask)
+        if mask != (asked & cpuset or cpuset) or cpuset == self._cpuset:
+            return False
+        _set_mask(self._main, asked)
+        had_all = self._own[self._main] == self._cpuset
+        self.allowed = cpuset if had_all else (self._own[self._main] & cpuset or cpuset)
+        for thread, wanted in self._asked.items():
+            self._set[thread] = wanted & cpuset or cpuset
+            if self._own[thread] == self._cpuset:
+                self._own[thread] = cpuset
+        self._cpuset = cpuset
+        return True
+
+    def _cpuset_now(self, mask: Cores) -> Cores:
+        """Cores of the process' cpuset. Read by requesting all cores, which the kernel cuts to the cpuset; after that
+        the main thread's mask is `mask` again."""
+        if _set_mask(self._main, EVERY):
+            return NO_CORES
+        cpuset = mask_of(self._main)
+        if cpuset != mask:
+            _set_mask(self._main, mask)
+        return cpuset
+
+
+def mask_of(thread: int) -> Cores:
+    """Cores that a thread may use; empty where the thread has ended or the system does not report them."""
+    with contextlib.suppress(OSError, AttributeError):
+        return frozenset(os.sched_getaffinity(thread))
+    return NO_CORES
+
+
+def _set_mask(thread: int, cores: Cores) -> int:
+    """Sets the mask of a thread. Returns 0, or the errno: thread ended, cpuset made smaller, or not permitted."""
+    try:
+        os.sched_setaffinity(thread, cores)
+    except OSError as error:
+        return error.errno or errno.EINVAL
+    return 0
+
+
+# Cores that a viewer's threads use: those of its affinity mask, without the ones on which physics never rests.
+#
+# A thread that never rests stays on its core until the scheduler puts another thread there. While the viewer stays
+# off that core, its time comes from idle cores or from another busy program, and physics keeps its core.
+#
+# - Physics' core is avoided when physics never rested in 3 of the last 5 differences. If physics moves to another
+# core, that core is avoided instead. - All cores are used again when physics rests, and when its threads that never
+# rest leave no core or are too many to be known. - Frames that starve on the remaining cores (under 12.8 a second,
+# drawn at the cheapest allowed level, with the viewer running or waiting for a core more than half of the time) get
+# all cores for 5 s; after each further failure for twice as long, up to 60 s.
+#
+# Always: `cores` is a subset of `allowed`, and empty only where `allowed` is. Pure: differences of samples in, cores
+# out.
+
+
+# Of JUDGED differences, those in which physics never rested: from LEAVES on its cores are avoided; at RETURNS or fewer
+# they are used again.
+LEAVES, RETURNS = 3, 1
+# Most threads that never rest: with more, some may be unknown, because only `thread_time.WATCHED` are sampled.
+MOST_THREADS = 3
+# Frames starve when their rate is below RARE times LEAST_FPS and the viewer runs or waits for a core for more than this
+# share of the time. Frames held back by `load` come at LEAST_FPS and so do not count as starved.
+RARE, AT_WORK = 0.8, 0.5
+# Starvation is judged this long after the cores became fewer: drawing gets cheaper first.
+PATIENCE_NS = 4_000_000_000
+# Use of all cores after frames starved: first time, and longest.
+FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 5_000_000_000, 60_000_000_000
+
+Cores = frozenset[int]
+NO_CORES: Cores = frozenset()
+
+
+class CoreChoice:
+    """Choice of cores for one viewer. allowed: its affinity mask. cores: the cores to use."""
+
+    def __init__(self, allowed: Cores) -> None:
+        self.allowed = self.cores = allowed
+        self._avoided_since_ns = 0
+        self._pause_ends_ns: int | None = None
+        self._pause_ns = FIRST_PAUSE_NS
+
+    @property
+    def avoided(self) -> Cores:
+        """Cores of `allowed` that are not used."""
+        return self.allowed - self.cores
+
+    def allow(self, allowed: Cores) -> None:
+        """Takes in the affinity mask; uses all of it if it changed from outside."""
+        if allowed != self.allowed:
+            self.allowed = self.cores = allowed
+
+    def observe(self, uses: Sequence[CoreUse], busy: Sequence[int]) -> Cores:
+        """Returns the cores to use. uses: the last differences, at least one. busy: the core of each thread of physics
+        that never rested in the last difference; a thread whose core is not known is left out.
+        """
+        now_ns = uses[-1].now_ns
+        had_avoided = bool(self.avoided)
+        wanted = self._wanted(uses, busy)
+        if had_avoided and uses[-1].is_cheapest and self._starves(uses):
+            self._pause_ends_ns = now_ns + self._pause_ns
+            self._pause_ns = min(2 * self._pause_ns, LONGEST_PAUSE_NS)
+            wanted = self.allowed
+        if self.allowed - wanted and not had_avoided:
+            self._avoided_since_ns = now_ns
+        self.cores = wanted
+        return wanted
+
+    def _wanted(self, uses: Sequence[CoreUse], busy: Sequence[int]) -> Cores:
+        if self._pause_ends_ns is not None:
+            if uses[-1].now_ns < self._pause_ends_ns:
+                return self.allowed
+            self._pause_ends_ns = None
+        never_rested = sum(bool(use.never_rested) for use in uses)
+        if never_rested < (LEAVES if not self.avoided else RETURNS + 1):
+            return self.allowed
+        if not busy:
+            return self.cores
+        if len(busy) > MOST_THREADS or len(busy) >= len(self.allowed):
+            return self.allowed
+        return self.allowed - set(busy) or self.allowed
+
+    def _starves(self, uses: Sequence[CoreUse]) -> bool:
+        if uses[-1].now_ns - self._avoided_since_ns < PATIENCE_NS or len(uses) < JUDGED:
+            return False
+        if median(use.fps for use in uses) >= RARE * LEAST_FPS:
+            return False
+        return median(use.share / max(1e-9, 1 - use.starved) for use in uses) > AT_WORK

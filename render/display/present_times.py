@@ -1,0 +1,238 @@
+"""Present times of one window's swaps: from the display, else from a fence on the next buffer, else from the swap's
+return.
+
+The one idea: it is not known beforehand which source works on a display, so each is tried and its results decide. A
+display that does not report presents is not asked any more; the return of a fence that did not wait is no present. A
+display reports a present some frames later, or never: `Answers` keeps the open requests, a bounded number. A report is
+accepted only if it is possible: shown after the swap began, and not further in the future than displays plan.
+
+Always: never waits for a report; a fence waits `LONGEST_FENCE_NS` at most. Each swap is reported at most once, and
+accepted presents increase. The libraries that ask the display are loaded at `begin`, which is after the first frame.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from twixt.render.pacing.refresh import LONGEST_FENCE_NS, FenceTrial
+
+# Most open requests. The display is not asked any more after this many frames in a row without a report: two thirds of
+# a second at 60 Hz. Displays report within three frames.
+MOST_OPEN = 40
+# Possible presents: at most LATEST_NS in the future, because displays plan a few refreshes ahead; at most EARLIEST_NS
+# before the swap, the error of converting stamps of another clock.
+LATEST_NS, EARLIEST_NS = 250_000_000, 1_000_000
+# After this many impossible reports in a row the display is not asked any more.
+MOST_FALSE = 20
+# Value of `Presented.flags` for a swap that the display took and never showed.
+DISCARDED = "discarded"
+
+
+class Presented(NamedTuple):
+    """Report of one swap. present_ns: instant at which it was shown (perf_counter_ns). refresh_ns: refresh period that
+    the display reports, None where it reports none or a variable one; never trusted. flags: kind of present, such as
+    "vsync hw-clock"; `DISCARDED`: never shown, present_ns is 0."""
+
+    swap_number: int
+    present_ns: int
+    refresh_ns: int | None
+    flags: str
+
+    @property
+    def was_shown(self) -> bool:
+        return self.flags != DISCARDED
+
+
+class Presentation(Protocol):
+    """Interface to a display that reports when swaps were shown."""
+
+    @property
+    def way(self) -> str:
+        """Name of the protocol or extension in use, such as "wp_presentation"."""
+
+    @property
+    def given_up(self) -> str:
+        """Reason for not asking any more; "" while the display is asked."""
+
+    @property
+    def output(self) -> int:
+        """Id of the monitor that showed the last frame; 0: not known."""
+
+    def ask(self, swap_number: int) -> None:
+        """Asks for the present of the swap of that number. Call it just before the swap."""
+
+    def swapped(self) -> None:
+        """Call it just after the swap."""
+
+    def take(self) -> list[Presented]:
+        """Presents reported since the last call. Never waits."""
+
+    def close(self) -> None: ...
+
+
+class Answers:
+    """Open requests and reports of one display; stops asking where that is of no use. Pure.
+
+    given_up: reason for not asking any more, "" while the display is asked. answered, discarded: counts of reports.
+    """
+
+    def __init__(self) -> None:
+        self.given_up = ""
+        self.answered = self.discarded = 0  # in all
+        self._out: deque[tuple[int, int]] = deque()  # number of a swap, and when its request was made
+        self._reports: list[Presented] = []
+        self._unanswered = self._false = 0
+        self._last_ns = 0
+
+    def asked(self, swap_number: int, now_ns: int) -> int | None:
+        """Notes a request for a swap's present. Returns the number of the swap whose request is dropped for it, None if
+        none is."""
+        self._out.append((swap_number, now_ns))
+        self._unanswered += 1
+        if self._unanswered > MOST_OPEN:
+            silence = "stopped to answer" if self.answered else "never answers"
+            self.give_up(f"{silence}: {MOST_OPEN} frames without a word")
+        return self._out.popleft()[0] if len(self._out) > MOST_OPEN else None
+
+    def presented(self, swap_number: int, present_ns: int, refresh_ns: int, flags: str, now_ns: int) -> bool:
+        """Takes in the report of a shown swap; True if it is accepted. refresh_ns 0: the display reports none."""
+        asked_ns = self._asked_ns(swap_number)
+        if asked_ns is None:
+            return False
+        is_true = max(asked_ns - EARLIEST_NS, self._last_ns + 1) <= present_ns <= now_ns + LATEST_NS
+        if not is_true:
+            self._false += 1
+            if self._false >= MOST_FALSE:
+                self.give_up(f"says what cannot be: the last present {(present_ns - now_ns) / 1e6:.1f} ms from now")
+            return False
+        self._false = self._unanswered = 0
+        self._last_ns = present_ns
+        self.answered += 1
+        self._reports.append(Presented(swap_number, present_ns, refresh_ns if refresh_ns > 0 else None, flags))
+        return True
+
+    def was_discarded(self, swap_number: int, now_ns: int) -> None:
+        """Takes in the report that a swap will never be shown."""
+        if self._asked_ns(swap_number) is None:
+            return
+        self._unanswered = 0
+        self.discarded += 1
+        self._reports.append(Presented(swap_number, 0, None, DISCARDED))
+
+    def take(self) -> list[Presented]:
+        """Accepted reports since the last call, in the order in which they came."""
+        reports, self._reports = self._reports, []
+        return reports
+
+    def give_up(self, why: str) -> None:
+        """Stops asking, for this reason; the first reason is kept."""
+        self.given_up = self.given_up or why
+        self._out.clear()
+
+    def _asked_ns(self, swap_number: int) -> int | None:
+        """Removes the request for a swap; returns when it was made, None if there is none."""
+        for at, (number, asked_ns) in enumerate(self._out):
+            if number == swap_number:
+                del self._out[at]
+                return asked_ns
+        return None
+
+
+class Fence(Protocol):
+    """Waits until the next buffer can be drawn on, for `timeout_ns` at most."""
+
+    def __call__(self, timeout_ns: int) -> object: ...
+
+
+class PresentTimes:
+    """Present times of one window. presentation: returns the interface to its display, None where there is none.
+    fence: waits for the next buffer."""
+
+    def __init__(self, presentation: Callable[[], Presentation | None], fence: Fence) -> None:
+        self._make, self.next_buffer = presentation, fence
+        self._presentation: Presentation | None = None
+        self._no_presentation = "not asked"
+        self.trial = FenceTrial()
+        self.swap_number = 0  # of the last swap
+        self.is_vsynced = False
+        self._begin_ns = 0
+        self._answered = False
+
+    @property
+    def source(self) -> str:
+        """Source of present times now: display | fence | swap | timer."""
+        if self._answered and self._presentation is not None and not self._presentation.given_up:
+            return "display"
+        return self.source_without_display
+
+    @property
+    def source_without_display(self) -> str:
+        """Source for a swap that the display does not report: fence | swap | timer."""
+        if self.trial.serves:
+            return "fence"
+        return "swap" if self.is_vsynced else "timer"
+
+    @property
+    def silence(self) -> str:
+        """Reason for not asking the display; "" while it is asked."""
+        return self._no_presentation if self._presentation is None else self._presentation.given_up
+
+    @property
+    def way(self) -> str:
+        """Name of the protocol or extension that reports presents; "" where there is none."""
+        return self._presentation.way if self._presentation is not None else ""
+
+    @property
+    def output(self) -> int:
+        """Id of the monitor that showed the last frame; 0: not known."""
+        return self._presentation.output if self._presentation is not None else 0
+
+    def begin(self) -> None:
+        """Begins to ask the display. May be called again."""
+        if self._presentation is not None or self._no_presentation != "not asked":
+            return
+        try:
+            self._presentation = self._make()
+            self._no_presentation = "nothing here can be asked"
+        except (OSError, AttributeError) as error:  # a library is missing or too old
+            self._no_presentation = str(error)
+
+    def before_swap(self) -> None:
+        """Call it just before a swap."""
+        self.swap_number += 1
+        if self._presentation is not None:
+            self._presentation.ask(self.swap_number)
+        self._begin_ns = time.perf_counter_ns()
+
+    def after_swap(self) -> None:
+        """Call it when the swap has returned."""
+        self.trial.swapped(time.perf_counter_ns() - self._begin_ns, self.is_vsynced and self.source != "display")
+        if self._presentation is not None:
+            self._presentation.swapped()
+
+    def fence(self) -> int | None:
+        """Waits for the next buffer where fences are in use or on trial. Returns the instant of its return; None where
+        no fence was made, it did not wait, or it is still on trial."""
+        if not self.trial.is_on or self.source == "display":
+            return None
+        begin_ns = time.perf_counter_ns()
+        self.next_buffer(LONGEST_FENCE_NS)
+        end_ns = time.perf_counter_ns()
+        waited = self.trial.fenced(end_ns - begin_ns)
+        return end_ns if waited and self.trial.serves else None
+
+    def take(self) -> list[Presented]:
+        """Presents reported since the last call. Never waits."""
+        if self._presentation is None:
+            return []
+        reports = self._presentation.take()
+        self._answered = self._answered or any(report.was_shown for report in reports)
+        return reports
+
+    def close(self) -> None:
+        """Stops asking the display. May be called again."""
+        if self._presentation is not None:
+            self._presentation.close()

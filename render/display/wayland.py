@@ -1,0 +1,404 @@
+"""Presentation feedback on Wayland: `wp_presentation` (presentation-time, version 1).
+
+The one idea: the protocol's few messages are written here as libwayland's own structures, so that neither a generator
+nor a binding is needed. Requests do not wait: the events of the registry, of the clock and of each frame come in while
+frames are made, on an event queue of this module's own, as in `wayland`.
+
+Always: a compositor without the protocol, or one that never reports, costs nothing after `MOST_OPEN` frames. Objects
+are destroyed at `close`, also when the compositor has gone. All calls come from the thread that owns the window.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import select
+import time
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_uint32, c_void_p, cast
+from typing import Protocol
+
+from twixt.render.display.present_times import MOST_OPEN, Answers, Presented
+
+GLOBAL = b"wp_presentation"
+# wp_presentation_feedback.kind
+FLAGS = {1: "vsync", 2: "hw-clock", 4: "hw-completion", 8: "zero-copy"}
+NS_A_SECOND = 1_000_000_000
+
+# Largest number of a system clock: clockid_t is a signed int, and negative numbers are clocks of descriptors.
+LARGEST_CLOCK_ID = 0x7FFFFFFF
+
+# Number of readings of two clocks. The shortest reading counts: in a longer one the thread may have lost its core.
+LOOKS = 3
+
+# Opcodes of requests: wl_display.get_registry, wl_registry.bind; wp_presentation.destroy, .feedback.
+_GET_REGISTRY, _BIND = 1, 0
+_DESTROY, _FEEDBACK = 0, 1
+
+
+class _Message(Structure):
+    _fields_ = [("name", c_char_p), ("signature", c_char_p), ("types", POINTER(c_void_p))]
+
+
+class _Interface(Structure):
+    _fields_ = [
+        ("name", c_char_p), ("version", c_int),
+        ("method_count", c_int), ("methods", POINTER(_Message)),
+        ("event_count", c_int), ("events", POINTER(_Message)),
+    ]  # fmt: skip
+
+
+_GLOBAL = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32, c_char_p, c_uint32)
+_GLOBAL_REMOVE = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32)
+_CLOCK_ID = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32)
+_SYNC_OUTPUT = CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
+_PRESENTED = CFUNCTYPE(None, c_void_p, c_void_p, *[c_uint32] * 7)
+_DISCARDED = CFUNCTYPE(None, c_void_p, c_void_p)
+
+
+class _RegistryListener(Structure):
+    _fields_ = [("global_", _GLOBAL), ("global_remove", _GLOBAL_REMOVE)]
+
+
+class _ClockListener(Structure):
+    _fields_ = [("clock_id", _CLOCK_ID)]
+
+
+class _FeedbackListener(Structure):
+    _fields_ = [("sync_output", _SYNC_OUTPUT), ("presented", _PRESENTED), ("discarded", _DISCARDED)]
+
+
+class _Protocol:
+    """Interfaces of the protocol in libwayland's structures, which must outlive its objects. sync_output names no type
+    for its output: the object belongs to another library."""
+
+    def __init__(self, wl: ctypes.CDLL) -> None:
+        nothing = (c_void_p * 8)()
+        surface = symbol(wl, "wl_surface_interface")
+        self.feedback = _interface(
+            b"wp_presentation_feedback", [], [(b"sync_output", b"o"), (b"presented", b"uuuuuuu"), (b"discarded", b"")],
+            nothing,
+        )  # fmt: skip
+        asked = (c_void_p * 2)(surface, ctypes.addressof(self.feedback))
+        self.presentation = _interface(
+            GLOBAL, [(b"destroy", b""), (b"feedback", b"on")], [(b"clock_id", b"u")], nothing
+        )
+        self.presentation.methods[_FEEDBACK].types = cast(asked, POINTER(c_void_p))
+        self._kept = nothing, asked
+
+
+class WaylandPresentation:
+    """Asks a compositor when it showed the frames of one surface.
+
+    way: name of the protocol. output: address of the wl_output that last showed a frame, 0 while unknown; it differs
+    between monitors.
+    """
+
+    way = GLOBAL.decode()
+
+    def __init__(self, display: int, surface: int, wl: ctypes.CDLL | None = None) -> None:
+        """display, surface: addresses of the wl_display and wl_surface. wl: libwayland-client."""
+        self._wl = wl = wl or library()
+        self._display, self._surface = c_void_p(display), c_void_p(surface)
+        self._answers = Answers()
+        self._number_of: dict[int, int] = {}  # of a swap, by its feedback's address
+        self._clock_id: int | None = None
+        self._presentation = self._unable = 0  # address of the object; frames before there was one
+        self.output = 0
+        self._protocol = _Protocol(wl)
+        self._make_listeners()
+        self._queue = c_void_p(wl.wl_display_create_queue(self._display))
+        self._wrapper = c_void_p(wl.wl_proxy_create_wrapper(self._display))
+        wl.wl_proxy_set_queue(self._wrapper, self._queue)
+        registry = symbol(wl, "wl_registry_interface")
+        self._registry = wl.wl_proxy_marshal_constructor(
+            self._wrapper, c_uint32(_GET_REGISTRY), c_void_p(registry), c_void_p(None)
+        )
+        wl.wl_proxy_add_listener(c_void_p(self._registry), ctypes.addressof(self._registry_listener), None)
+        wl.wl_display_flush(self._display)
+
+    @property
+    def given_up(self) -> str:
+        """Reason for not asking any more; "" while the compositor is asked."""
+        return self._answers.given_up
+
+    def ask(self, swap_number: int) -> None:
+        """Asks for feedback on the next commit of the surface, which the swap makes. Call it just before the swap."""
+        if self.given_up:
+            return
+        if not self._presentation or self._clock_id is None:
+            self._unable += 1
+            if self._unable > MOST_OPEN:
+                self._answers.give_up("the compositor has no wp_presentation")
+            return
+        feedback = self._wl.wl_proxy_marshal_constructor(
+            c_void_p(self._presentation), c_uint32(_FEEDBACK), ctypes.byref(self._protocol.feedback), self._surface,
+            c_void_p(None),
+        )  # fmt: skip
+        if not feedback:
+            self._answers.give_up("the compositor takes no more questions")
+            return
+        self._wl.wl_proxy_add_listener(c_void_p(feedback), ctypes.addressof(self._feedback_listener), None)
+        self._number_of[feedback] = swap_number
+        dropped = self._answers.asked(swap_number, time.perf_counter_ns())
+        if dropped is not None:
+            self._forget(dropped)
+
+    def swapped(self) -> None:
+        """Does nothing."""
+
+    def take(self) -> list[Presented]:
+        """Presents reported since the last call. Never reads the socket: the window's own reads bring the events."""
+        if self._registry:
+            self._wl.wl_display_dispatch_queue_pending(self._display, self._queue)
+            if self.given_up:
+                self._give_back()
+        return self._answers.take()
+
+    def close(self) -> None:
+        """Destroys all objects. May be called again, and after the compositor has gone."""
+        self._answers.give_up("closed")
+        if self._registry:
+            self._give_back()
+
+    # -- events of the compositor
+
+    def _on_global(self, _data: int, registry: int, name: int, interface: bytes, _version: int) -> None:
+        if interface != GLOBAL or self._presentation:
+            return
+        self._presentation = self._wl.wl_proxy_marshal_constructor_versioned(
+            c_void_p(registry), c_uint32(_BIND), ctypes.byref(self._protocol.presentation), c_uint32(1),
+            c_uint32(name), c_char_p(GLOBAL), c_uint32(1), c_void_p(None),
+        )  # fmt: skip
+        listener = ctypes.addressof(self._clock_listener)
+        self._wl.wl_proxy_add_listener(c_void_p(self._presentation), listener, None)
+
+    def _on_clock_id(self, _data: int, _presentation: int, clock_id: int) -> None:
+        if offset_ns(clock_id) is None:
+            self._answers.give_up(f"its clock (number {clock_id}) cannot be read here")
+        self._clock_id = clock_id
+
+    def _on_presented(
+        self, _data: int, feedback: int, sec_high: int, sec_low: int, nsec: int, refresh_ns: int, _sequence_high: int,
+        _sequence_low: int, flags: int,
+    ) -> None:  # fmt: skip
+        number = self._done(feedback)
+        clock_offset_ns = offset_ns(self._clock_id)
+        if number is None or clock_offset_ns is None:
+            return
+        present_ns = ((sec_high << 32) + sec_low) * NS_A_SECOND + nsec + clock_offset_ns
+        words = " ".join(word for bit, word in FLAGS.items() if flags & bit)
+        self._answers.presented(number, present_ns, refresh_ns, words, time.perf_counter_ns())
+
+    def _on_discarded(self, _data: int, feedback: int) -> None:
+        number = self._done(feedback)
+        if number is not None:
+            self._answers.was_discarded(number, time.perf_counter_ns())
+
+    def _on_sync_output(self, _data: int, _feedback: int, output: int) -> None:
+        self.output = output or 0
+
+    def _done(self, feedback: int) -> int | None:
+        """Destroys a feedback object; returns the number of its swap, None if the object is unknown."""
+        number = self._number_of.pop(feedback, None)
+        if number is not None:
+            self._wl.wl_proxy_destroy(c_void_p(feedback))
+        return number
+
+    # -- objects
+
+    def _forget(self, swap_number: int) -> None:
+        for feedback, number in self._number_of.items():
+            if number == swap_number:
+                self._done(feedback)
+                return
+
+    def _give_back(self) -> None:
+        wl = self._wl
+        for feedback in list(self._number_of):
+            self._done(feedback)
+        if self._presentation:
+            wl.wl_proxy_marshal(c_void_p(self._presentation), c_uint32(_DESTROY))
+            wl.wl_proxy_destroy(c_void_p(self._presentation))
+        wl.wl_proxy_destroy(c_void_p(self._registry))
+        wl.wl_proxy_wrapper_destroy(self._wrapper)
+        wl.wl_event_queue_destroy(self._queue)
+        self._presentation = self._registry = 0
+
+    def _make_listeners(self) -> None:
+        self._registry_listener = _RegistryListener(_GLOBAL(self._on_global), _GLOBAL_REMOVE(lambda *_: None))
+        self._clock_listener = _ClockListener(_CLOCK_ID(self._on_clock_id))
+        self._feedback_listener = _FeedbackListener(
+            _SYNC_OUTPUT(self._on_sync_output), _PRESENTED(self._on_presented), _DISCARDED(self._on_discarded)
+        )
+
+
+def offset_ns(clock_id: int | None) -> int | None:
+    """Offset in ns that converts an instant of the system clock `clock_id` to `perf_counter_ns`; None: no such clock.
+    Measured at each call, because a clock may be set or run at a rate of its own."""
+    if clock_id is None or clock_id > LARGEST_CLOCK_ID:
+        return None
+    if clock_id == time.CLOCK_MONOTONIC and "MONOTONIC" in time.get_clock_info("perf_counter").implementation:
+        return 0
+    try:
+        return min(_offset_once(clock_id) for _ in range(LOOKS))[1]
+    except OSError:
+        return None
+
+
+def _offset_once(clock_id: int) -> tuple[int, int]:
+    """Duration of reading both clocks, and their difference, in ns."""
+    before_ns = time.perf_counter_ns()
+    there_ns = time.clock_gettime_ns(clock_id)
+    after_ns = time.perf_counter_ns()
+    return after_ns - before_ns, (before_ns + after_ns) // 2 - there_ns
+
+
+def _interface(
+    name: bytes, methods: list[tuple[bytes, bytes]], events: list[tuple[bytes, bytes]], types: ctypes.Array[c_void_p]
+) -> _Interface:
+    """Describes an interface of version 1. types: null pointers, as many as the longest message has arguments."""
+    made = [
+        (_Message * len(messages))(*(_Message(*message, cast(types, POINTER(c_void_p))) for message in messages))
+        for messages in (methods, events)
+    ]
+    pointers = [cast(messages, POINTER(_Message)) for messages in made]
+    return _Interface(name, 1, len(methods), pointers[0], len(events), pointers[1])
+
+
+# Wayland frame callbacks: waits, with a limit, until the compositor has taken a frame.
+#
+# With a swap interval of 1 the GL library waits for that callback itself, and without a limit when the window is
+# hidden. So on Wayland the interval is 0 and the wait is here: `request` before the swap, `wait` after it. The wait
+# ends when the compositor has taken this frame for its next picture. That is one refresh earlier than the end of the
+# GL library's own wait, which waits for the compositor to take the frame before it. If no callback comes, the window
+# is hidden.
+#
+# Calls libwayland-client through ctypes (`library` declares the functions in use), on an event queue of its own, so
+# that it never dispatches the window library's events. All calls come from the thread that owns the window.
+
+
+class AwaitCall(Protocol):
+    """Waits for the compositor's frame callback, for `timeout_ns` at most; True if it has come."""
+
+    def __call__(self, timeout_ns: int) -> bool: ...
+
+
+def library() -> ctypes.CDLL:
+    """Loads libwayland-client and declares its functions. Raises OSError where it is missing. Variadic functions take
+    arguments of ctypes."""
+    wl = ctypes.CDLL("libwayland-client.so.0")
+    for name, result, arguments in (
+        ("wl_display_create_queue", c_void_p, [c_void_p]),
+        ("wl_display_flush", c_int, [c_void_p]),
+        ("wl_display_get_fd", c_int, [c_void_p]),
+        ("wl_display_get_error", c_int, [c_void_p]),
+        ("wl_display_read_events", c_int, [c_void_p]),
+        ("wl_display_cancel_read", None, [c_void_p]),
+        ("wl_display_prepare_read_queue", c_int, [c_void_p, c_void_p]),
+        ("wl_display_dispatch_queue_pending", c_int, [c_void_p, c_void_p]),
+        ("wl_event_queue_destroy", None, [c_void_p]),
+        ("wl_proxy_create_wrapper", c_void_p, [c_void_p]),
+        ("wl_proxy_wrapper_destroy", None, [c_void_p]),
+        ("wl_proxy_set_queue", None, [c_void_p, c_void_p]),
+        ("wl_proxy_destroy", None, [c_void_p]),
+        ("wl_proxy_add_listener", c_int, [c_void_p, c_void_p, c_void_p]),
+    ):
+        function = getattr(wl, name)
+        function.restype, function.argtypes = result, arguments
+    for name in ("wl_proxy_marshal_constructor", "wl_proxy_marshal_constructor_versioned"):
+        getattr(wl, name).restype = c_void_p
+    wl.wl_proxy_marshal.restype = None
+    return wl
+
+
+def symbol(wl: ctypes.CDLL, name: str) -> int:
+    """Address of one of the library's interfaces."""
+    return ctypes.addressof(c_void_p.in_dll(wl, name))
+
+
+# Longest wait for a callback; it comes once a refresh while the window is visible, and no display is under 4 Hz.
+HIDDEN_AFTER_NS = 250_000_000
+
+_WL_SURFACE_FRAME = 3  # opcode of wl_surface.frame in the core protocol
+_DONE = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32)
+
+
+class FrameCallback:
+    """Frame callbacks of one surface.
+
+    Always: at most one callback is outstanding (`is_out`). asked_ns: when it was requested.
+    """
+
+    def __init__(self, display: int, surface: int) -> None:
+        """display, surface: addresses of the wl_display and wl_surface."""
+        self._wl = wl = library()
+        self._display = c_void_p(display)
+        self._queue = c_void_p(wl.wl_display_create_queue(self._display))
+        self._surface = c_void_p(wl.wl_proxy_create_wrapper(c_void_p(surface)))
+        wl.wl_proxy_set_queue(self._surface, self._queue)
+        self._interface = symbol(wl, "wl_callback_interface")
+        self._listener = (_DONE * 1)(_DONE(self._done))
+        self._callback: int | None = None
+        self.asked_ns = 0
+
+    @property
+    def is_out(self) -> bool:
+        return self._callback is not None
+
+    @property
+    def is_overdue(self) -> bool:
+        """True if a callback is outstanding for more than HIDDEN_AFTER_NS, so that the window must be hidden."""
+        return self.is_out and time.perf_counter_ns() - self.asked_ns > HIDDEN_AFTER_NS
+
+    def request(self) -> None:
+        """Requests a callback for the next commit of the surface, unless one is outstanding."""
+        if self.is_out:
+            return
+        self._callback = self._wl.wl_proxy_marshal_constructor(
+            self._surface, c_uint32(_WL_SURFACE_FRAME), c_void_p(self._interface), c_void_p(None)
+        )
+        self._wl.wl_proxy_add_listener(c_void_p(self._callback), ctypes.addressof(self._listener), None)
+        self.asked_ns = time.perf_counter_ns()
+
+    def wait(self, timeout_ns: int = HIDDEN_AFTER_NS) -> bool:
+        """Waits for the callback; True if none is outstanding after `timeout_ns`. 0: reads only what is there."""
+        end_ns = time.perf_counter_ns() + timeout_ns
+        while self.is_out:
+            left_ns = max(0, end_ns - time.perf_counter_ns())
+            if not self._read(left_ns) and (left_ns == 0 or self.is_broken):
+                return not self.is_out
+        return True
+
+    @property
+    def is_broken(self) -> bool:
+        """True if the compositor has gone, or has closed this client's connection."""
+        return self._wl.wl_display_get_error(self._display) != 0
+
+    def close(self) -> None:
+        if self._callback is not None:
+            self._wl.wl_proxy_destroy(c_void_p(self._callback))
+            self._callback = None
+        self._wl.wl_proxy_wrapper_destroy(self._surface)
+        self._wl.wl_event_queue_destroy(self._queue)
+
+    def _read(self, timeout_ns: int) -> bool:
+        """Dispatches this queue; reads the socket if the queue is empty. True if an event was dispatched."""
+        wl = self._wl
+        if wl.wl_display_prepare_read_queue(self._display, self._queue) != 0:
+            return wl.wl_display_dispatch_queue_pending(self._display, self._queue) > 0
+        wl.wl_display_flush(self._display)
+        poll = select.poll()
+        poll.register(wl.wl_display_get_fd(self._display), select.POLLIN)
+        try:
+            ready = poll.poll(timeout_ns / 1e6)
+        except BaseException:  # Ctrl-C must not leave the read prepared: the next reader would wait for it
+            wl.wl_display_cancel_read(self._display)
+            raise
+        if not ready:
+            wl.wl_display_cancel_read(self._display)
+            return False
+        wl.wl_display_read_events(self._display)
+        return wl.wl_display_dispatch_queue_pending(self._display, self._queue) > 0
+
+    def _done(self, _data: int, callback: int, _time_ms: int) -> None:
+        self._wl.wl_proxy_destroy(c_void_p(callback))
+        self._callback = None

@@ -1,0 +1,307 @@
+"""Draw calls of spheres, and of boxes, capsules, cylinders and ellipsoids.
+
+Always: every sphere that is seen is drawn by exactly one program, whatever `sphere_detail.py` chose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.ipc.snapshot import VISIBLE
+from twixt.render.draw.bodies.body_draws import BodyDraws, Finish
+from twixt.render.draw.bodies.body_programs import STRETCHED
+from twixt.render.draw.frame.camera import CameraMatrices
+from twixt.render.draw.frame.frame_block import SceneView
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.snapshot_ring import FEW, sampled_rows
+from twixt.render.draw.quality import FULL, Level
+from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, grown, together
+from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
+from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
+
+# Up to this many bodies a draw of quads, most of them empty, is faster than a query whether any quad is needed. The
+# query ends OpenGL's current batch, 0.3 ms, and takes 0.03 us a body; empty quads take 0.13 us a body.
+FEW_SPHERES = 2500
+# Pictures between two choices of program while the camera is still: bodies keep their sizes, and most their places.
+CHOSEN_PICTURES = 8
+# Programs of true depth, each with the program of one depth that replaces it where spheres do not intersect.
+OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
+
+
+class SphereDrawing:
+    """Draws spheres; keeps the last choice of program. finish: of those of smooth materials, see `BodyDraws.draw`."""
+
+    def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
+        self._bodies, self._finish = bodies, finish
+        self._any_beyond = context.query(samples=True)
+        self._apart = ApartSpheres(context)
+        self._radii_of: Scene | None = None
+        self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
+        self._lod = FINEST
+        self._chosen_for: tuple[object, ...] = ()
+        self._drawn = 0  # pictures since the last choice
+        self._fit_for: tuple[object, ...] = ()
+        self._fit = False
+
+    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_others: bool = False) -> None:
+        """Draws the spheres of these layers. has_others: dots, lines or marks may be inside them."""
+        if not (count := self._bodies.count("points", layers, self._finish)):
+            return
+        draw = partial(self._bodies.draw, finish=self._finish)
+        self._choose(view, layers, count)
+        name, largest_px = self._lod
+        if self._all_fit(view, layers):
+            if not has_others and (few := self._few_apart(view, layers)) is not None:
+                order = self._apart.near_first(few, view.camera)
+                draw(OF_ONE_DEPTH[name], layers, (0.0, largest_px), order=order)
+            else:
+                draw(name, layers, (0.0, largest_px))
+            return
+        if count <= FEW_SPHERES and largest_px == LARGEST_POINT_PX:
+            draw(name, layers, (0.0, largest_px))
+            draw("quads", layers, (0.0, largest_px))
+            return
+        is_any_larger = self._ask_beyond(layers, largest_px)
+        draw(name, layers, (0.0, largest_px))
+        if not is_any_larger():
+            return
+        if largest_px < LARGEST_POINT_PX:
+            is_any_larger = self._ask_beyond(layers, LARGEST_POINT_PX)
+            draw("lod 4", layers, (largest_px, LARGEST_POINT_PX))
+            if not is_any_larger():
+                return
+        draw("quads", layers, (0.0, LARGEST_POINT_PX))
+
+    def radii(self, scene: Scene, count: int) -> NDArray[np.float32]:
+        """Radii at scale 1 of at least the first `count` bodies, metres; 0 for other shapes."""
+        if self._radii_of is not scene or len(self._radii) < count:
+            self._radii_of, self._radii = scene, all_radii(scene, count)
+        return self._radii
+
+    def _choose(self, view: SceneView, layers: Sequence[PlacedLayer], count: int) -> None:
+        """Chooses the program for `count` spheres, by a sample of the layer with most bodies."""
+        scene, camera, viewport, level, *_ = view
+        # Shadows need the true depth of each pixel, whatever it costs.
+        by_processor = self._bodies.is_software and not view.is_mapped
+        parts = self._bodies.parts
+        largest = max(layers, key=lambda layer: layer.bodies)
+        sample = self._bodies.ring.sample(largest.slots.older)
+        key = (scene, count, len(sample), camera.view.tobytes(), camera.projection.tobytes(), viewport[2:], level)
+        self._drawn += 1
+        if key != self._chosen_for or self._drawn >= CHOSEN_PICTURES:
+            if parts is not None:
+                sample = parts.placed(sample, sampled_rows(largest.bodies))
+            sizes = sizes_in(sample, sampled_radii(scene, largest.bodies), count, camera, viewport[3])
+            self._lod = choose(sizes, count, by_processor, self._lod, level)
+            self._chosen_for, self._drawn = key, 0
+
+    def _few_apart(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
+        """Records of a picture's bodies if they are few spheres that do not intersect (shape_draws.py), else None.
+
+        Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true depth.
+        """
+        bodies, scene, layer = self._bodies, view.scene, layers[0]
+        if self._lod.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
+            return None
+        if not bodies.members.are_spheres or len(layers) != 1 or layer.group is not None:
+            return None
+        if layer.uniforms.has_transparent:
+            return None
+        few = bodies.ring.few(layer.slots.older)
+        if few is None or not self._apart.are((scene, len(few)), few, self.radii(scene, len(few))):
+            return None
+        return few
+
+    def _all_fit(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
+        """True if all spheres are known to fit points; computed again when an input has changed."""
+        ring, lod = self._bodies.ring, self._lod
+        extents = tuple([ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]])
+        gap_s = max(layer.uniforms.gap_s for layer in layers)
+        key = (lod, self._chosen_for, extents, gap_s)
+        if key != self._fit_for:
+            extent, parts = together(extents), self._bodies.parts
+            if extent is not None and parts is not None:
+                extent = grown(extent, parts.arm_m)
+            self._fit_for = key
+            self._fit = extent is not None and fits_points(
+                extent, largest_radius(view.scene), gap_s, view.camera, view.viewport[2:], lod.largest_px
+            )
+        return self._fit
+
+    def _ask_beyond(self, layers: Sequence[PlacedLayer], largest_px: float) -> Callable[[], bool]:
+        """Starts the query whether a sphere is too large for points up to this width.
+
+        The returned function reads the result. Call it after the next draw.
+        """
+        with self._any_beyond:
+            self._bodies.draw("beyond", layers, (0.0, largest_px), finish=self._finish)
+        return lambda: self._any_beyond.samples > 0
+
+
+# Finds spheres that do not intersect: each is drawn with one depth, so that hidden pixels are skipped early.
+#
+# Software drawing tests a pixel's depth before its colour only if the shader does not write the depth. Of two spheres
+# that do not intersect, the one whose centre is nearer is in front wherever both are seen, so each is drawn as the
+# disc through its centre, of one depth. If the nearest is drawn first, hidden pixels are not computed: two thirds of
+# all pixels in a pile. Cost: only the outer half of the edge is antialiased.
+#
+# Always: used only if a picture holds nothing but spheres, without dots and lines (which may begin inside them), from
+# LEAST to FEW of them, none deeper in another than TOLERANCE; otherwise pixels have their true depth.
+
+
+# Fewer spheres hide little of each other, and their edges are noticed.
+LEAST = 48
+# Largest overlap of two spheres, in radii of the smaller: their seam is off by half of that. In piles of bouncing balls
+# the overlap is up to a tenth.
+TOLERANCE = 0.25
+# Pictures between two tests, 0.1 ms each for 300 spheres: if no spheres intersected in the last test, and if some did.
+LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
+
+
+def are_apart(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
+    """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres; spheres whose radius
+    is 0, and those whose place is not finite, are left out."""
+    with np.errstate(all="ignore"):  # records may hold anything
+        known = np.isfinite(place).all(axis=1) & (radius > 0)
+        return _are_apart(place[known], _nearest_squares(radius[known]))
+
+
+def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Square of the least distance of each pair of spheres that are apart, (n, n), square metres."""
+    of = radius.astype(np.float32)
+    least = np.asarray((of[:, None] + of) - TOLERANCE * np.minimum(of[:, None], of), np.float32)
+    least *= least
+    np.fill_diagonal(least, -np.inf)
+    return least
+
+
+def _are_apart(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]) -> bool:
+    """As `are_apart`, for finite places, from `_nearest_squares`."""
+    if len(place) < 2:
+        return True
+    at = place.astype(np.float64)
+    at -= at.mean(axis=0)
+    # Squared distances of all pairs by one matrix product: |a|^2 - 2 a b + |b|^2.
+    square, one = (at * at).sum(axis=1), np.ones(len(at))
+    left, right = np.empty((len(at), 5), np.float32), np.empty((len(at), 5), np.float32)
+    left[:, :3], left[:, 3], left[:, 4] = -2.0 * at, square, one
+    right[:, :3], right[:, 3], right[:, 4] = at, one, square
+    return not bool((left @ right.T < nearest_squares).any())
+
+
+class ApartSpheres:
+    """Repeated test that no spheres intersect, and their order from front to back."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._indices = context.buffer(reserve=4 * FEW, dynamic=True)
+        self._apart = False
+        self._looks_in = 0  # pictures until the next test
+        self._key: object = None
+        self._radius: NDArray[np.floating] = np.zeros(0)  # of `_nearest_squares`, none of them 0
+        self._nearest_squares = np.zeros((0, 0), np.float32)
+
+    def are(self, key: object, records: NDArray[np.void] | None, radii: NDArray[np.float32]) -> bool:
+        """True if no spheres intersected in the last test. records: dtype `BODY`; with None or few, False.
+
+        key: identity of the spheres; another key is tested at once. radii: at scale 1, metres; 0 for other shapes.
+        """
+        if records is None or len(records) < LEAST:
+            return False
+        self._looks_in -= 1
+        if key != self._key or self._looks_in <= 0:
+            seen = radii[: len(records)] * np.abs(records["scale"]) * ((records["flags"] & VISIBLE) != 0)
+            self._apart = self._are_apart(records["position"], seen)
+            self._key, self._looks_in = key, LOOK_PICTURES if self._apart else LOOK_AGAIN_PICTURES
+        return self._apart
+
+    def _are_apart(self, place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
+        """As `are_apart`; reuses `_nearest_squares` while radii stay the same."""
+        if not (radius > 0).all() or not np.isfinite(place).all():
+            return are_apart(place, radius)
+        if not np.array_equal(radius, self._radius):
+            self._radius, self._nearest_squares = radius, _nearest_squares(radius)
+        return _are_apart(place, self._nearest_squares)
+
+    def near_first(self, records: NDArray[np.void], camera: CameraMatrices) -> moderngl.Buffer:
+        """Body numbers as indices, the nearest first. By the older snapshot's positions: the order only saves time."""
+        behind = records["position"] @ -camera.view[2, :3].astype(np.float32)
+        self._indices.write(np.argsort(behind).astype(np.uint32))
+        return self._indices
+
+
+# Draws the boxes, capsules, cylinders and ellipsoids of a picture: as points of two qualities, or as rectangles.
+#
+# Rectangles look best, and a few bodies are all drawn as rectangles. With more bodies, the small ones are points.
+# Where the CPU draws many, points are plain: hard edges, no highlight. With very many, an occlusion query asks first
+# whether any body needs a rectangle, as for spheres: it costs less than a draw of rectangles that are all empty.
+#
+# Always: every body that is seen is drawn by exactly one program.
+
+
+# Up to this many bodies all are rectangles: one program, 2 ms if each is 20 px wide and the CPU draws them.
+FEW_RAY_CAST = 300
+# From this many on points are plain where the CPU draws: fine ones would take at least 1 ms more.
+MANY = 1500
+# From this many on the query is used. With fewer bodies it takes longer than the rectangles.
+ASKED = 4096
+# Parallel rays are off by a quarter of the point's width (px) squared, times a pixel's angle (rad). Largest error, px:
+OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
+
+
+def cast_passes(
+    kind: str, count: int, is_software: bool, level: Level = FULL, is_outlined: bool = False
+) -> tuple[str, ...]:
+    """Passes for `count` bodies of this kind: rectangles alone; points and rectangles; or points, query, rectangles.
+
+    is_outlined: bodies have an outline, which plain points lack.
+    """
+    if count <= FEW_RAY_CAST and level.fine:
+        return (f"large {kind}",)
+    is_plain = not is_outlined and ((count >= MANY and is_software) or not level.fine)
+    points = f"plain {kind}" if is_plain else kind
+    return (points, f"large {kind}") if count < ASKED else (points, f"beyond {kind}", f"large {kind}")
+
+
+def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> float:
+    """Width of the widest point, px, whose parallel rays are off by at most `off_px`."""
+    if camera.orthographic:
+        return float(LARGEST_POINT_PX)
+    pixel = 2.0 / (float(camera.projection[1, 1]) * max(height_px, 1))
+    return min(math.sqrt(4.0 * off_px / pixel), float(LARGEST_POINT_PX))
+
+
+class CastDrawing:
+    """Draws bodies of ray cast shapes. finish: of those of smooth materials, see `BodyDraws.draw`."""
+
+    def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
+        self._bodies, self._finish = bodies, finish
+        self._any_beyond = context.query(samples=True)
+
+    def draw(self, kind: str, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
+        """Draws the bodies of one of CAST_KINDS in these layers."""
+        bodies, finish = self._bodies, self._finish
+        if kind == STRETCHED:
+            layers = [layer for layer in layers if layer.variant.stretched]
+        count = bodies.count(kind, layers, finish)
+        if not count:
+            return
+        names = cast_passes(kind, count, bodies.is_software, view.level, view.scene.is_outlined)
+        if len(names) == 1:
+            bodies.draw(names[0], layers, (0.0, 0.0), finish=finish)
+            return
+        is_plain = names[0] != kind
+        range_px = 0.0, largest_point_px(view.camera, view.viewport[3], PLAIN_OFF_PX if is_plain else OFF_PX)
+        if len(names) == 3:
+            with self._any_beyond:
+                bodies.draw(names[1], layers, range_px, finish=finish)
+            bodies.flush()  # otherwise the result comes only after the last pixel of the next draw
+        bodies.draw(names[0], layers, range_px, finish=finish)
+        if len(names) == 2 or self._any_beyond.samples > 0:
+            bodies.draw(names[-1], layers, range_px, finish=finish)

@@ -1,0 +1,331 @@
+"""Orbit camera: eye, target and angles, and the view and projection matrices.
+
+A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed from
+them for the size of the picture. An orthographic camera shows as much of the plane through its target as a perspective
+one at the same distance, so that it moves by the same rules.
+
+Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns
+a rolled camera upright, z up. Pure: numbers in, numbers out. It knows no window; to follow a body, give `follow` its
+drawn position of the same frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Camera, Scene
+from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls, grain_of, place_for
+
+# Limits of the elevation: straight below and straight above. Beyond them the picture would be upside down.
+MAX_ELEVATION_RAD = math.pi / 2
+# A camera whose horizontal offset is below this share of its distance looks straight down or up. Then x points to the
+# right, as on a map, unless the camera has an `up`.
+VERTICAL_SHARE = 1e-6
+MAP_AZIMUTH_RAD = math.radians(-90)
+# A smaller roll is a rounding error.
+LEAST_ROLL_RAD = 1e-9
+# A drag across the whole height of the window turns the camera by this angle.
+ORBIT_RAD_PER_HEIGHT = math.pi
+# One notch of a mouse wheel changes the distance by this factor.
+ZOOM_PER_NOTCH = 0.9
+MOST_NOTCHES = 300  # per call: the distance changes by a factor of at most 5e13
+# Within these limits squares of lengths lose no digits in the shaders.
+MIN_DISTANCE_M = 1e-7
+MAX_DISTANCE_M = 1e13
+# Near and far plane, as multiples of the distance to the target. Near enough to fly into a pile of bodies, far enough
+# that a 24-bit depth buffer still orders bodies at the far plane (near : far = 1 : 10,000).
+NEAR_SHARE = 1 / 200
+FAR_SHARE = 50
+# Among bodies the near plane is at most a quarter of a small body's radius away, since the target may be far. But that
+# limit is at least this share of the distance to the farthest body: depth steps there stay below a pixel's width.
+LEAST_NEAR_SHARE = 1 / 20_000
+# The far plane is at least this many scene radii behind the target.
+FAR_REACHES = 8
+# View of a scene without a camera: from the right, the front and above.
+DEFAULT_AZIMUTH_RAD = math.radians(-60)
+DEFAULT_ELEVATION_RAD = math.radians(24)
+DEFAULT_FOV_Y_DEG = 40.0
+CENTRE = (0.0, 0.0)
+
+Matrix = NDArray[np.float32]
+Viewport = tuple[int, int, int, int]  # left, bottom, width, height, px
+
+
+class CameraMatrices(NamedTuple):
+    """View and projection of one picture. Matrices multiply column vectors; clip depth is OpenGL's (-1..1)."""
+
+    view: Matrix  # (4, 4) world to eye
+    projection: Matrix  # (4, 4) eye to clip
+    eye: tuple[float, float, float]  # metres, world
+    target: tuple[float, float, float]  # metres, world
+    orthographic: bool = False
+
+
+class Surroundings(NamedTuple):
+    """Ball around all bodies, for the near plane.
+
+    middle: its centre, metres, world; None where a body carries the camera, which may then be anywhere in the ball.
+    """
+
+    middle: tuple[float, float, float] | None
+    radius_m: float
+    grain_m: float  # a quarter of a small body's radius, see `grain_of`
+
+
+@dataclass
+class OrbitCamera:
+    """A camera on a sphere around `target`. Angles in radians, lengths in metres."""
+
+    target: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    distance_m: float = 10.0
+    azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # of the eye, from +x towards +y
+    elevation_rad: float = DEFAULT_ELEVATION_RAD
+    roll_rad: float = 0.0  # of the camera about its line of sight, clockwise: the picture turns the other way
+    fov_y_deg: float = DEFAULT_FOV_Y_DEG
+    orthographic: bool = False
+    principal_point: tuple[float, float] = CENTRE  # see `Camera`
+    reach_m: float = 0.0  # radius of the whole scene around the target, for the far plane
+    among: Surroundings | None = None  # for the near plane
+
+    @staticmethod
+    def from_camera(camera: Camera) -> OrbitCamera:
+        """Orbit camera with the view of the scene's own camera."""
+        offset = np.subtract(camera.eye, camera.target)
+        distance_m, fov_y_deg = float(np.linalg.norm(offset)), camera.fov_y_deg
+        elevation_rad = math.atan2(offset[2], math.hypot(offset[0], offset[1]))
+        is_vertical = math.hypot(offset[0], offset[1]) < VERTICAL_SHARE * distance_m
+        azimuth_rad = math.atan2(offset[1], offset[0])
+        if is_vertical:  # then it needs no roll
+            below, (x, y, _) = -math.copysign(1.0, offset[2]), camera.up
+            azimuth_rad = math.atan2(below * y, below * x) if x or y else MAP_AZIMUTH_RAD
+        if camera.orthographic:
+            fov_y_deg = DEFAULT_FOV_Y_DEG
+            distance_m = camera.orthographic / 2 / math.tan(math.radians(fov_y_deg) / 2)
+            distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
+        made = OrbitCamera(
+            target=_three(camera.target),
+            distance_m=distance_m,
+            azimuth_rad=azimuth_rad,
+            elevation_rad=elevation_rad,
+            fov_y_deg=fov_y_deg,
+            orthographic=bool(camera.orthographic),
+            principal_point=camera.principal_point,
+        )
+        if not is_vertical:
+            right, up, _ = made._axes()
+            roll_rad = math.atan2(float(right @ camera.up), float(up @ camera.up))
+            made.roll_rad = roll_rad if abs(roll_rad) > LEAST_ROLL_RAD else 0.0
+        return made
+
+    def as_camera(self, body: int | None = None, turns: bool = True) -> Camera:
+        """The camera of a scene that has this view. body, turns: of the body that carries it."""
+        height_m = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2)
+        is_vertical = math.cos(self.elevation_rad) < VERTICAL_SHARE
+        is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
+        up = (0.0, 0.0, 1.0) if is_upright else _three(self._axes()[1])
+        orthographic = height_m if self.orthographic else False
+        return Camera(self.eye, self.target, self.fov_y_deg, body, orthographic, turns, up, self.principal_point)
+
+    @staticmethod
+    def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
+        """The scene's own camera, or one that frames all bodies. bodies: dtype `BODY`, shape (n,)."""
+        if scene.camera is None:
+            camera = OrbitCamera()
+            camera.frame(scene, bodies, aspect)
+        else:
+            camera = OrbitCamera.from_camera(scene.camera)
+            camera.surround(scene, bodies)
+        return camera
+
+    def frame(self, scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> None:
+        """Moves the camera so that it shows all bodies from its present direction, in the middle of the picture.
+
+        bodies: dtype `BODY`, shape (n,). aspect: width / height of the picture.
+        """
+        self.principal_point = CENTRE
+        tangent = math.tan(math.radians(self.fov_y_deg) / 2)
+        view = FramedView(*self._axes(), tangent, aspect, self.orthographic)
+        self.target, distance_m = place_for(framed_balls(scene, bodies), view)
+        self.distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
+        self.surround(scene, bodies)
+
+    def surround(self, scene: Scene, bodies: NDArray[np.void]) -> None:
+        """Places the near and the far plane around all bodies. bodies: dtype `BODY`, shape (n,)."""
+        bounds = bounds_of(scene, bodies)
+        is_carried = scene.camera is not None and scene.camera.body is not None
+        self.reach_m = bounds.radius_m + math.dist(bounds.middle, self.target)
+        middle = None if is_carried else bounds.middle
+        self.among = Surroundings(middle, bounds.radius_m, grain_of(scene, bodies))
+
+    def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
+        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled camera
+        is turned upright by an equal angle."""
+        turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
+        if self.roll_rad:
+            cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
+            upright_rad = math.hypot(dx_px, dy_px) * turn
+            dx_px, dy_px = dx_px * cosine - dy_px * sine, dx_px * sine + dy_px * cosine
+            self.roll_rad = math.copysign(max(0.0, abs(self.roll_rad) - upright_rad), self.roll_rad)
+        self.azimuth_rad = math.remainder(self.azimuth_rad - dx_px * turn, math.tau)
+        self.elevation_rad = max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, self.elevation_rad + dy_px * turn))
+
+    def pan(self, dx_px: float, dy_px: float, height_px: int) -> None:
+        """Moves the target sideways: a point at its depth under the pointer stays under the pointer."""
+        metres_per_px = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2) / max(height_px, 1)
+        right, up, _ = self._axes()
+        self.target = _three(np.asarray(self.target) + (-dx_px * right + dy_px * up) * metres_per_px)
+
+    def zoom(self, notches: float) -> None:
+        """Moves the camera nearer, by ZOOM_PER_NOTCH for each notch; negative notches move it away."""
+        notches = max(-MOST_NOTCHES, min(MOST_NOTCHES, notches))
+        self.distance_m = max(MIN_DISTANCE_M, min(MAX_DISTANCE_M, self.distance_m * ZOOM_PER_NOTCH**notches))
+
+    def follow(self, position: tuple[float, float, float]) -> None:
+        """Moves the target to this point, for example a body's drawn position of the same frame.
+
+        Ignores a point that is not finite.
+        """
+        if all(math.isfinite(value) for value in position):
+            self.target = _three(position)
+
+    @property
+    def eye(self) -> tuple[float, float, float]:
+        """Position of the camera, metres, world."""
+        return _three(np.asarray(self.target) + self.distance_m * self._axes()[2])
+
+    @property
+    def near_m(self) -> float:
+        """Near clipping distance, metres."""
+        near_m = self.distance_m * NEAR_SHARE
+        if self.among is None:
+            return near_m
+        middle, radius_m, grain_m = self.among
+        away_m = radius_m if middle is None else math.dist(self.eye, middle)
+        # From outside: a tenth of the distance to a ball of twice the radius, since bodies may have spread meanwhile.
+        return min(near_m, max(grain_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
+
+    @property
+    def far_m(self) -> float:
+        """Far clipping distance, metres."""
+        return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
+
+    def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
+        """Smallest viewport around `viewport` whose middle is the principal point. `matrices` are computed for it."""
+        if self.principal_point == CENTRE:
+            return viewport
+        left_px, bottom_px, width_px, height_px = viewport
+        height = height_px * _narrowed((width_px, height_px), window_px)
+        across_px, along_px = (round(share * height) for share in self.principal_point)
+        return (
+            left_px + min(0, 2 * across_px),
+            bottom_px + min(0, 2 * along_px),
+            width_px + 2 * abs(across_px),
+            height_px + 2 * abs(along_px),
+        )
+
+    def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
+        """View and projection for a picture of this size, which is drawn into the viewport `around_axis`.
+
+        window_px: size of the window, if the picture is a part of it. A part that is narrower in its proportions sees
+        as much to the left and right as the whole window would.
+        """
+        right, up, backward = self._axes()
+        eye = np.asarray(self.eye)
+        view = np.eye(4)
+        view[:3, :3] = right, up, backward
+        view[:3, 3] = -view[:3, :3] @ eye
+        size_px = max(size_px[0], 1), max(size_px[1], 1)
+        _, _, width_px, height_px = self.around_axis((0, 0, *size_px), window_px)
+        focal = _narrowed(size_px, window_px) / math.tan(math.radians(self.fov_y_deg) / 2) * size_px[1] / height_px
+        projection = self._parallel(focal) if self.orthographic else self._perspective(focal)
+        projection[0, 0] *= height_px / width_px
+        with np.errstate(over="ignore"):  # beyond float32's range nothing is seen
+            return CameraMatrices(
+                view.astype(np.float32), projection.astype(np.float32), _three(eye), self.target, self.orthographic
+            )
+
+    def _perspective(self, focal: float) -> NDArray[np.float64]:
+        """Projection of a square picture. focal: 1 / tangent of half the field of view."""
+        near_m, far_m = self.near_m, self.far_m
+        projection = np.diag([focal, focal, (near_m + far_m) / (near_m - far_m), 0.0])
+        projection[2, 3] = 2 * near_m * far_m / (near_m - far_m)
+        projection[3, 2] = -1.0
+        return projection
+
+    def _parallel(self, focal: float) -> NDArray[np.float64]:
+        """Orthographic projection of a square picture, as high as `_perspective` is at the target.
+
+        As much is seen before the target as behind it, also behind the eye: depth is linear and loses no digits there.
+        """
+        half_height_m, half_depth_m = self.distance_m / focal, self.far_m
+        projection = np.diag([1 / half_height_m, 1 / half_height_m, -1 / half_depth_m, 1.0])
+        projection[2, 3] = -self.distance_m / half_depth_m
+        return projection
+
+    def _axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Right, up and backward (target to eye) as unit vectors of the world."""
+        cos_a, sin_a = math.cos(self.azimuth_rad), math.sin(self.azimuth_rad)
+        cos_e, sin_e = math.cos(self.elevation_rad), math.sin(self.elevation_rad)
+        right = np.array([-sin_a, cos_a, 0.0])
+        up = np.array([-sin_e * cos_a, -sin_e * sin_a, cos_e])
+        if self.roll_rad:
+            cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
+            right, up = cosine * right - sine * up, sine * right + cosine * up
+        return right, up, np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
+
+
+def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
+    """Factor on the focal length of a picture that is a narrower part of a window; 1 otherwise."""
+    if window_px is None:
+        return 1.0
+    return min(1.0, max(size_px[0], 1) / max(size_px[1], 1) * max(window_px[1], 1) / max(window_px[0], 1))
+
+
+def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:
+    """World camera of a camera given in a body's frame.
+
+    position: the body's drawn position (3,), metres. turn: its orientation, unit quaternion xyzw. If one of them is not
+    finite, `camera` is returned unchanged.
+    """
+    x, y, z, w = (float(value) for value in turn)
+    rotation = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    if not (np.isfinite(rotation).all() and np.isfinite(position).all()):
+        return camera
+    to_body = np.eye(4)
+    to_body[:3, :3] = rotation.T
+    to_body[:3, 3] = -rotation.T @ np.asarray(position, np.float64)
+    eye, target = (rotation @ np.asarray(point) + position for point in (camera.eye, camera.target))
+    return camera._replace(
+        view=(camera.view.astype(np.float64) @ to_body).astype(np.float32), eye=_three(eye), target=_three(target)
+    )
+
+
+def shift_px(before: CameraMatrices, after: CameraMatrices, body: NDArray[np.floating], height_px: int) -> float:
+    """Largest distance that the picture shifts from one carried camera to the other, px, at the depth of the target or
+    of the body, whichever is nearer. Both cameras have the same lens.
+
+    body: drawn position of the body that carries the camera, (3,), metres. height_px: of the picture.
+    """
+    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # of an orthographic camera: px a metre
+    moved_m = max(math.dist(before.eye, after.eye), math.dist(before.target, after.target))
+    turned = float(np.linalg.norm(after.view[:3, :3] - before.view[:3, :3]))
+    if after.orthographic:
+        return moved_m * focal_px + turned * height_px
+    away_m = min(math.dist(after.eye, after.target), math.dist(after.eye, body))
+    return (moved_m / away_m + turned) * focal_px if away_m > 0 else math.inf
+
+
+def _three(values: object) -> tuple[float, float, float]:
+    x, y, z = (float(value) for value in values)  # type: ignore[attr-defined]
+    return x, y, z

@@ -1,0 +1,226 @@
+"""Bounds of bodies, and the place from which a camera shows them all at a good size.
+
+The one idea: a ball is inside a wedge of the view when its centre is a radius away from both planes. So the largest of
+one sum over all bodies for each plane gives the middle and the distance exactly, without a search.
+
+Always: bodies fill FILLED of the picture's smaller extent in the view that is framed, unless the camera would then be
+so near that they leave the picture's larger extent when it orbits. A floor under other bodies is not framed. Pure:
+numbers in, numbers out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Box, Plane, Scene, Shape
+from twixt.ipc.snapshot import VISIBLE
+from twixt.render.interpolation.poses import FARTHEST
+
+# Share of the picture's smaller extent that framed bodies fill.
+FILLED = 2 / 3
+# Bodies farther from the median position than both of these are not framed: metres, and multiples of the median
+# distance along the axis with the largest one.
+FLOWN_OFF_M, FLOWN_OFF_SPREADS = 1e7, 1000
+# No body is farther away than this from the middle of what is framed, metres.
+FARTHEST_FRAMED_M = 1e13
+# A box thinner than this share of its second longest edge may be a floor or a wall.
+THIN = 1 / 8
+# Bounds of a scene in which nothing is to be seen: this far from the origin on each axis, metres.
+EMPTY_M = 1.0
+
+# Steps in which the shorter side of what is framed is centred: it is then off by less than a pixel.
+CENTRINGS = 4
+
+Floats = NDArray[np.float64]
+Vector = tuple[float, float, float]
+
+
+class Bounds(NamedTuple):
+    """An axis-aligned box in the world, metres."""
+
+    low: Vector
+    high: Vector
+
+    @property
+    def middle(self) -> Vector:
+        """Its centre, metres."""
+        return _three([(low + high) / 2 for low, high in zip(self.low, self.high, strict=True)])
+
+    @property
+    def radius_m(self) -> float:
+        """Half its diagonal, metres."""
+        return math.dist(self.low, self.high) / 2
+
+
+class BoundingBalls(NamedTuple):
+    """Bounding balls of bodies, metres, world. place: (3, n). radius: (n,)."""
+
+    place: Floats
+    radius: Floats
+
+    @property
+    def bounds(self) -> Bounds:
+        """Box around all balls; EMPTY_M around the origin without balls."""
+        if not len(self.radius):
+            return Bounds((-EMPTY_M,) * 3, (EMPTY_M,) * 3)
+        low, high = (self.place - self.radius).min(axis=1), (self.place + self.radius).max(axis=1)
+        return Bounds(_three(low), _three(high))
+
+
+class FramedView(NamedTuple):
+    """Lens and directions of a camera. right, up, backward: unit vectors of the world, (3,).
+
+    tangent: of half the vertical field of view. aspect: width / height of the picture.
+    """
+
+    right: Floats
+    up: Floats
+    backward: Floats
+    tangent: float
+    aspect: float
+    orthographic: bool
+
+
+class Place(NamedTuple):
+    """Where a camera frames bodies from: its target, and its distance from there, metres."""
+
+    target: Vector
+    distance_m: float
+
+
+def seen_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
+    """Balls around all visible bodies, and the corners of the scene's outline as balls of radius 0.
+
+    bodies: dtype `BODY`, (n,). Leaves out bodies too far away to be drawn, or to be seen together with the others.
+    """
+    return _balls(scene, bodies, np.ones(len(bodies), bool))
+
+
+def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
+    """`seen_balls` without floors and walls: rectangles and thin boxes that are larger than all the rest together.
+
+    They are framed where there is nothing else, and where they are the greater number.
+    """
+    balls = seen_balls(scene, bodies)
+    thin = np.array([is_thin(shape) for shape in scene.distinct_shapes] or [False])
+    if not thin.any():
+        return balls
+    rows = thin[scene.shape_rows(len(bodies))]
+    rest = _balls(scene, bodies, ~rows)
+    others = len(rest.radius)
+    if not others or len(balls.radius) - others > others:
+        return balls
+    largest_m = max(shape.reach for shape, is_floor in zip(scene.distinct_shapes, thin, strict=True) if is_floor)
+    return rest if largest_m > rest.bounds.radius_m else balls
+
+
+def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
+    """Box around all visible bodies and the scene's outline, metres; -1 to 1 m on each axis when there are none."""
+    return seen_balls(scene, bodies).bounds
+
+
+def grain_of(scene: Scene, bodies: NDArray[np.void]) -> float:
+    """A quarter of the lower quartile of the visible bodies' radii, metres; 0 without bodies."""
+    radius = _radii(scene, bodies)
+    radius = radius[((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius) & (radius > 0)]
+    at = (len(radius) - 1) // 4
+    return float(np.partition(radius, at)[at]) / 4 if len(radius) else 0.0
+
+
+def place_for(balls: BoundingBalls, view: FramedView) -> Place:
+    """Place from which a camera with this lens and direction frames the balls."""
+    middle = np.array(balls.bounds.middle)
+    rest = balls.place - middle[:, None] if len(balls.radius) else np.zeros((3, 1))
+    radius = balls.radius if len(balls.radius) else np.array([EMPTY_M])
+    farthest_m = float((np.sqrt((rest * rest).sum(axis=0)) + radius).max())
+    if farthest_m == 0:
+        radius, farthest_m = radius + EMPTY_M, EMPTY_M
+    smaller, larger = view.tangent * min(1.0, view.aspect), view.tangent * max(1.0, view.aspect)
+    across, along, toward = view.right @ rest, view.up @ rest, view.backward @ rest
+    if view.orthographic:
+        off = [_between(side, radius) for side in (across, along)]
+        distance_m, per_reach = max(half for _, half in off) / (FILLED * smaller), 1 / larger
+    else:
+        tangent, per_reach = FILLED * smaller, math.hypot(1, larger) / larger
+        cosine, sine = 1 / math.hypot(1, tangent), tangent / math.hypot(1, tangent)
+        off = [_between(side * cosine, toward * sine + radius) for side in (across, along)]
+        distance_m = max(half / sine for _, half in off)
+        off = [
+            (_centred(side, radius, distance_m - toward) if half / sine < distance_m else at / cosine, half)
+            for side, (at, half) in zip((across, along), off, strict=True)
+        ]
+    (right_m, _), (up_m, _) = off
+    target = middle + right_m * view.right + up_m * view.up
+    return Place(_three(target), max(distance_m, (farthest_m + math.hypot(right_m, up_m)) * per_reach))
+
+
+def _centred(side: Floats, radius: Floats, depth: Floats) -> float:
+    """Sideways place of the eye, metres, from which the balls are seen as far to the one side as to the other.
+
+    A step aside moves near balls in the picture more than far ones, so that several are made.
+    """
+    at = 0.0
+    for _ in range(CENTRINGS):
+        at += _between((side - at) / depth, radius / depth)[0] * float(depth.mean())
+    return at
+
+
+def _between(side: Floats, room: Floats) -> tuple[float, float]:
+    """Middle and half of the stretch that holds each side -+ its room."""
+    highest, lowest = float((side + room).max()), float((side - room).min())
+    return (highest + lowest) / 2, (highest - lowest) / 2
+
+
+def is_thin(shape: Shape) -> bool:
+    """True for what may be a floor or a wall: a rectangle, or a thin box."""
+    if isinstance(shape, Box):
+        thickness, edge, _ = sorted(shape.size)
+        return thickness < THIN * edge
+    return isinstance(shape, Plane)
+
+
+def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) -> BoundingBalls:
+    radius = _radii(scene, bodies)
+    drawn = chosen & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
+    # Column by column: a reduction over the records would walk 64-byte strides, three times slower.
+    columns = [np.ascontiguousarray(bodies["position"][:, axis]) for axis in range(3)]
+    for column in columns:
+        drawn &= np.abs(column) < FARTHEST
+    drawn = _within_sight(columns, drawn)
+    place = np.stack([column[drawn].astype(np.float64) for column in columns])
+    sizes = np.abs(radius[drawn]).astype(np.float64)
+    if scene.outline is not None:
+        low, high = np.array(scene.outline, np.float64)
+        corners = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)]).T
+        place, sizes = np.concatenate([place, corners], axis=1), np.concatenate([sizes, np.zeros(8)])
+    return BoundingBalls(place, sizes)
+
+
+def _radii(scene: Scene, bodies: NDArray[np.void]) -> NDArray[np.float32]:
+    reach = np.array([shape.reach for shape in scene.distinct_shapes] or [0.5], np.float32)
+    return reach[scene.shape_rows(len(bodies))] * bodies["scale"].astype(np.float32)
+
+
+def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mask of the bodies to frame: all of `drawn`, or those near the median position where some have flown off."""
+    kept = [column[drawn].astype(np.float64) for column in columns]
+    if not drawn.any() or max(np.ptp(column) for column in kept) <= FLOWN_OFF_M:
+        return drawn
+    half = (len(kept[0]) - 1) // 2
+    middles = [np.partition(column, half)[half] for column in kept]
+    off = [np.abs(column - middle) for column, middle in zip(kept, middles, strict=True)]
+    spread_m = max(float(np.partition(distances, half)[half]) for distances in off)
+    farthest_m = min(max(FLOWN_OFF_M, FLOWN_OFF_SPREADS * spread_m), FARTHEST_FRAMED_M)
+    near = drawn.copy()
+    for column, middle in zip(columns, middles, strict=True):
+        near &= np.abs(column.astype(np.float64) - middle) <= farthest_m
+    return near if near.any() else drawn
+
+
+def _three(values: object) -> Vector:
+    x, y, z = (float(value) for value in values)  # type: ignore[attr-defined]
+    return x, y, z

@@ -1,0 +1,230 @@
+"""Draws the opaque bodies that have a material, except meshes: a draw call for each material and kind.
+
+Always: a picture without such bodies costs one look at the lists. Each body is a rectangle whose pixels cast true rays,
+as large ones without a material are; a sphere is drawn as an ellipsoid. Not here: bodies whose material has no image
+(`Finished.is_smooth`), which are drawn as those without a material, by solids.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.ipc.scene.material import Material, Texture
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_programs import PASSES, STRETCHED, Membership
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.glsl.light import CHECKER_FINISH, CUBE_FINISH, IMAGE_FINISH, SMOOTH_FINISH
+
+
+class MaterialDraws:
+    """Draws bodies with materials; `uniforms` are those of the scene's materials."""
+
+    def __init__(self, context: moderngl.Context, bodies: BodyDraws) -> None:
+        self._context, self._bodies = context, bodies
+        self.uniforms = MaterialUniforms(context, bodies.is_software)
+        self._listed: Membership | None = None
+
+    def begin(self) -> None:
+        """Uploads the textures of a new scene. To be called before any draw of a picture."""
+        members = self._bodies.members
+        if members is not self._listed:
+            self._listed = members
+            self.uniforms.keep(members.scene)
+
+    def draw_planes(self, layers: Sequence[PlacedLayer]) -> None:
+        """Draws the planes with materials in these layers."""
+        self._draw(layers, are_planes=True)
+
+    def draw(self, layers: Sequence[PlacedLayer]) -> None:
+        """Draws the other bodies with materials in these layers, except smooth ones."""
+        self._draw(layers, are_planes=False)
+
+    def release(self) -> None:
+        """Gives the GPU memory back."""
+        self.uniforms.release()
+        self._listed = None
+
+    def _draw(self, layers: Sequence[PlacedLayer], are_planes: bool) -> None:
+        for layer in layers:
+            for number, one in enumerate(self._bodies.members.finished(layer.group)):
+                kind, material, members = one
+                if one.is_smooth or (kind == "planes") != are_planes or not (count := members.drawn(layer.bodies)):
+                    continue
+                name = pass_of_any_size(kind, is_stretched=True)
+                drawn = layer._replace(variant=layer.variant._replace(finish=self.uniforms.finish_of(material, kind)))
+                array = self._bodies.array_of(name, drawn, members.indices, ("material", number))
+                self._context.enable_only(PASSES[name].flags)
+                self.uniforms.apply(array.program, material)
+                array.render(moderngl.POINTS, count)
+
+
+def pass_of_any_size(kind: str, is_stretched: bool) -> str:
+    """The pass that draws bodies of a kind, whatever their size. is_stretched: spheres are drawn as ellipsoids."""
+    if kind == "planes":
+        return kind
+    if kind == "spheres":
+        return f"large {STRETCHED}" if is_stretched else "quads"
+    return f"large {kind}"
+
+
+# Materials as programs get them: textures on the GPU, and the uniforms of a material.
+#
+# The image of a material is bound for its draw call, in its own size. An array of images would need all of one size,
+# and an atlas cannot be repeated or have smaller copies without seams; a scene has few materials.
+#
+# Always: textures of the same pixels share memory, and are kept from one scene to the next where both have them.
+# Images larger than the GPU takes are shown with every second pixel, or fewer.
+
+
+# Texture unit of the image: the overlay and passes over the picture use the first ones.
+IMAGE_UNIT = 7
+# Samples along the longer axis of a pixel's footprint, on a GPU: a floor keeps its squares to the horizon.
+ANISOTROPY = 8.0
+# A material of specular 0.5 and roughness 0.5 shines as a surface without a material.
+GLOSS, RIM, EXPONENT = 0.4, 0.2, 4.0
+
+OnGpu = moderngl.Texture | moderngl.TextureCube
+
+
+def finish_of(material: Material) -> int:
+    """Variant of programs that draws this material."""
+    if material.texture is None:
+        return SMOOTH_FINISH
+    return CUBE_FINISH if material.texture.is_cube else IMAGE_FINISH
+
+
+class MaterialUniforms:
+    """Textures of a scene on the GPU; `apply` sets the uniforms of a program for a material."""
+
+    def __init__(self, context: moderngl.Context, is_software: bool) -> None:
+        self._context, self._is_software = context, is_software
+        self._most_px = int(context.info["GL_MAX_TEXTURE_SIZE"])
+        self._textures: dict[bytes, OnGpu] = {}
+        self._checkers: dict[bytes, Checker | None] = {}
+
+    def keep(self, scene: Scene) -> None:
+        """Uploads the textures that are new, and gives back the memory of those that the scene has not."""
+        wanted = {one.digest: one for one in _textures_of(scene)}
+        for digest in self._textures.keys() - wanted.keys():
+            self._textures.pop(digest).release()
+            del self._checkers[digest]
+        for digest, texture in wanted.items():
+            if digest not in self._textures:
+                self._textures[digest], self._checkers[digest] = self._uploaded(texture), checker_of(texture)
+
+    def finish_of(self, material: Material, kind: str) -> int:
+        """Variant of programs that draws bodies of a kind with this material."""
+        if kind == "planes" and material.texture is not None and self._checkers[material.texture.digest] is not None:
+            return CHECKER_FINISH
+        return finish_of(material)
+
+    def apply(self, program: moderngl.Program, material: Material, is_by_uv: bool = False) -> None:
+        """Sets the uniforms for the draws that follow, and binds the image.
+
+        is_by_uv: the mesh says where in the image its vertices are.
+        """
+        strength = GLOSS * material.specular
+        finish = strength, EXPONENT / material.roughness**2, material.emission, RIM * material.specular
+        mapping = *material.repeat, float(material.per_metre), float(is_by_uv)
+        for name, value in (("finish", finish), ("mapping", mapping), ("image", IMAGE_UNIT)):
+            if isinstance(uniform := program.get(name, None), moderngl.Uniform):
+                uniform.value = value
+        if material.texture is None:
+            return
+        if "squares" in program and (checker := self._checkers[material.texture.digest]) is not None:
+            program["squares"], program["lines"] = checker[:3], checker[3:]
+        else:
+            self._textures[material.texture.digest].use(IMAGE_UNIT)
+
+    def release(self) -> None:
+        """Gives the GPU memory back."""
+        for texture in self._textures.values():
+            texture.release()
+        self._textures.clear()
+        self._checkers.clear()
+
+    def _uploaded(self, texture: Texture) -> OnGpu:
+        pixels = texture.pixels
+        height, width, channels = pixels.shape[-3:]
+        if (every := -(-max(height, width) // self._most_px)) > 1:
+            pixels = pixels[..., ::every, ::every, :]
+            height, width = pixels.shape[-3:-1]
+        data = np.ascontiguousarray(pixels)
+        made: OnGpu
+        if texture.is_cube:
+            made = self._context.texture_cube((width, height), channels, data, alignment=1)
+        else:
+            made = self._context.texture((width, height), channels, data, alignment=1)
+            made.repeat_x = made.repeat_y = True
+        made.build_mipmaps()
+        made.filter = moderngl.LINEAR_MIPMAP_LINEAR, moderngl.LINEAR
+        if not self._is_software:
+            made.anisotropy = ANISOTROPY
+        return made
+
+
+def _textures_of(scene: Scene) -> Iterable[Texture]:
+    """Textures of a scene with one shape a row."""
+    for shape in scene.distinct_shapes:
+        material = getattr(shape, "material", None)
+        if material is not None and material.texture is not None:
+            yield material.texture
+
+
+# Recognizes images of a checker, which programs of planes draw by arithmetic instead of reading the image.
+#
+# Most floors are two squares each way, with or without a thin line along the image's border. A pixel's mean of such a
+# pattern is a product of one term along x and one along y. Where the CPU draws, that takes a twentieth of the time of
+# a lookup in the image and its smaller copies, and far squares stay apart where those copies are one grey.
+#
+# Always: an image is a checker only if each of its pixels says so. Pure.
+
+
+# Fewer pixels a side: the larger of two squares of an odd number of pixels would be noticed.
+LEAST_SIDE_PX = 32
+Color = tuple[float, float, float]
+
+
+class Checker(NamedTuple):
+    """Two squares each way. first: colour at the upper left and the lower right, 0..1. second: the other two.
+
+    line: colour of the border. reach: width of the border, a share of the image's side; 0 without one. pixel: width
+    of a pixel, also such a share.
+    """
+
+    first: Color
+    second: Color
+    line: Color
+    reach: float
+    pixel: float
+
+
+def checker_of(texture: Texture) -> Checker | None:
+    """The checker that an image shows; None if it shows anything else, or is seen through."""
+    pixels = texture.pixels
+    if texture.is_cube or texture.has_alpha or pixels.shape[0] != pixels.shape[1] or len(pixels) < LEAST_SIDE_PX:
+        return None
+    colors = pixels[..., :3]
+    quarter, half = len(colors) // 4, len(colors) // 2
+    first, second, line = colors[quarter, quarter], colors[quarter, -quarter], colors[0, 0]
+    expected = np.empty_like(colors)
+    expected[:half, :half] = expected[half:, half:] = first
+    expected[:half, half:] = expected[half:, :half] = second
+    reach = 0.0
+    if not np.array_equal(colors[0], expected[0]):
+        expected[0] = expected[-1] = expected[:, 0] = expected[:, -1] = line
+        reach = 1.0 / len(colors)
+    if not np.array_equal(colors, expected):
+        return None
+    return Checker(_color(first), _color(second), _color(line), reach, 1.0 / len(colors))
+
+
+def _color(pixel: NDArray[np.uint8]) -> Color:
+    red, green, blue = (pixel / 255.0).tolist()
+    return red, green, blue

@@ -1,1 +1,0 @@
-"""Materials: textures on the GPU, uniforms of a material, draw calls of bodies that have one."""

@@ -1,0 +1,253 @@
+"""Draws all that is seen through, bodies and solids of marks, after all that is opaque: sorted, in runs of one kind.
+
+The one idea: the programs of bodies of any size (rectangles, planes, faces of meshes) have a variant that draws nothing
+but what is seen through, and the usual variant leaves that out. So the order is a list of row numbers, and a run of
+rows of one kind and layer is one draw call. Depth is tested, not written.
+
+Always: a picture without such rows costs one look at each layer. What is seen through casts no shadow. Its far side is
+not seen through its near one: a closed mesh shows its front faces only; an open mesh shows both sides, in its own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Shape
+from twixt.ipc.scene.mesh import Mesh
+from twixt.ipc.scene.surfaces import deforming
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_programs import Membership, material_of
+from twixt.render.draw.bodies.shape_rows import KIND_NAMES
+from twixt.render.draw.bodies.transparent_rows import back_to_front, newest, sorted_runs
+from twixt.render.draw.frame.camera import CameraMatrices
+from twixt.render.draw.frame.frame_block import FrameTarget, SceneView
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.snapshot_ring import NO_ROWS, TransparentRows
+from twixt.render.draw.glsl.mesh_pose import MESH_POSE
+from twixt.render.draw.marks.mark_drawing import MarkDrawing
+from twixt.render.draw.marks.mark_solids import SOLIDS
+from twixt.render.draw.materials import MaterialUniforms, finish_of, pass_of_any_size
+from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
+from twixt.render.interpolation.quaternion import normalized, rotate
+
+MESHES, PLANES, NOTHING = (KIND_NAMES.index(kind) for kind in ("meshes", "planes", "nothing"))
+FIRST_ROOM = 64
+
+
+class _SortedRows(NamedTuple):
+    """Rows one after the other that one draw call draws. shape: theirs, of meshes and of what has a material. row: the
+    number of the first; a mesh that deforms has no other."""
+
+    layer: PlacedLayer
+    kind: int
+    shape: Shape | None
+    first: int
+    bodies: int
+    row: int
+
+
+class _MarkRun(NamedTuple):
+    """Solids of marks that one draw call draws: their place in SOLIDS, the first among those of marks, their number."""
+
+    solid: int
+    first: int
+    number: int
+
+
+class _Listed(NamedTuple):
+    """Rows of all layers: number, index of the layer, kind, shape (0 for what has no material, except meshes), place from the eye, normal."""
+
+    rows: NDArray[np.uint32]
+    layers: NDArray[np.intp]
+    kinds: NDArray[np.intp]
+    shapes: NDArray[np.intp]
+    place: NDArray[np.float64]
+    normals: NDArray[np.float64]
+
+    @property
+    def keys(self) -> NDArray[np.intp]:
+        """A number for each row, the same for rows that one draw call may draw."""
+        return (self.layers * len(KIND_NAMES) + self.kinds) * (1 << 32) + self.shapes
+
+
+NO_INDICES, NO_PLACES = np.zeros(0, np.intp), np.zeros((0, 3))
+NOTHING_LISTED = _Listed(NO_ROWS, NO_INDICES, NO_INDICES, NO_INDICES, NO_PLACES, NO_PLACES)
+
+
+class TransparentDraws:
+    """Draws what is seen through: `begin` a picture before anything of it is drawn, then `draw` at its end."""
+
+    def __init__(
+        self,
+        context: moderngl.Context,
+        target: FrameTarget,
+        bodies: BodyDraws,
+        meshes: MeshDrawing,
+        materials: MaterialUniforms,
+        marks: MarkDrawing,
+    ) -> None:
+        self._context, self._target, self._bodies = context, target, bodies
+        self._meshes, self._materials, self._marks = meshes, materials, marks
+        self._order: moderngl.Buffer | None = None
+        self._poses: moderngl.Buffer | None = None
+        self._runs: list[_SortedRows | _MarkRun] = []
+
+    def begin(self, camera: CameraMatrices, layers: Sequence[PlacedLayer]) -> None:
+        """Sorts the rows of a picture, with the solids of the marks taken last, and computes the poses of meshes."""
+        self._runs = []
+        sorting = [layer for layer in layers if layer.uniforms.has_transparent]
+        through = self._marks.transparent
+        if not sorting and not len(through.rows):
+            return
+        found = [NOTHING_LISTED, *(self._listed(layer, camera) for layer in sorting)]
+        listed = _Listed(*map(np.concatenate, zip(*found, strict=True)))
+        bodies, planes = len(listed.rows), np.flatnonzero(listed.kinds == PLANES)
+        place = np.concatenate([listed.place, through.rows["position"].astype(np.float64) - np.array(camera.eye)])
+        to_eye = camera.view[2, :3].astype(np.float64) if camera.orthographic else None
+        # Keys of marks: below those of bodies.
+        keys = np.concatenate([listed.keys, through.solids - len(SOLIDS)])
+        order, begins = sorted_runs(
+            back_to_front(place, to_eye, planes, listed.normals[planes]), keys, self._are_alone(listed, len(keys))
+        )
+        is_mark = order >= bodies
+        self._make_runs(listed, sorting, order, begins)
+        if bodies:
+            rows = np.zeros(len(order), np.uint32)
+            rows[~is_mark] = listed.rows[order[~is_mark]]
+            self._make_room(len(order)).write(rows)
+            self._pose_meshes()
+        self._marks.lay_transparent(order[is_mark] - bodies)
+
+    def draw(self, view: SceneView) -> None:
+        """Draws the rows of the picture begun last."""
+        for run in self._runs:
+            if isinstance(run, _MarkRun):
+                self._marks.draw_transparent(run.solid, run.first, run.number, view)
+            else:
+                self._draw_bodies(run)
+
+    def release(self) -> None:
+        """Gives the GPU memory back."""
+        self._runs = []
+        self._release_buffers()
+
+    def _release_buffers(self) -> None:
+        for buffer in (self._order, self._poses):
+            if buffer is not None:
+                buffer.release()
+        self._order = self._poses = None
+
+    def _are_alone(self, listed: _Listed, count: int) -> NDArray[np.bool_]:
+        """True for the rows of meshes that deform, of `count` rows."""
+        deform = [deforming(shape) is not None for shape in self._bodies.members.scene.distinct_shapes]
+        alone = np.zeros(count, bool)
+        if any(deform):
+            alone[: len(listed.rows)] = (listed.kinds == MESHES) & np.array([False, *deform])[listed.shapes]
+        return alone
+
+    def _make_runs(
+        self, listed: _Listed, layers: Sequence[PlacedLayer], order: NDArray[np.intp], begins: NDArray[np.intp]
+    ) -> None:
+        """Lists the draw calls of rows in this order: those of `listed`, then those of marks."""
+        table = (None, *self._bodies.members.scene.distinct_shapes)
+        drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in layers}
+        solids, first_mark = self._marks.transparent.solids, 0
+        for first, end in pairwise([*begins.tolist(), len(order)]):
+            row = int(order[first])
+            if row >= len(listed.rows):
+                self._runs.append(_MarkRun(int(solids[row - len(listed.rows)]), first_mark, end - first))
+                first_mark += end - first
+                continue
+            layer, shape = drawn[int(listed.layers[row])], table[listed.shapes[row]]
+            if (material := None if shape is None else material_of(shape)) is not None:
+                layer = layer._replace(variant=layer.variant._replace(finish=finish_of(material)))
+            self._runs.append(
+                _SortedRows(layer, int(listed.kinds[row]), shape, first, end - first, int(listed.rows[row]))
+            )
+
+    def _draw_bodies(self, run: _SortedRows) -> None:
+        layer, kind, shape, first, count, row = run
+        assert self._order is not None
+        self._target.framebuffer.depth_mask = False
+        if isinstance(shape, Mesh):
+            surface = self._meshes.surface_of(row, layer) if shape.deforms else None
+            if self._poses is not None and (surface is not None or not shape.deforms):
+                self._meshes.draw_transparent(shape, self._poses, first, count, surface)
+        else:
+            material = None if shape is None else material_of(shape)
+            name = pass_of_any_size(KIND_NAMES[kind], layer.variant.stretched or material is not None)
+            array = self._bodies.array_of(name, layer, self._order, "back to front")
+            if material is not None:
+                self._materials.apply(array.program, material)
+            self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+            array.render(moderngl.POINTS, count, first=first)
+        self._target.framebuffer.depth_mask = True
+
+    def _listed(self, layer: PlacedLayer, camera: CameraMatrices) -> _Listed:
+        ring, members, parts = self._bodies.ring, self._bodies.members, self._bodies.parts
+        older, newer, _ = layer.slots
+        rows, records = _within(
+            newest(ring.transparent(older), ring.transparent(newer) if layer.uniforms.newer_count else None),
+            layer,
+            members,
+        )
+        kinds = members.kinds[rows].astype(np.intp)
+        turns = normalized(records["orientation"])
+        normals = np.zeros((len(rows), 3))
+        planes = np.flatnonzero(kinds == PLANES)
+        if parts is not None:
+            records = parts.placed(records, rows)
+        if len(planes):
+            local = np.tile((0.0, 0.0, 1.0), (len(planes), 1))
+            local = local if parts is None else rotate(parts.poses[rows[planes], 3:].astype(np.float64), local)
+            normals[planes] = rotate(turns[planes], local)
+        shapes, index = np.zeros(len(rows), np.intp), members.scene.shape_index
+        if len(index) and members.told_apart.any():
+            shapes = index[np.minimum(rows, len(index) - 1)].astype(np.intp) + 1
+            shapes[~members.told_apart[shapes - 1]] = 0
+        place = records["position"].astype(np.float64) - np.array(camera.eye)
+        return _Listed(rows, np.full(len(rows), layer.number), kinds, shapes, place, normals)
+
+    def _make_room(self, count: int) -> moderngl.Buffer:
+        """The buffer of row numbers, with room for `count` of them."""
+        if self._order is None or self._order.size < 4 * count:
+            room = max(FIRST_ROOM, 2 * count)
+            # Vertex arrays of the old list would go on reading it.
+            self._bodies.ring.forget_vertex_arrays()
+            self._meshes.forget_transparent()
+            self._release_buffers()
+            self._order = self._context.buffer(reserve=4 * room, dynamic=True)
+            self._poses = self._context.buffer(reserve=room * MESH_POSE.itemsize)
+        return self._order
+
+    def _pose_meshes(self) -> None:
+        """Computes the poses of runs of meshes, those of neighbouring runs of one layer together."""
+        together: list[tuple[PlacedLayer, int, int]] = []
+        for run in self._runs:
+            if isinstance(run, _MarkRun) or run.kind != MESHES:
+                continue
+            layer, first, count = run.layer, run.first, run.bodies
+            if together and together[-1][0].number == layer.number and sum(together[-1][1:]) == first:
+                together[-1] = layer, together[-1][1], together[-1][2] + count
+            else:
+                together.append((layer, first, count))
+        for layer, first, count in together:
+            if self._order is not None and self._poses is not None:
+                self._bodies.write_poses(layer, (self._order, self._poses), first, count)
+
+
+def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> TransparentRows:
+    """Rows of this layer that its older snapshot has, and that draw something."""
+    rows = found.rows
+    kept = (rows < layer.bodies) & (members.kinds[np.minimum(rows, len(members.kinds) - 1)] != NOTHING)
+    listed = members.of_layer(layer.group)
+    if listed.indices is not None:
+        at = np.searchsorted(listed.bodies, rows)
+        kept &= (at < len(listed.bodies)) & (listed.bodies[np.minimum(at, len(listed.bodies) - 1)] == rows)
+    return TransparentRows(rows[kept], found.records[kept])

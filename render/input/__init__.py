@@ -1,0 +1,1 @@
+"""The user's input: keys, sliders, the hand on bodies."""

@@ -1,0 +1,343 @@
+"""Pointer tool: clicks on bodies, and bodies dragged with Ctrl held.
+
+A click picks the body at the pixel. A double click selects it. With Ctrl, a drag that begins on a body pulls that point
+of it towards the pointer, in the plane of the picture; with a selected body the left button turns it and the right one
+pulls it by the point that was selected, wherever the pointer is (MuJoCo's way).
+
+Always: poses are those that the user saw, of the frame before; a drag ends with its button and is reported at once;
+events that the tool uses do not move the camera.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.interaction.events import CLICK, Pull, UserEvent
+from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Sphere
+from twixt.ipc.scene.shapes import Shape
+from twixt.render.display.input import Event, MouseButton, MouseMove
+from twixt.render.input.picking import Hit, Ray, SeenBodies, first_hit, rotation_of
+
+if TYPE_CHECKING:
+    from twixt.ipc.session.link import Link
+    from twixt.render.scene.stage import Stage
+
+
+# A button released within this many pixels of its press is a click; two of them within this time are a double click.
+CLICK_PX, DOUBLE_NS = 5.0, 400_000_000
+# A pull is reported at most this often.
+PULLS_PER_S = 120
+# Turn for a drag across the whole height of the window, radians.
+TURN_PER_HEIGHT = math.pi
+# Share of the way to the eye by which the dot is moved, so that the surface it is on does not hide it.
+LIFTED = 0.02
+LINE_RGBA, DOT_RGBA, DOT_PX = (255, 190, 60, 255), (255, 120, 40, 255), 8.0
+
+
+class Grabbed(NamedTuple):
+    """A point of a body. point: metres, in the body's frame."""
+
+    body: int
+    point: Vector
+
+
+class Drag(NamedTuple):
+    """A drag under way. depth_m: of the grabbed point along the ray's plane, from the eye. button: that ends it.
+
+    orientation: of the body when it began. from_px: the pointer then.
+    """
+
+    grabbed: Grabbed
+    button: str
+    is_turn: bool
+    depth_m: float
+    orientation: Vector
+    from_px: tuple[float, float]
+
+
+class PointerTool:
+    """Pointer of one viewer's user. stage: drawn. link: to the program, which receives clicks and pulls."""
+
+    def __init__(self, stage: Stage, link: Link) -> None:
+        self._seen, self._renderer, self._link = SeenBodies(stage, link), stage.renderer, link
+        self._at_px: tuple[float, float] | None = None
+        self._pressed: MouseButton | None = None
+        self._pressed_px = (0.0, 0.0)
+        self._clicked_ns = -DOUBLE_NS
+        self._selected: Grabbed | None = None
+        self._drag: Drag | None = None
+        self._sent = Pull()
+        self._sent_ns = 0
+        self._before: tuple[int, Vector, Vector] | None = None  # draw time, place and orientation of the last report
+
+    def apply_events(
+        self, events: list[Event], size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
+    ) -> list[Event]:
+        """Applies mouse events; returns those left for the camera. covers: True for a pixel under a panel."""
+        left: list[Event] = []
+        for event in events:
+            if isinstance(event, MouseMove):
+                self._at_px = event.x_px, event.y_px
+            elif isinstance(event, MouseButton) and self._button(event, size_px, draw_time_ns, covers):
+                continue
+            if not (isinstance(event, MouseMove) and self._drag is not None):
+                left.append(event)
+        return left
+
+    def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
+        """Reports the pull to the program, after a frame that was drawn at `draw_time_ns`, if it has changed."""
+        if self._grabbed is None and self._sent.body is None:  # neither is there a pull, nor was one reported
+            return
+        pull = self._pull(size_px, draw_time_ns)
+        is_over = pull.body is None or not pull.is_held
+        if pull == self._sent or (not is_over and now_ns - self._sent_ns < 1e9 / PULLS_PER_S):
+            return
+        if self._link.tell(pull):
+            self._sent, self._sent_ns = pull, now_ns
+
+    def draw(self, size_px: tuple[int, int]) -> None:
+        """Draws the selected point, and the line from a dragged one to the pointer, over the picture drawn last."""
+        grabbed = self._grabbed
+        if grabbed is None or (place := self._place(grabbed)) is None:
+            return
+        renderer = self._renderer
+        shown = place[2] + LIFTED * (self._seen.eye - place[2])
+        renderer.points(shown[None], DOT_RGBA, DOT_PX)
+        if (
+            self._drag is not None
+            and not self._drag.is_turn
+            and (target := self._target(self._drag, size_px)) is not None
+        ):
+            renderer.lines(shown[None], target[None], LINE_RGBA)
+
+    @property
+    def _grabbed(self) -> Grabbed | None:
+        return self._selected if self._drag is None else self._drag.grabbed
+
+    def _button(
+        self, event: MouseButton, size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
+    ) -> bool:
+        """Applies a button event; True if only this tool uses it."""
+        if not event.pressed:
+            if self._drag is not None and event.button == self._drag.button:
+                self._drag = None
+                self._watch()
+                return True
+            self._click(event, size_px, draw_time_ns)
+            return False
+        if self._at_px is None or covers(*self._at_px):
+            self._pressed = None
+            return False
+        self._pressed, self._pressed_px = event, self._at_px
+        return self._drag is None and "Ctrl" in event.modifiers and self._begin(event, size_px)
+
+    def _begin(self, event: MouseButton, size_px: tuple[int, int]) -> bool:
+        """Begins a drag, if there is a body to be dragged."""
+        assert self._at_px is not None
+        ray = self._ray(size_px)
+        grabbed, is_turn = self._selected, event.button == "left"
+        if grabbed is None:
+            is_turn, hit = False, self._hit(ray)
+            grabbed = None if hit is None else self._grabbed_of(hit)
+        place = None if grabbed is None or ray is None else self._place(grabbed)
+        if grabbed is None or place is None or ray is None:
+            return False
+        self._pressed = None
+        depth_m = float((place[2] - ray.origin) @ -self._seen.axes[2])
+        self._drag = Drag(grabbed, event.button, is_turn, depth_m, place[1], self._at_px)
+        self._watch()
+        return True
+
+    def _click(self, event: MouseButton, size_px: tuple[int, int], draw_time_ns: int) -> None:
+        pressed, self._pressed = self._pressed, None
+        at_px = self._at_px
+        if pressed is None or at_px is None or pressed.button != event.button:
+            return
+        if math.dist(at_px, self._pressed_px) > CLICK_PX:
+            return
+        hit = self._hit(self._ray(size_px))
+        is_double = event.button == "left" and pressed.acted_ns - self._clicked_ns < DOUBLE_NS
+        self._clicked_ns = -DOUBLE_NS if is_double else pressed.acted_ns
+        if is_double:
+            self._selected = None if hit is None else self._grabbed_of(hit)
+        self._watch()
+        where = None if hit is None else (float(hit.point[0]), float(hit.point[1]), float(hit.point[2]))
+        self._link.tell(
+            UserEvent(
+                CLICK,
+                button=event.button,
+                clicks=1 + is_double,
+                body=None if hit is None else hit.body,
+                point=where,
+                acted_ns=event.acted_ns,
+                draw_time_ns=draw_time_ns,
+            )
+        )
+
+    def _pull(self, size_px: tuple[int, int], draw_time_ns: int) -> Pull:
+        drag, grabbed = self._drag, self._grabbed
+        if grabbed is None:
+            self._before = None
+            return Pull()
+        point = _three(grabbed.point)
+        place = self._place(grabbed)
+        if drag is None or place is None or (target := self._target(drag, size_px)) is None:
+            self._before = None
+            return Pull(grabbed.body, point, is_held=False)
+        middle, orientation, at = place
+        moved, rate = self._motion(draw_time_ns, at, orientation)
+        shape = self._shape(grabbed.body)
+        mass = mass_of(shape)
+        if not drag.is_turn:
+            grip = pulled(mass, at, target, moved, middle)
+            return Pull(
+                grabbed.body, point, _three(at), _three(target), force=_three(grip.force), torque=_three(grip.torque)
+            )
+        turn = self._turn(drag, size_px)
+        grip = turned(mass, shape.reach, turn - rotation_between(drag.orientation, orientation), rate)
+        return Pull(grabbed.body, point, _three(at), _three(at), True, _three(turn), torque=_three(grip.torque))
+
+    def _motion(self, draw_time_ns: int, at: Vector, orientation: Vector) -> tuple[Vector, Vector]:
+        """Velocity of the point and angular velocity of the body since the last report."""
+        before, self._before = self._before, (draw_time_ns, at, orientation)
+        if before is None or draw_time_ns <= before[0]:
+            return np.zeros(3), np.zeros(3)
+        passed_s = (draw_time_ns - before[0]) / 1e9
+        return (at - before[1]) / passed_s, rotation_between(before[2], orientation) / passed_s
+
+    def _target(self, drag: Drag, size_px: tuple[int, int]) -> Vector | None:
+        """The pointer, as far away as the point was grabbed."""
+        ray = self._ray(size_px)
+        if ray is None:
+            return None
+        along = float(ray.direction @ -self._seen.axes[2])
+        return ray.origin + ray.direction * (drag.depth_m / along)  # type: ignore[no-any-return]
+
+    def _turn(self, drag: Drag, size_px: tuple[int, int]) -> Vector:
+        assert self._at_px is not None
+        right, up = self._seen.axes[:2]
+        across, down = (now - then for now, then in zip(self._at_px, drag.from_px, strict=True))
+        return (across * up + down * right) * (TURN_PER_HEIGHT / max(size_px[1], 1))  # type: ignore[no-any-return]
+
+    def _hit(self, ray: Ray | None) -> Hit | None:
+        if ray is None:
+            return None
+        poses = self._seen.all()
+        return first_hit(ray, self._seen.scene, poses)
+
+    def _grabbed_of(self, hit: Hit) -> Grabbed:
+        poses = self._seen.all()
+        turn = rotation_of(poses.orientation[hit.body])
+        return Grabbed(hit.body, turn.T @ (hit.point - poses.position[hit.body]))
+
+    def _place(self, grabbed: Grabbed) -> tuple[Vector, Vector, Vector] | None:
+        """Position and orientation of the body, and the place of its point, as drawn; None while there is none."""
+        poses = self._seen.one(grabbed.body)
+        if not len(poses) or not np.isfinite(poses.position[0]).all():
+            return None
+        middle, orientation = poses.position[0].astype(np.float64), poses.orientation[0].astype(np.float64)
+        return middle, orientation, middle + rotation_of(orientation) @ grabbed.point
+
+    def _watch(self) -> None:
+        """Ends the watch of bodies where there is none to watch."""
+        if self._grabbed is None:
+            self._seen.forget()
+
+    def _ray(self, size_px: tuple[int, int]) -> Ray | None:
+        return None if self._at_px is None else self._seen.ray(*self._at_px, size_px)
+
+    def _shape(self, body: int) -> Shape:
+        scene = self._seen.scene
+        return scene.distinct_shapes[int(scene.shape_rows(body + 1)[body])]
+
+
+def _three(values: Vector) -> tuple[float, float, float]:
+    return float(values[0]), float(values[1]), float(values[2])
+
+
+# Spring between a body and the pointer: force and torque on a body that the user drags.
+#
+# A damped spring of a fixed rhythm, as MuJoCo's: its stiffness is the body's mass times the square of `RATE_PER_S`,
+# its damping critical. A viewer does not know masses; it assumes water in the body's shapes. An engine that knows
+# them makes its own force of the same pull (`Pull.target`, `Pull.turn`).
+#
+# Always: finite; zero where the point is at the pointer and at rest. Pure: numbers in, numbers out.
+
+
+# Of the spring: 1 / e of the way in a fifth of a second. Slower than MuJoCo's own (10), because this force comes some
+# frames late: with twice the rate, or bodies of a third of the assumed mass, it would swing.
+RATE_PER_S = 5.0
+DENSITY_KG_M3 = 1000.0
+# Of a shape whose volume is not known, such as a mesh: share of its bounding sphere that is filled.
+FILLED = 0.1
+# A point is not taken to be faster than this, m/s: beyond it a body was cut to another place.
+FASTEST_M_S = 100.0
+
+Vector = NDArray[np.float64]
+
+
+class Grip(NamedTuple):
+    """Force at a point, N, and torque about the body's position, N m, world."""
+
+    force: Vector
+    torque: Vector
+
+
+def mass_of(shape: Shape, scale: float = 1.0) -> float:
+    """Assumed mass of a body, kg."""
+    return DENSITY_KG_M3 * _volume(shape) * abs(scale) ** 3
+
+
+def pulled(mass: float, at: Vector, target: Vector, velocity: Vector, middle: Vector) -> Grip:
+    """Grip that pulls the point `at`, which moves with `velocity` (m/s), towards `target`. middle: the body's position;
+    all metres, world. mass: kg."""
+    force = mass * RATE_PER_S * (RATE_PER_S * (target - at) - 2 * _limited(velocity))
+    return Grip(force, np.cross(at - middle, force))
+
+
+def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> Grip:
+    """Grip that turns a body by the rotation vector `left` (radians, world). rate: its angular velocity, rad/s. reach_m:
+    its bounding radius; its inertia is taken as that of a ball of half that radius."""
+    inertia = 0.4 * mass * (reach_m / 2) ** 2
+    return Grip(np.zeros(3), inertia * RATE_PER_S * (RATE_PER_S * left - 2 * _limited(rate)))
+
+
+def rotation_between(before: NDArray[np.floating], now: NDArray[np.floating]) -> Vector:
+    """Rotation vector (radians, world) that turns the first orientation into the second; unit quaternions xyzw."""
+    (x, y, z, w), (a, b, c, d) = (np.asarray(turn, np.float64) for turn in (now, before))
+    # now x conjugate of before
+    vector = np.array([-w * a + x * d - y * c + z * b, -w * b + y * d - z * a + x * c, -w * c + z * d - x * b + y * a])
+    cosine = w * d + x * a + y * b + z * c
+    sine = float(np.linalg.norm(vector))
+    if sine == 0:
+        return np.zeros(3)
+    angle = 2 * math.atan2(sine, abs(cosine)) * (1 if cosine >= 0 else -1)
+    return vector / sine * angle
+
+
+def _limited(velocity: Vector) -> Vector:
+    speed = float(np.linalg.norm(velocity))
+    return velocity if speed <= FASTEST_M_S else np.zeros(3)
+
+
+def _volume(shape: Shape) -> float:
+    match shape:
+        case Compound():
+            return sum(_volume(part.shape) for part in shape.parts)
+        case Sphere():
+            return 4 / 3 * math.pi * shape.radius**3
+        case Box():
+            return math.prod(shape.size)
+        case Ellipsoid():
+            return math.pi / 6 * math.prod(shape.size)
+        case Cylinder():
+            return math.pi * shape.radius**2 * shape.length
+        case Capsule():
+            return math.pi * shape.radius**2 * (shape.length + 4 / 3 * shape.radius)
+        case _:
+            return FILLED * 4 / 3 * math.pi * shape.reach**3

@@ -1,0 +1,174 @@
+"""Sliders of the overlay, of troubles and of the world's own controls: their values, and when they are sent to physics.
+
+The one idea: a knob shows the value in physics' status. While the user drags it, and for `ANSWER_NS` after a command
+was sent, it shows the user's value.
+Always: the last value of a drag is sent; during a drag at most SENDS_PER_S values a second are.
+Pure: now is passed in. Draws nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from twixt.ipc.commands import CONTROL, Command
+from twixt.ipc.interaction.controls import FOLD
+
+SENDS_PER_S = 10
+# Physics sends its status five times a second: one that arrives sooner after a command may still have the old value.
+ANSWER_NS = 600_000_000
+
+
+class SliderRange(NamedTuple):
+    """One figure of a knob, from `low` to `high`. shown: its format, as of C's printf."""
+
+    low: float
+    high: float
+    shown: str
+    default: float = 0.0
+
+
+class Knob(NamedTuple):
+    """Slider group of one command. The command's value is None (trouble off) if the first `none_at` figures are all 0.
+
+    none_at 0: the value is always a number. kind: one of `controls.KINDS`; a switch and a button have one figure.
+    fold: of a control, the part of the overlay in which it stands.
+    """
+
+    name: str
+    sliders: tuple[SliderRange, ...]
+    none_at: int = 0
+    kind: str = "slider"
+    fold: str = FOLD
+
+
+# By the name of the command. The ranges are those useful by hand; flags allow more.
+TROUBLES: dict[str, Knob] = {
+    "slow_physics": Knob("slow physics", (SliderRange(0, 200, "%.0f ms"), SliderRange(0, 200, "to %.0f ms")), 2),
+    "stall": Knob("stall", (SliderRange(0, 2000, "%.0f ms"), SliderRange(0.5, 30, "every %.1f s", 5.0)), 1),
+    "drop": Knob("drop", (SliderRange(0, 50, "%.1f %%"),), 0),
+    "delay": Knob("delay", (SliderRange(0, 500, "%.0f ms"), SliderRange(0, 200, "+-%.0f ms")), 2),
+}
+BUFFER = Knob("buffer", (SliderRange(0, 500, "%.0f ms"),), 0)  # of the viewer's clock; 0: by the measured jitter
+_KNOBS = {**TROUBLES, "buffer": BUFFER}
+
+
+class Turn(NamedTuple):
+    """One slider moved. released: True for the last value of a drag."""
+
+    knob: str  # a key of TROUBLES, "buffer", or that of a control of the world, see `control_key`
+    figure: int
+    value: float
+    released: bool
+
+
+class Turned(NamedTuple):
+    """Effects of moved sliders that are due now. buffer_ms: None: not moved; 0: by the measured jitter."""
+
+    commands: list[Command]
+    buffer_ms: float | None = None
+
+
+def control_key(index: int) -> str:
+    """Name of the knob of a world's control."""
+    return f"{CONTROL} {index}"
+
+
+class Knobs:
+    """All knobs of one viewer."""
+
+    def __init__(self) -> None:
+        self._knobs = dict(_KNOBS)
+        self._figures = {name: [slider.default for slider in knob.sliders] for name, knob in _KNOBS.items()}
+        self._turning: set[str] = set()
+        self._unsent: set[str] = set()
+        self._sent_ns: dict[str, int] = {}
+
+    def figures(self, name: str) -> tuple[float, ...]:
+        """Values of a knob's sliders."""
+        return tuple(self._figures[name])
+
+    def offer(self, controls: Sequence[Sequence[Any]], now_ns: int) -> list[str]:
+        """Takes over the controls of a world from its status, as `controls.to_status`; the names of their knobs."""
+        keys = [control_key(index) for index in range(len(controls))]
+        offered = {
+            key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind, fold=fold)
+            for key, (kind, name, _, low, high, fold) in zip(keys, controls, strict=True)
+        }
+        for key in [key for key in self._knobs if key.startswith(CONTROL) and self._knobs[key] != offered.get(key)]:
+            del self._knobs[key], self._figures[key]
+            self._turning.discard(key)
+            self._unsent.discard(key)
+        self._knobs |= offered
+        for key in offered.keys() - self._figures.keys():
+            self._figures[key] = [0.0]
+            self._sent_ns.pop(key, None)
+        self.reflect({key: control[2] for key, control in zip(keys, controls, strict=True)}, now_ns)
+        return keys
+
+    def knob(self, name: str) -> Knob:
+        """The knob of that name."""
+        return self._knobs[name]
+
+    def reflect(self, values: Mapping[str, Any], now_ns: int) -> None:
+        """Takes over values of physics (or of the clock), by the name of their command.
+
+        Knobs that are being dragged, not sent yet, or sent less than ANSWER_NS ago keep theirs.
+        """
+        for name, value in values.items():
+            is_waiting = name in self._sent_ns and now_ns - self._sent_ns[name] < ANSWER_NS
+            if name in self._turning or name in self._unsent or is_waiting:
+                continue
+            figures = self._figures[name]
+            if value is None:
+                figures[: max(1, self._knobs[name].none_at)] = [0.0] * max(1, self._knobs[name].none_at)
+            else:
+                figures[:] = [float(figure) for figure in (value if isinstance(value, Sequence) else [value])]
+
+    def turn(self, turn: Turn) -> None:
+        """Takes a slider's new value, limited to its range."""
+        if turn.knob not in self._knobs:  # of a control that the world has no more
+            return
+        figures, slider = self._figures[turn.knob], self._knobs[turn.knob].sliders[turn.figure]
+        figures[turn.figure] = min(slider.high, max(slider.low, turn.value))
+        if turn.knob == "slow_physics":  # shortest <= longest: the other slider moves along
+            other = 1 - turn.figure
+            figures[other] = max(figures) if other else min(figures)
+        elif turn.knob == "delay":  # jitter <= mean, or a delay could be negative
+            if turn.figure == 0:
+                figures[1] = min(figures)
+            else:
+                figures[0] = max(figures)
+        self._unsent.add(turn.knob)
+        (self._turning.discard if turn.released else self._turning.add)(turn.knob)
+
+    def all_off(self) -> None:
+        """Switches all troubles off."""
+        for name in TROUBLES:
+            self.turn(Turn(name, 0, 0.0, True))
+            if len(self._figures[name]) == 2 and TROUBLES[name].none_at == 2:
+                self.turn(Turn(name, 1, 0.0, True))
+
+    def due(self, now_ns: int, draw_time_ns: int) -> Turned:
+        """Effects that are due now. draw_time_ns: simulated time that the user saw."""
+        sent = [name for name in self._knobs if name in self._unsent and self._may_go(name, now_ns)]
+        for name in sent:
+            self._unsent.discard(name)
+            self._sent_ns[name] = now_ns
+        commands = [
+            Command(CONTROL, [int(name.removeprefix(CONTROL)), self._figures[name][0]], now_ns, draw_time_ns)
+            if name.startswith(CONTROL)
+            else Command(name, self._value(name), now_ns, draw_time_ns)
+            for name in sent
+            if name != "buffer"
+        ]
+        return Turned(commands, self._figures["buffer"][0] if "buffer" in sent else None)
+
+    def _may_go(self, name: str, now_ns: int) -> bool:
+        return name not in self._turning or now_ns - self._sent_ns.get(name, -(1 << 62)) >= 1e9 / SENDS_PER_S
+
+    def _value(self, name: str) -> float | list[float] | None:
+        figures, none_at = self._figures[name], self._knobs[name].none_at
+        if none_at and not any(figures[:none_at]):
+            return None
+        return list(figures) if len(figures) > 1 else figures[0]

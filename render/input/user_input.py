@@ -1,0 +1,283 @@
+"""User input between frames (keys, mouse, sliders), and the plans and status messages of physics.
+
+Input for this viewer takes effect in the very next frame. Input for physics is sent as a command; its answer is a new
+plan or status. Always: settings of the viewer are those in use; settings of physics follow its plan and status, except
+between a key and the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from twixt.ipc.commands import Command
+from twixt.ipc.config.flags import Config
+from twixt.ipc.interaction.events import KEY, PRESS, RESET, Look, UserEvent
+from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, Scroll
+from twixt.render.draw.frame.camera import OrbitCamera
+from twixt.render.input.hand import PointerTool
+from twixt.render.input.keys import ViewerSettings, act, bound, note_of, reflect_slow_physics
+from twixt.render.scene.stage import Stage
+
+if TYPE_CHECKING:
+    from twixt.ipc.plan import Plan
+    from twixt.ipc.session.link import Link
+    from twixt.render.input.sliders import Turned
+    from twixt.render.scene.camera import StageCamera
+
+
+# Time for which the note about a key is shown.
+NOTE_NS = 3_000_000_000
+
+
+def covers_nothing(_x_px: float, _y_px: float) -> bool:
+    """Returns False for every pixel: no panel is shown."""
+    return False
+
+
+class UserInput:
+    """Input of one viewer's user, applied between frames.
+
+    settings: the present ones. early: input from before the first picture; the first frame applies it.
+    """
+
+    def __init__(self, config: Config, link: Link, stage: Stage, early: Sequence[Event]) -> None:
+        self.settings = replace(first_settings(config), own_loop=link.description.get("loop") == "user")
+        self._link, self._stage, self._early = link, stage, early
+        self._pointer, self._reports, self._tool = Pointer(), UserReports(link), PointerTool(stage, link)
+        stage.draw_over = self._tool.draw
+        self._note, self.note_ends_ns = "", 0
+        self._acted_ns = 0  # of the last command, until a new plan arrives
+        self._plan_number = link.plan().number
+        self._status: dict[str, Any] = {}
+        self._choose()
+
+    def follow(self, link: Link) -> None:
+        """Sends commands to another simulation from now on; settings are taken over from its first status and plan."""
+        self.settings = replace(self.settings, own_loop=link.description.get("loop") == "user")
+        self._link, self._status, self._acted_ns = link, {}, 0
+        self._reports, self._tool = UserReports(link), PointerTool(self._stage, link)
+        self._stage.draw_over = self._tool.draw
+        self._plan_number = link.plan().number
+
+    def apply_events(
+        self,
+        events: list[Event],
+        size_px: tuple[int, int],
+        draw_time_ns: int,
+        covers: Callable[[float, float], bool] = covers_nothing,
+    ) -> int:
+        """Applies keys and mouse. Returns the instant (ns) of the last input whose effect this frame shows, or 0.
+
+        size_px: of the window. draw_time_ns: simulated time that the user saw. covers: of a pixel, True if a panel
+        covers it.
+        """
+        if self._early:
+            events, self._early = [*self._early, *events], []
+        elif not events:
+            return 0
+        acted_ns, used_ns = 0, set[int]()
+        for event in events:
+            if isinstance(event, Key) and self.settings.has_keys and (key := bound(event)):
+                if not self.settings.is_programs(key):
+                    used_ns.add(event.acted_ns)
+                acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
+        self._reports.keys(events, used_ns, draw_time_ns)
+        camera = self._stage.view.orbit
+        if camera is not None:
+            rest = self._tool.apply_events(events, size_px, draw_time_ns, covers)
+            moved_ns = self._pointer.move_camera(camera, rest, size_px[1], covers)
+            if moved_ns:
+                self._reports.camera_moved()
+            acted_ns = moved_ns or acted_ns
+        return acted_ns
+
+    def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
+        """Reports to the program what the user sees and drags, after a frame. size_px: of the window."""
+        self._reports.look(self._stage.view, size_px, now_ns)
+        self._tool.report(size_px, draw_time_ns, now_ns)
+
+    def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
+        """Applies one key. Returns `acted_ns` if it changed a setting of this viewer, 0 for commands and no effect."""
+        before = self.settings
+        self.settings, command = act(key, before, acted_ns, draw_time_ns)
+        if note := note_of(key, before, self.settings):
+            self.say(note, acted_ns)
+        if command is not None:
+            self._send(command)
+            return 0
+        if key == "R" and before.own_loop and before.listens:
+            self._link.tell(UserEvent(RESET, acted_ns=acted_ns, draw_time_ns=draw_time_ns))
+            return 0
+        if self.settings.frame_all:
+            self.settings = before
+            self._stage.view.frame_all()
+            self._reports.camera_moved()
+            return acted_ns
+        self._choose()
+        return acted_ns if self.settings != before else 0
+
+    def say(self, note: str, now_ns: int) -> None:
+        """Shows `note` on the picture for `NOTE_NS`."""
+        self._note, self.note_ends_ns = note, now_ns + NOTE_NS
+
+    def note(self, now_ns: int) -> str:
+        """Note for the user about the last key; empty after `NOTE_NS`."""
+        return self._note if now_ns <= self.note_ends_ns else ""
+
+    def turn(self, turned: Turned) -> None:
+        """Applies moved sliders of the overlay."""
+        for command in turned.commands:
+            self._link.send(command)  # not `_send`: these commands change no plan, from which a frame knows the effect
+        if turned.buffer_ms is not None:
+            self._stage.main.clock.buffer_ms = turned.buffer_ms or None
+
+    def screenshot_taken(self) -> None:
+        """Resets the request for a screenshot, after it was taken."""
+        self.settings = replace(self.settings, screenshot=False)
+
+    def reflect(self, plan: Plan) -> int:
+        """Takes over the plan and status of physics. Returns the instant (ns) of the user's last command if a new plan
+        answers it, in the first frame that follows the plan; else 0."""
+        if self._link.status is not self._status:
+            self._reflect_status(plan)
+        if plan.number == self._plan_number:
+            return 0
+        self._plan_number = plan.number
+        self.settings = replace(self.settings, paused=plan.rate == 0, time_scale=plan.rate or self.settings.time_scale)
+        acted_ns, self._acted_ns = self._acted_ns, 0
+        return acted_ns
+
+    def _reflect_status(self, plan: Plan) -> None:
+        """Takes over what another viewer or a flag has set, so that keys go on from there."""
+        before, status = self._status, self._link.status
+        self._status = status
+        self.settings = replace(self.settings, listens=status.get("listens") is True)
+        if not before or status.get("slow_physics_ms") != before.get("slow_physics_ms"):
+            self.settings = reflect_slow_physics(self.settings, status)
+        if not before:
+            scale = status.get("time_scale", self.settings.time_scale)
+            # A plan without a wall instant waits for the first viewer: that is no pause.
+            is_paused = plan.rate == 0 and plan.wall_ns != 0
+            self.settings = replace(self.settings, paused=is_paused, time_scale=scale)
+
+    def _choose(self) -> None:
+        now = self.settings
+        self._stage.choose(now.interpolation, now.clock, now.prefer, now.split, now.trails)
+
+    def _send(self, command: Command) -> None:
+        self._link.send(command)
+        self._acted_ns = command.acted_ns
+
+
+def first_settings(config: Config) -> ViewerSettings:
+    """Settings by the flags; in a split view those of the right half, the run's own picture."""
+    method, clock = ("", "") if config.split is None else config.split[1]
+    own = method or config.interpolation
+    return ViewerSettings(
+        own,
+        clock or config.clock,
+        config.overlay,
+        prefer=config.prefer,
+        split=config.split is not None,
+        trails=config.trails,
+        own_method=own if ":" in own else None,
+        has_keys=config.keys,
+    )
+
+
+class Pointer:
+    """Mouse control of the camera: drag orbits, right or middle drag pans, the wheel zooms.
+
+    Always: a drag that begins on a panel never moves the camera, also after the pointer has left the panel; a drag that
+    begins on the picture goes on over panels; releasing a button ends its own drag only, wherever it happens. With
+    several buttons down, the last one pressed drags.
+    """
+
+    def __init__(self) -> None:
+        self._down: list[str] = []  # in the order in which they went down on the picture
+        self._at_px: tuple[float, float] | None = None
+
+    def move_camera(
+        self,
+        camera: OrbitCamera,
+        events: Iterable[Event],
+        height_px: int,
+        covers: Callable[[float, float], bool] = covers_nothing,
+    ) -> int:
+        """Applies this frame's mouse events. Returns the instant (ns) of the last that moved the camera, or 0.
+
+        covers: of a pixel, True if a panel covers it.
+        """
+        acted_ns = 0
+        for event in events:
+            if isinstance(event, MouseButton):
+                is_panels = self._at_px is not None and covers(*self._at_px)
+                self._down = [button for button in self._down if button != event.button]
+                if event.pressed and not is_panels:
+                    self._down.append(event.button)
+            elif isinstance(event, Scroll):
+                if self._at_px is None or not covers(*self._at_px):
+                    camera.zoom(event.dy)
+                    acted_ns = event.acted_ns
+            elif isinstance(event, MouseMove):
+                before, self._at_px = self._at_px, (event.x_px, event.y_px)
+                if not self._down or before is None:
+                    continue
+                move = camera.orbit if self._down[-1] == "left" else camera.pan
+                move(event.x_px - before[0], event.y_px - before[1], height_px)
+                acted_ns = event.acted_ns
+        return acted_ns
+
+
+# Reports of a viewer to the program whose picture it draws: keys, and the view that its user sees.
+#
+# Keys go there all, marked where the viewer has used them for itself. A view is reported when it has changed, at most
+# `LOOKS_PER_S` times a second.
+#
+# Always: the last view of a movement is reported, by the next frame that may; a key that was pressed for the viewer
+# is released for the viewer. Decides from instants that are passed in.
+
+
+LOOKS_PER_S = 60
+
+
+class UserReports:
+    """Reports to the simulation at the other end of `link`."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._viewers_keys: set[int] = set()  # codes of keys held down that the viewer has used
+        self._moved_version = -1  # of the camera that the user has moved
+        self._look: object = None  # all that the last report depended on
+        self._look_ns = 0
+
+    def keys(self, events: Iterable[Event], used_ns: Container[int], draw_time_ns: int) -> None:
+        """Reports the keys of a frame. used_ns: instants of the presses that the viewer has used for itself."""
+        for event in events:
+            if not isinstance(event, KeyAction):
+                continue
+            if event.action == PRESS:
+                self._viewers_keys.discard(event.code)
+                if event.acted_ns in used_ns:
+                    self._viewers_keys.add(event.code)
+            is_viewers = event.code in self._viewers_keys
+            told = UserEvent(
+                KEY, event.code, event.action, event.mods, is_viewers,
+                acted_ns=event.acted_ns, draw_time_ns=draw_time_ns,
+            )  # fmt: skip
+            self._link.tell(told)
+
+    def camera_moved(self) -> None:
+        """Notes that the user has moved the camera."""
+        self._moved_version = self._link.received.camera_version
+
+    def look(self, camera: StageCamera, size_px: tuple[int, int], now_ns: int) -> None:
+        """Reports what is seen, if it has changed and the last report is old enough."""
+        version = self._link.received.camera_version
+        key = camera.place, version, self._moved_version, size_px
+        if key == self._look or camera.orbit is None or now_ns - self._look_ns < 1e9 / LOOKS_PER_S:
+            return
+        if self._link.tell(Look(camera.seen(), version, size_px, self._moved_version == version)):
+            self._look, self._look_ns = key, now_ns

@@ -1,0 +1,370 @@
+"""The user's own columns, and marks, at a draw time.
+
+    linear            straight from the older value to the newer
+    angle             radians, the short way round (degrees: convert with `numpy.radians` before publishing);
+                      half a turn, where both are as short, as the numbers go: up to a larger one, down to a smaller
+    none              discrete: the older value until the newer snapshot's instant
+    latest            the newest published value at once
+    module:function   or a callable (old, new, alpha) -> value: arrays of the rows that may be blended, at once, where
+                      there are any; of whole numbers it is rounded, and what does not fit into the column is refused
+
+A column without a rule is `linear` if it holds floats, else `none`.
+
+Always: a row keeps the older snapshot's value until the newer's instant if its body was spawned, despawned or
+moved elsewhere in between, a part's row with its body; a world's row is always blended; a blend with what is not finite is not made; a scale (`scale3`) does not pass zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.config.rules import RULES, SCALE3, is_reference, unknown_rule
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.user_code import crash_of, error_text, import_user_module, near_name
+from twixt.ipc.snapshot import CORRECTED_NS, CORRECTION, MARK, MARK_KINDS, RECORD, Snapshot
+from twixt.render.interpolation.poses import continues, same_life
+from twixt.render.interpolation.quaternion import slerp
+
+Column = NDArray[Any]
+Blender = Callable[[Column, Column, float], Any]
+Rule = str | Blender
+
+HALF_TURN, TURN = np.pi, 2 * np.pi
+# Columns that readers have made use of before they blend, see twixt.ipc.snapshot.
+WRITERS_OWN = (CORRECTION, CORRECTED_NS)
+ALWAYS = np.ones(1, np.bool_)
+
+
+def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    """The rules with their functions found. Raises TwixtError for one that is no rule."""
+    found: dict[str, Rule] = {}
+    for column, rule in rules.items():
+        if callable(rule) or rule in RULES:
+            found[column] = rule
+        elif is_reference(rule):
+            found[column] = find_function(rule, f"the rule of column {column!r}")
+        else:
+            raise TwixtError(unknown_rule(column, rule))
+    return found
+
+
+def blend_columns(
+    previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule], count: int
+) -> dict[str, Column]:
+    """The columns of `previous` on their way to `following`, each with `count` rows or as many as it has.
+
+    rules: as `read_rules` gives them. newest: where the rule `latest` looks. Raises TwixtError for an error of
+    the user's function.
+    """
+    columns = {name: column[:count] for name, column in previous.columns.items() if name not in WRITERS_OWN}
+    return _blended(
+        columns,
+        following.columns,
+        newest.columns,
+        continues(previous.bodies, following.bodies),
+        lambda: same_life(previous.bodies, newest.bodies),
+        alpha,
+        rules,
+    )
+
+
+def blend_part_columns(
+    previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
+) -> dict[str, Column]:
+    """As `blend_columns`, for columns with a row for each part: where a body is cut, so are its parts. Parts whose
+    bodies are not known, or have other parts in the other snapshot, keep the older values."""
+    if not previous.part_columns:
+        return {}
+    return _blended(
+        previous.part_columns,
+        following.part_columns,
+        newest.part_columns,
+        _of_parts(continues(previous.bodies, following.bodies), previous, following),
+        lambda: _of_parts(same_life(previous.bodies, newest.bodies), previous, newest),
+        alpha,
+        rules,
+    )
+
+
+def blend_world_columns(
+    previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
+) -> dict[str, Column]:
+    """As `blend_columns`, for columns of one row, which lasts as long as the world."""
+    return _blended(
+        previous.world_columns, following.world_columns, newest.world_columns, ALWAYS, lambda: ALWAYS, alpha, rules
+    )
+
+
+def _blended(
+    columns: Mapping[str, Column],
+    following: Mapping[str, Column],
+    newest: Mapping[str, Column],
+    lasting: NDArray[np.bool_],
+    alive: Callable[[], NDArray[np.bool_]],
+    alpha: float,
+    rules: Mapping[str, Rule],
+) -> dict[str, Column]:
+    """Copies of `columns` on their way to `following`. lasting: rows that go on there; alive: those that do in
+    `newest`, asked for where a column has the rule `latest`."""
+    blended: dict[str, Column] = {}
+    for name, column in columns.items():
+        value = blended[name] = np.array(column)
+        if rule_of(name, value, rules) == "latest":
+            _write(value, newest.get(name), alive())
+        else:
+            _blend(name, value, following.get(name), lasting, alpha, rules)
+    return blended
+
+
+def _of_parts(of_bodies: NDArray[np.bool_], previous: Snapshot, other: Snapshot) -> NDArray[np.bool_]:
+    """(p,): True for parts of `previous` whose body has True in `of_bodies` and the same parts in `other`."""
+    bodies = previous.part_bodies
+    both = min(len(bodies), len(other.part_bodies))
+    lasting = np.zeros(len(bodies), np.bool_)
+    same = (bodies[:both] == other.part_bodies[:both]) & (bodies[:both] >= 0) & (bodies[:both] < len(of_bodies))
+    lasting[:both][same] = of_bodies[bodies[:both][same]]
+    return lasting
+
+
+def _blend(
+    name: str, value: Column, other: Column | None, lasting: NDArray[np.bool_], alpha: float, rules: Mapping[str, Rule]
+) -> None:
+    """Moves the rows of `value` that last towards those of `other`, in place."""
+    rule = rule_of(name, value, rules)
+    if rule == "none" or other is None or not alike(value, other):
+        return
+    rows = np.flatnonzero(lasting[: min(len(value), len(other))])
+    if not len(rows):
+        return
+    old, new = value[rows], other[rows]
+    if callable(rule):
+        value[rows] = _users_value(name, rule, old, new, alpha)
+    elif value.dtype.kind in "fiu" and alpha > 0.0:
+        step = turned if rule == "angle" else straight
+        value[rows] = step(old, new, alpha, name == SCALE3)
+
+
+def rule_of(name: str, column: Column, rules: Mapping[str, Rule]) -> Rule:
+    """Rule of a column: its own, or the default by type."""
+    return rules.get(name) or ("linear" if column.dtype.kind == "f" else "none")
+
+
+def alike(column: Column, other: Column) -> bool:
+    """True if rows of the one can stand in the other."""
+    return other.dtype == column.dtype and other.shape[1:] == column.shape[1:]
+
+
+def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dtype: Any = None) -> Column:
+    """From old to new, in the type of `old` or in `dtype`; old where that is not finite, or, with keep_sign,
+    where it passes zero.
+
+    Exact at both ends and for equal values. Whole numbers are rounded and never leave the two.
+    """
+    dtype = dtype or old.dtype
+    start, end = old.astype(np.float64), new.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = start + (end - start) * alpha
+        bad = ~np.isfinite(value)
+        if keep_sign:
+            bad |= sign_changes(start, end)
+        if old.dtype.kind == "f":
+            return np.where(bad, start, value).astype(dtype)
+        return np.clip(np.rint(value).astype(old.dtype), np.minimum(old, new), np.maximum(old, new))
+
+
+def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> Column:
+    """As `straight`, the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are."""
+    start, end = old.astype(np.float64), new.astype(np.float64)
+    # pi and 2 pi as the type of the column has them; a difference is as far off as its terms.
+    digit = np.finfo(old.dtype if old.dtype.kind == "f" else np.float64).eps
+    with np.errstate(over="ignore", invalid="ignore"):
+        way = np.remainder(end - start + HALF_TURN, TURN) - HALF_TURN
+        is_half = np.abs(np.abs(way) - HALF_TURN) <= digit * np.maximum(np.abs(start) + np.abs(end), HALF_TURN)
+        way = np.where(is_half, np.copysign(HALF_TURN, end - start), way)
+        way = np.where(end == start, 0.0, way)
+        value = start + way * alpha
+        low = np.where((start >= 0) & (end >= 0), 0.0, -HALF_TURN)
+        least, most = np.minimum(start, end), np.maximum(start, end)
+        ranged = (least >= low - digit * TURN) & (most <= low + TURN + digit * TURN)
+        low, high = np.minimum(low, least), np.maximum(low + TURN, most)
+        value = np.where(ranged & (value < low), value + TURN, value)
+        value = np.where(ranged & (value > high), value - TURN, value)
+        return np.where(np.isfinite(value), value, start).astype(old.dtype)
+
+
+def sign_changes(old: Column, new: Column) -> NDArray[np.bool_]:
+    """True where the way from old to new leads through zero."""
+    return ((old < 0) & (new > 0)) | ((old > 0) & (new < 0))
+
+
+def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: float) -> Column:
+    what = f"the rule of column {name!r}, {getattr(rule, '__qualname__', rule)}"
+    answer = call_users(what, rule, old.copy(), new.copy(), alpha)
+    rule_of_answer = f"{what} must return values of shape {old.shape} and type {old.dtype}"
+    value = array_of(answer, rule_of_answer)
+    try:
+        value = np.broadcast_to(value, old.shape)
+        as_numbers = old.dtype.kind in "fiub"
+        if as_numbers != (value.dtype.kind in "fiub"):
+            raise TypeError
+    except (ValueError, TypeError):
+        raise TwixtError(f"{rule_of_answer}, got shape {value.shape}, type {value.dtype}") from None
+    return _fitted(value, old.dtype, rule_of_answer) if as_numbers else value.astype(old.dtype)
+
+
+def _fitted(value: Column, dtype: Any, rule: str) -> Column:
+    """Numbers in another type, rounded where that has whole ones; TwixtError for what does not fit in."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.rint(value) if dtype.kind in "iu" and value.dtype.kind == "f" else value
+        fitted = rounded.astype(dtype)
+        if dtype.kind == "f":
+            bad = np.isfinite(value) & ~np.isfinite(fitted)
+        else:
+            bad = ~np.isfinite(value) | (fitted != rounded)
+            if dtype.kind in "iu":
+                bad |= (fitted < 0) != (rounded < 0)
+    if bad.any():
+        raise TwixtError(f"{rule}, got {value[bad][0]}, which does not fit into {dtype}")
+    return fitted
+
+
+def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None:
+    if other is not None and alike(value, other):
+        rows = np.flatnonzero(mask[: min(len(value), len(other))])
+        value[rows] = other[rows]
+
+
+# Marks at a draw time between two snapshots, in numpy.
+#
+# Marks are matched by key, not by place. Both lists are sorted by key once, when they arrive; then two binary
+# searches match them, whatever came and went. Marks of equal keys are matched in their order.
+#
+# A mark of both snapshots is blended: position, size and colour linearly, orientation by the shortest slerp (Shoemake
+# 1985). Its kind, shape and label are the older one's until the newer snapshot's instant; so is its size where the
+# kinds differ. A mark of the older snapshot alone stays as it is until that instant, one of the newer alone appears
+# at it.
+#
+# Always: what is drawn has as many marks, in the order of their keys, as the older snapshot; all are finite.
+
+
+# 32-bit numbers of a record, and those of them that are floats: position, orientation, size.
+NUMBERS, FLOATS = 16, slice(2, 12)
+# A mark beyond this distance, or of this size, m, is not drawn: its square would overflow.
+FARTHEST = 1e30
+
+
+class Matched(NamedTuple):
+    """Rows of the marks that both snapshots have, (k,) each: mark `older[i]` of the one is `newer[i]` of the other."""
+
+    older: NDArray[np.intp]
+    newer: NDArray[np.intp]
+
+
+def drawable(marks: NDArray[np.void]) -> NDArray[np.void]:
+    """The marks of a snapshot that can be drawn, sorted by key; those of equal keys stay in their order.
+
+    marks: (m,) of dtype `MARK`, from another process: rows that are not finite or of an unknown kind are left out.
+    """
+    with np.errstate(all="ignore"):
+        floats = np.abs(np.ascontiguousarray(marks).view(np.float32).reshape(-1, NUMBERS)[:, FLOATS])
+        is_well = (floats < FARTHEST).all(axis=1) & (marks["kind"] < len(MARK_KINDS))
+    kept = marks if is_well.all() else marks[is_well]
+    keys = kept["key"]
+    return kept if (keys[1:] >= keys[:-1]).all() else kept[np.argsort(keys, kind="stable")]
+
+
+def matched(older: NDArray[np.uint64], newer: NDArray[np.uint64]) -> Matched:
+    """The places of equal keys in two sorted arrays of keys; of equal ones in each, the i-th belongs to the i-th."""
+    if not len(newer):
+        nothing = np.zeros(0, np.intp)
+        return Matched(nothing, nothing)
+    nth = np.arange(len(older)) - np.searchsorted(older, older)
+    places = np.searchsorted(newer, older) + nth
+    there = np.minimum(places, len(newer) - 1)
+    both = np.flatnonzero((places < len(newer)) & (newer[there] == older))
+    return Matched(both, there[both])
+
+
+def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alpha: float) -> NDArray[np.void]:
+    """The marks drawn at `alpha`, 0..1, between two snapshots of `drawable` marks; at 1 those of the newer one.
+
+    An array of its own, or `older` or `newer` itself.
+    """
+    if alpha >= 1:
+        return newer
+    if not len(both.older) or alpha <= 0:
+        return older
+    before, after = _taken(older, both.older), _taken(newer, both.newer)
+    drawn = _taken(older, np.arange(len(older)))
+    for field in ("position", "size"):
+        between = before[field] + (after[field].astype(np.float64) - before[field]) * alpha
+        if field == "size":
+            between = np.where((before["kind"] == after["kind"])[:, None], between, before[field])
+        drawn[field][both.older] = between
+    colors = before["color"] + (after["color"].astype(np.float64) - before["color"]) * alpha
+    drawn["color"][both.older] = np.rint(colors)
+    drawn["orientation"][both.older] = slerp(before["orientation"], after["orientation"], alpha)
+    return drawn
+
+
+def _taken(marks: NDArray[np.void], rows: NDArray[np.intp]) -> NDArray[np.void]:
+    return np.ascontiguousarray(marks).view(RECORD)[rows].view(MARK)
+
+
+# Imports a user's method or rule, calls it, and names it in errors.
+#
+# Always: what the user's code raises becomes a `TwixtError` with the name of the function and the user's traceback.
+
+
+T = TypeVar("T")
+
+
+def find_function(reference: str, what: str) -> Callable[..., Any]:
+    """Imports `module:function`. what: its name in error texts, such as "the rule of column 'heat'"."""
+    found = find(reference, what, "my_rules:ease", "def {name}(old, new, alpha)")
+    if not callable(found):
+        raise TwixtError(f"{what}: {reference} must be a function, got {found!r}")
+    return found  # type: ignore[no-any-return]
+
+
+def find(reference: str, what: str, example: str, sketch: str) -> Any:
+    """The object of `module:name`. example: such a reference; sketch: code to write if it is missing, with {name}.
+
+    Raises TwixtError for a wrong reference, UserCodeCrashed where importing the module raised.
+    """
+    if not is_reference(reference):
+        raise TwixtError(
+            f'{what} of your own is written module:name, such as {example}, without ".py"; got {reference!r}'
+        )
+    module_name, _, name = reference.partition(":")
+    module = import_user_module(module_name, what)
+    if hasattr(module, name):
+        return getattr(module, name)
+    own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
+    hint = near_name(name, own) or f"write one there: {sketch.format(name=name)}"
+    place = getattr(module, "__file__", None) or "no file"
+    raise TwixtError(f'{what}: module "{module_name}" ({place}) has no "{name}"; {hint}')
+
+
+def array_of(answer: Any, rule: str) -> NDArray[Any]:
+    """Converts a result of the user's code to an array. Raises TwixtError, whose text begins with `rule`, unless it
+    has numbers or texts."""
+    try:
+        array = np.asarray(answer)
+    except Exception as error:  # rows of different lengths, a user's __array__ that raises
+        raise TwixtError(f"{rule}, got what is no array: {error_text(error)}") from None
+    if array.dtype.kind not in "fiubSU":  # None would become NaN
+        raise TwixtError(f"{rule}, got shape {array.shape}, type {array.dtype}")
+    return array
+
+
+def call_users(what: str, function: Callable[..., T], *arguments: Any) -> T:
+    """Call the user's function. Raises UserCodeCrashed for what it raises; what: as in `crash_of`."""
+    try:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:  # sys.exit in a method would end the viewer without a message
+        raise crash_of(what, error) from error

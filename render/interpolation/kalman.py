@@ -1,0 +1,231 @@
+"""Kalman: bodies whose published states are noisy, as a measured robot's, drawn where they most likely are.
+
+A filter a body holds position and velocity, and orientation and angular velocity, with how sure they are of them
+(R. E. Kalman 1960; constant velocity, disturbed by an acceleration that is constant between snapshots: Bar-Shalom,
+Li, Kirubarajan, "Estimation with Applications to Tracking and Navigation", 2001, 6.3.2). The orientation's error is
+a rotation vector (Lefferts, Markley, Shuster 1982). Velocities are measurements too where they are given. What is
+kept and drawn are the filtered snapshots, straight between them, and past the newest by their velocities: see
+extrapolate.py.
+
+Always: finite for every body whose published state is; begins anew where a body is spawned, despawned or moved
+elsewhere. A snapshot older than the newest is left out: a filter goes forward only. A newer state of the newest
+instant is no measurement but an edit: the filters of bodies whose record changed begin anew with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
+from twixt.render.interpolation.extrapolate import FASTEST, Extrapolate, Floats
+from twixt.render.interpolation.poses import continues, finite
+from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
+
+# Standard deviations. Of what is published: an indoor tracker or a robot's own odometry. Only their ratio to the
+# accelerations below counts for what is drawn: at 60 Hz half of the noise is left, and a body in free fall lags by 3
+# cm.
+POSITION_NOISE_M = 0.02
+VELOCITY_NOISE_M_S = 0.1
+TURN_NOISE_RAD = 0.04
+SPIN_NOISE_RAD_S = 0.2
+# Of what bodies do between snapshots that a constant velocity does not know: a hand, a robot that starts or turns.
+ACCELERATION_M_S2 = 5.0
+TURN_ACCELERATION_RAD_S2 = 10.0
+# Of velocities nobody knows yet: a body thrown, a wheel.
+FIRST_SPEED_M_S = 10.0
+FIRST_SPIN_RAD_S = 20.0
+
+
+@dataclass(frozen=True)
+class MotionNoise:
+    """The standard deviations of a place (m or rad) and of what moves it."""
+
+    place: float
+    speed: float
+    acceleration: float
+    first_speed: float
+
+
+MOVING = MotionNoise(POSITION_NOISE_M, VELOCITY_NOISE_M_S, ACCELERATION_M_S2, FIRST_SPEED_M_S)
+TURNING = MotionNoise(TURN_NOISE_RAD, SPIN_NOISE_RAD_S, TURN_ACCELERATION_RAD_S2, FIRST_SPIN_RAD_S)
+
+
+@dataclass
+class Doubt:
+    """Covariances of n filters. Variances of place and speed, and what they have in common. The axes are alike."""
+
+    noise: MotionNoise
+    place: Floats  # (n,)
+    both: Floats  # (n,)
+    speed: Floats  # (n,)
+
+    @classmethod
+    def at_first(cls, noise: MotionNoise, given: NDArray[np.bool_]) -> Doubt:
+        """After one measurement. given: with its speed."""
+        count = len(given)
+        speed = np.where(given, noise.speed**2, noise.first_speed**2)
+        return cls(noise, np.full(count, noise.place**2), np.zeros(count), speed)
+
+    def pass_time(self, gap_s: float) -> None:
+        """The variances that a prediction over gap_s has."""
+        spread = self.noise.acceleration**2 * gap_s**2
+        self.place = self.place + 2 * gap_s * self.both + gap_s**2 * self.speed + spread * gap_s**2 / 4
+        self.both = self.both + gap_s * self.speed + spread * gap_s / 2
+        self.speed = self.speed + spread
+
+    def measure_place(self) -> tuple[Floats, Floats]:
+        """Kalman gains of a measured position, (n, 1) each."""
+        total = self.place + self.noise.place**2
+        share, gain = self.place / total, self.both / total
+        self.place, self.both, self.speed = (
+            (1 - share) * self.place,
+            (1 - share) * self.both,
+            self.speed - gain * self.both,
+        )
+        return share[:, None], gain[:, None]
+
+    def measure_speed(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Kalman gains of a measured velocity, 0 where it is not given."""
+        total = self.speed + self.noise.speed**2
+        gain, share = np.where(given, self.both / total, 0.0), np.where(given, self.speed / total, 0.0)
+        self.place, self.both, self.speed = (
+            self.place - gain * self.both,
+            (1 - share) * self.both,
+            (1 - share) * self.speed,
+        )
+        return gain[:, None], share[:, None]
+
+    def take(self, rows: NDArray[np.intp], other: Doubt) -> None:
+        """Those rows from another."""
+        for name in ("place", "both", "speed"):
+            getattr(self, name)[rows] = getattr(other, name)
+
+
+@dataclass
+class State:
+    """State of n filters."""
+
+    position: Floats  # (n, 3), metres
+    velocity: Floats  # (n, 3), m/s
+    orientation: Floats  # (n, 4), xyzw
+    spin: Floats  # (n, 3), rad/s, world frame
+    moving: Doubt
+    turning: Doubt
+
+    def take(self, rows: NDArray[np.intp], other: State) -> None:
+        """Those rows from another."""
+        for name in ("position", "velocity", "orientation", "spin"):
+            getattr(self, name)[rows] = getattr(other, name)[rows]
+        self.moving.take(rows, _rows_of(other.moving, rows))
+        self.turning.take(rows, _rows_of(other.turning, rows))
+
+
+class Kalman(Extrapolate):
+    """`snapshots` are the filtered ones."""
+
+    _state: State | None = None
+    _published: NDArray[np.void] | None = None  # the bodies of the newest snapshot
+
+    def add(self, snapshot: Snapshot) -> None:
+        if self._world_epoch is not None and snapshot.world_epoch < self._world_epoch:
+            return
+        known = self._snapshots[-1] if self._snapshots and snapshot.world_epoch == self._world_epoch else None
+        is_edit = self.replaces(snapshot)
+        if known is not None and not is_edit and snapshot.sim_time_ns <= known.sim_time_ns:
+            return
+        if known is not None and snapshot.sim_time_ns < known.sim_time_ns:
+            return
+        state = _first_state(snapshot.bodies)
+        if is_edit and self._state is not None and self._published is not None:
+            state.take(np.flatnonzero(_same_records(self._published, snapshot.bodies)), self._state)
+        elif known is not None and self._state is not None:
+            gap_s = (snapshot.sim_time_ns - known.sim_time_ns) * 1e-9
+            # Filtered records have the epochs of the published ones, and are finite where those are.
+            rows = np.flatnonzero(continues(known.bodies, snapshot.bodies))
+            _follow(state, self._state, snapshot.bodies, rows, gap_s)
+        super().add(replace(snapshot, bodies=_records(snapshot.bodies, state)))
+        self._state, self._published = state, snapshot.bodies
+
+    def reset(self) -> None:
+        super().reset()
+        self._state = self._published = None
+
+
+def _same_records(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
+    """(min(n, m),): which bodies are the same in every byte."""
+    both = min(len(old), len(new))
+    old_bytes, new_bytes = (bodies[:both].copy().view("u1").reshape(both, BODY.itemsize) for bodies in (old, new))
+    return (old_bytes == new_bytes).all(axis=1)  # type: ignore[no-any-return]
+
+
+def _given(bodies: NDArray[np.void], field: str, flag: int) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        return ((bodies["flags"] & flag) != 0) & (np.abs(bodies[field]) < FASTEST).all(axis=1)
+
+
+def _first_state(bodies: NDArray[np.void]) -> State:
+    moves, turns = _given(bodies, "velocity", HAS_VELOCITY), _given(bodies, "angular_velocity", HAS_ANGULAR_VELOCITY)
+    return State(
+        bodies["position"].astype(np.float64),
+        np.where(moves[:, None], bodies["velocity"], 0.0).astype(np.float64),
+        normalized(bodies["orientation"]),
+        np.where(turns[:, None], bodies["angular_velocity"], 0.0).astype(np.float64),
+        Doubt.at_first(MOVING, moves),
+        Doubt.at_first(TURNING, turns),
+    )
+
+
+def _follow(first: State, before: State, bodies: NDArray[np.void], rows: NDArray[np.intp], gap_s: float) -> None:
+    """Puts what the filters of `rows` know after these bodies in place of what a first look at them says."""
+    moves = _given(bodies, "velocity", HAS_VELOCITY)[rows]
+    moving = _rows_of(before.moving, rows)
+    moving.pass_time(gap_s)
+    velocity = before.velocity[rows]
+    position = before.position[rows] + velocity * gap_s
+    share, gain = moving.measure_place()
+    missed = first.position[rows] - position
+    position, velocity = position + share * missed, velocity + gain * missed
+    gain, share = moving.measure_speed(moves)
+    missed = first.velocity[rows] - velocity
+    position, velocity = position + gain * missed, velocity + share * missed
+
+    turns = _given(bodies, "angular_velocity", HAS_ANGULAR_VELOCITY)[rows]
+    turning = _rows_of(before.turning, rows)
+    turning.pass_time(gap_s)
+    spin = before.spin[rows]
+    orientation = multiply(exp(spin * gap_s), before.orientation[rows])
+    share, gain = turning.measure_place()
+    missed = log(multiply(first.orientation[rows], conjugate(orientation)))
+    orientation, spin = multiply(exp(share * missed), orientation), spin + gain * missed
+    gain, share = turning.measure_speed(turns)
+    missed = first.spin[rows] - spin
+    orientation, spin = multiply(exp(gain * missed), orientation), spin + share * missed
+    # What has grown beyond what can be drawn begins anew.
+    with np.errstate(invalid="ignore"):
+        fine = (np.abs(position) < FASTEST).all(axis=1) & (np.abs(velocity) < FASTEST).all(axis=1)
+        fine &= np.isfinite(spin).all(axis=1)
+    rows = rows[fine]
+    first.position[rows], first.velocity[rows] = position[fine], velocity[fine]
+    first.orientation[rows], first.spin[rows] = normalized(orientation[fine]), spin[fine]
+    first.moving.take(rows, _rows_of(moving, fine))
+    first.turning.take(rows, _rows_of(turning, fine))
+
+
+def _rows_of(doubt: Doubt, rows: Any) -> Doubt:
+    return Doubt(doubt.noise, doubt.place[rows], doubt.both[rows], doubt.speed[rows])
+
+
+def _records(bodies: NDArray[np.void], state: State) -> NDArray[np.void]:
+    """The bodies as they were published, but where and how the filters say."""
+    records = bodies.copy()
+    rows = np.flatnonzero(finite(bodies))
+    records["position"][rows] = state.position[rows]
+    records["velocity"][rows] = state.velocity[rows]
+    records["orientation"][rows] = state.orientation[rows]
+    records["angular_velocity"][rows] = state.spin[rows]
+    records["flags"] |= HAS_VELOCITY | HAS_ANGULAR_VELOCITY
+    return records

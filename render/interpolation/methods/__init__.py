@@ -1,1 +1,0 @@
-"""Methods of interpolation, one module each."""

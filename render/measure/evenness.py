@@ -1,0 +1,386 @@
+"""Evenness of the frames on the display: intervals, missed refreshes, and the grid of refreshes behind swap returns.
+
+`present` of a frame is the best instant known: the display's report; else the return of the fence or of the swap, on
+the grid fitted to these returns where they wait for the display. Where the display reported some frames, the returns of
+the others are moved by the median distance between returns and reports. Intervals and their deviation are those of the
+reports and returns before the fit, so that no jitter is smoothed away.
+
+The grid: where swap blocks, the display changes at nearly equal intervals. The returns follow with jitter, sometimes
+very late because the process was not woken. Each return gets the number of its refresh. The instants of the refreshes
+are a local straight line through about half a second of returns, robust against single late ones (locally weighted
+regression with bisquare weights, Cleveland 1979), so that the grid follows a timer that drifts. A constant time between
+return and glass stays in it.
+
+Always: a frame without a frame before it (the first, the one after a refresh probe, the one after a pause in which
+nothing moved) has no interval: such a pause is in no figure, neither as a long frame nor in the mean fps. Frames that
+the display discarded are in no figure, as nobody saw them. The grid's instants never decrease.
+Pure: rows in, arrays out, one element per frame; NaN where there is no value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.render.display.present_times import DISCARDED
+from twixt.render.measure.frame_rows import FrameTable
+from twixt.render.measure.report_keys import LOW_1_PERCENT
+
+# Returns on either side in a local fit: 0.25 s at 60 Hz. Fewer follow the jitter, more miss a timer that drifts.
+REACH = 15
+ROUNDS = 3  # of reweighting; further ones change nothing
+FEWEST = 8  # returns in a piece worth fitting; fewer stay as measured
+# Spread below which a return counts as on the line, so that exact returns do not divide by zero.
+LEAST_SPREAD_NS = 10_000.0
+PHASE_GAIN = 0.2  # how much of a return's error moves the running phase while refreshes are counted
+LOOK_AHEAD = 2  # returns after a late one that show that it was late, and not a refresh further
+BLOCK = 4096  # frames fitted at once: bounds the memory
+
+
+def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Refresh number of each return, and the number of the piece to which it belongs.
+
+    A late return followed by an early one counts one refresh each. A return far before its time (swap did
+    not block) begins a new piece.
+    """
+    numbers = np.zeros(len(returns_ns), np.int64)
+    pieces = np.zeros(len(returns_ns), np.int64)
+    number = piece = 0
+    on_time_ns = _without_lateness(returns_ns, period_ns).tolist()
+    phase_ns = on_time_ns[0] if on_time_ns else 0.0
+    for i, return_ns in enumerate(on_time_ns):
+        if i:
+            passed = max(1, round((return_ns - phase_ns) / period_ns))
+            number += passed
+            phase_ns += passed * period_ns
+            error_ns = return_ns - phase_ns
+            if error_ns < -0.75 * period_ns:
+                piece += 1
+                phase_ns = return_ns
+            else:
+                phase_ns += PHASE_GAIN * min(max(error_ns, -period_ns / 4), period_ns / 4)
+        numbers[i], pieces[i] = number, piece
+    return numbers, pieces
+
+
+def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArray[np.float64]:
+    """Returns (ns) without the lateness that the next returns made up for: each return has a refresh of its own."""
+    least = returns_ns.astype(np.float64)
+    for ahead in range(1, LOOK_AHEAD + 1):
+        least[:-ahead] = np.minimum(least[:-ahead], returns_ns[ahead:] - ahead * period_ns)
+    return least
+
+
+class FittedGrid(NamedTuple):
+    """Grid of refreshes. instants_ns: of each frame's refresh. period_ns: mean over the frames; None for too few."""
+
+    instants_ns: NDArray[np.int64]
+    period_ns: float | None
+
+
+def fit_grid(returns_ns: NDArray[np.int64], period_hint_ns: float) -> FittedGrid:
+    """Grid of refreshes fitted to the returns of frames in a row. period_hint_ns: the period, within 10 %."""
+    numbers, pieces = count_refreshes(returns_ns, period_hint_ns)
+    fitted = returns_ns.copy()
+    time_ns = refreshes = 0
+    for piece in np.unique(pieces):
+        chosen = np.flatnonzero(pieces == piece)
+        if len(chosen) >= FEWEST:
+            fitted[chosen] = _fit_piece(returns_ns[chosen], numbers[chosen])
+            time_ns += int(fitted[chosen[-1]] - fitted[chosen[0]])
+            refreshes += int(numbers[chosen[-1]] - numbers[chosen[0]])
+    return FittedGrid(np.maximum.accumulate(fitted), time_ns / refreshes if refreshes else None)
+
+
+def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    fitted = np.empty_like(returns_ns)
+    count = len(returns_ns)
+    reach = min(REACH, (count - 1) // 2)
+    for first in range(0, count, BLOCK):
+        here = np.arange(first, min(first + BLOCK, count))
+        # at the ends the window stays inside and is no longer centred
+        at = np.clip(here, reach, count - 1 - reach)[:, None] + np.arange(-reach, reach + 1)
+        x = (numbers[at] - numbers[here][:, None]).astype(float)
+        y = (returns_ns[at] - returns_ns[here][:, None]).astype(float)
+        distance = np.abs(at - here[:, None])
+        near = (1 - (distance / (distance.max(1, keepdims=True) + 1)) ** 3) ** 3
+        weight = near
+        for _ in range(ROUNDS):
+            level, slope = _line(x, y, weight)
+            off = np.abs(y - level[:, None] - slope[:, None] * x)
+            spread = np.maximum(np.median(off, axis=1, keepdims=True), LEAST_SPREAD_NS)
+            weight = near * np.maximum(0.0, 1 - (off / (6 * spread)) ** 2) ** 2
+        level, _ = _line(x, y, weight)
+        fitted[here] = returns_ns[here] + np.rint(level).astype(np.int64)
+    return fitted
+
+
+def _line(
+    x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Level at x = 0 and slope of each row's weighted straight line."""
+    total = weight.sum(1)
+    mean_x = (weight * x).sum(1) / total
+    mean_y = (weight * y).sum(1) / total
+    spread = (weight * (x - mean_x[:, None]) ** 2).sum(1)
+    together = (weight * (x - mean_x[:, None]) * (y - mean_y[:, None])).sum(1)
+    slope = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 0)
+    return mean_y - slope * mean_x, slope
+
+
+Floats = NDArray[np.float64]
+
+# No display is faster. A shorter refresh, from a changed log, gets no grid: its refresh numbers may exceed 64 bits.
+LEAST_REFRESH_MS = 1e-3
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """One element per frame that is no probe. In ms unless the name has another unit."""
+
+    frames: FrameTable
+    joined: NDArray[np.bool_]  # the row before is the frame before
+    present_ns: NDArray[np.int64]
+    interval_ms: Floats
+    planned_ms: Floats  # n refreshes, or the pacer's interval where the display does not block
+    deviation_ms: Floats
+    missed: Floats  # refreshes beyond those planned
+    late_ms: Floats  # how much longer than planned, never negative
+    swap_blocks: bool
+    refresh_hz: float | None  # of the grid, where swap blocks
+    source: str  # of most presents: display | fence | swap | timer; empty: there are no frames
+    is_reported: NDArray[np.bool_]  # the display reported when this frame was shown
+    return_off_ms: Floats  # the swap's return less the display's report; NaN without one
+
+
+def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
+    """Evenness of the intervals between frames. refresh_hz, swap_blocks: None: estimated from the rows."""
+    table = table.where(~table.is_text("present_flags", DISCARDED))
+    shown = ~table["probe"]
+    frames = table.where(shown)
+    joined = np.r_[False, shown[:-1]][shown] & (frames["rested_ns"] == 0) if len(table) else np.zeros(0, bool)
+    refreshes = np.maximum(frames["planned_refreshes"], 1)
+    pacer_ms = np.where(frames["pacer_interval_ns"] > 0, frames["pacer_interval_ns"] / 1e6, np.nan)
+    if swap_blocks is None:
+        swap_blocks = len(frames) > 0 and float((frames["planned_refreshes"] > 0).mean()) > 0.5
+    present_ns, is_reported, return_off_ms = _presents(frames)
+    reported_ns = present_ns
+    interval_ms = since_before(present_ns, joined) / 1e6
+    refresh_ms, planned_ms = pacer_ms, pacer_ms
+    hint_ms = 1e3 / refresh_hz if refresh_hz else _typical(pacer_ms / refreshes)
+    if hint_ms is not None and hint_ms < LEAST_REFRESH_MS:
+        hint_ms = None
+    if swap_blocks and hint_ms is not None:
+        present_ns, period_ms = _on_the_grid(present_ns, joined, hint_ms)
+        refresh_ms = np.full(len(frames), period_ms)
+        planned_ms = refreshes * period_ms
+        present_ns = np.where(is_reported, reported_ns, present_ns)
+    fitted_ms = since_before(present_ns, joined) / 1e6
+    return Intervals(
+        frames,
+        joined,
+        present_ns,
+        interval_ms,
+        planned_ms,
+        deviation_ms=interval_ms - planned_ms,
+        missed=np.maximum(0.0, np.rint((fitted_ms - planned_ms) / refresh_ms)),
+        late_ms=np.maximum(0.0, fitted_ms - planned_ms),
+        swap_blocks=swap_blocks,
+        refresh_hz=1e3 / float(refresh_ms[0]) if swap_blocks and hint_ms is not None and len(frames) else None,
+        source=_source(frames, swap_blocks),
+        is_reported=is_reported,
+        return_off_ms=return_off_ms,
+    )
+
+
+def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
+    """The best instant (ns) of each frame before any fit; a mask of those that the display reported; the swap's return
+    less the display's report (ms)."""
+    display_ns = frames["display_present_ns"].astype(np.int64)
+    present_ns = frames["present_ns"].astype(np.int64)
+    is_reported = display_ns > 0
+    if not is_reported.any():
+        return present_ns, is_reported, np.full(len(frames), np.nan)
+    returned_ns = np.where(frames["swap_end_ns"] > 0, frames["swap_end_ns"], present_ns).astype(np.int64)
+    off_ns = np.where(is_reported, returned_ns - display_ns, 0)
+    silent_ns = returned_ns - np.int64(np.median(off_ns[is_reported]))
+    return np.where(is_reported, display_ns, silent_ns), is_reported, np.where(is_reported, off_ns / 1e6, np.nan)
+
+
+def _source(frames: FrameTable, swap_blocks: bool) -> str:
+    """Source of most presents. An older log has none: there it is the swap's return, or the timer where swap never
+    waits."""
+    if not len(frames):
+        return ""
+    numbers, counts = np.unique(frames["present_source"], return_counts=True)
+    return frames.words.texts[int(numbers[counts.argmax()])] or ("swap" if swap_blocks else "timer")
+
+
+def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
+    """Fps by each usual definition of "1 % low", by name (`report_keys.LOW_1_PERCENT` describes each)."""
+    slowest = np.sort(interval_ms[np.isfinite(interval_ms)])[::-1]
+    if not len(slowest):
+        return dict.fromkeys(LOW_1_PERCENT)
+    worst = slowest[: max(1, round(len(slowest) / 100))]
+    filled_ms = np.cumsum(slowest)
+    within = slowest[: int(np.searchsorted(filled_ms, filled_ms[-1] / 100)) + 1]
+    lows = (
+        1e3 / np.percentile(slowest, 99),
+        1e3 / worst.mean(),
+        (1e3 / worst).mean(),
+        1e3 / within[-1],
+        1e3 / within.mean(),
+    )
+    return dict(zip(LOW_1_PERCENT, map(float, lows), strict=True))
+
+
+def since_before(values: NDArray[np.int64], joined: NDArray[np.bool_]) -> Floats:
+    """Each value less the one before; NaN where no frame is before."""
+    if not len(values):
+        return np.zeros(0)
+    return np.where(joined, np.diff(values, prepend=values[:1]), np.nan)
+
+
+def _on_the_grid(
+    returns_ns: NDArray[np.int64], joined: NDArray[np.bool_], hint_ms: float
+) -> tuple[NDArray[np.int64], float]:
+    """Instant (ns) of each frame's refresh, and the mean refresh in ms, over the stretches of frames in a row."""
+    grids = [fit_grid(returns_ns[a:b], hint_ms * 1e6) for a, b in pairwise([*np.flatnonzero(~joined), len(joined)])]
+    measured = [(len(grid.instants_ns), grid.period_ns) for grid in grids if grid.period_ns is not None]
+    frames = sum(count for count, _ in measured)
+    period_ms = sum(count * period_ns for count, period_ns in measured) / frames / 1e6 if frames else hint_ms
+    return np.concatenate([grid.instants_ns for grid in grids]) if grids else returns_ns, period_ms
+
+
+def _typical(values: Floats) -> float | None:
+    return float(np.nanmedian(values)) if np.isfinite(values).any() else None
+
+
+# Evenness of the drawn motion: simulated time drawn against the time that passed on the display.
+#
+# Animation error of frame i, j the one before: (drawn(i) - drawn(j)) / r(i) - (present(i) - present(j)), in ms of
+# display time, so that the same visible judder has the same figure at every time scale. r(i) is the rate of physics:
+# the simulated time that falls due within half a second on either side of present(i), per second, computed afterwards
+# from the snapshots in the log. Judder of frame i: the change of the drawn speed since frame j, relative to r(i); 1
+# is the whole speed of the world.
+#
+# Always: a constant time between present and glass changes nothing. Left out, and counted, are frames within half a
+# second of a pause, a change of time scale or a reset, where no single speed is right; and frames whose r is unknown
+# or below `LEAST_RATE`. Pure: rows in, arrays out, one element per frame; NaN where there is no value.
+
+Mask = NDArray[np.bool_]
+
+HALF_WINDOW_NS = 500_000_000
+# Least part of the window that snapshots must cover; with less, r is a guess from a few of them.
+LEAST_COVER_NS = 250_000_000
+# Simulated per wall seconds. Slower motion is not seen as motion, and dividing by it would enlarge rounding errors.
+LEAST_RATE = 0.01
+# Snapshots first seen so soon after a change may still have the older plan's due instants.
+STALE_AFTER_CHANGE_NS = 100_000_000
+
+
+@dataclass(frozen=True)
+class DrawnMotion:
+    """One element per frame, in ms of display time unless the comment has another unit."""
+
+    drawn: Mask  # something was drawn
+    running: Mask  # and simulated time was meant to pass since the frame before
+    steady: Mask  # and no pause, change of scale or reset lies within half a second
+    step_ms: Floats  # simulated time drawn since the frame before, in ms of simulated time
+    shown_ms: Floats  # the same in ms of display time, by r; where that is unknown, by the rate of the snapshots
+    ideal_ms: Floats  # since the present before: what shown_ms should have been
+    error_ms: Floats  # the animation error, signed
+    judder: Floats  # the change of drawn speed, signed, as a share of r
+    reversed: Mask  # drawn time went back without a reset
+    rate: Floats  # r(i)
+    changes: int  # pauses, changes of scale and resets seen
+    left_out: int  # frames that follow a drawn frame and have no animation error
+
+
+def motion(timing: Intervals) -> DrawnMotion:
+    """Drawn motion, and its errors against even motion at the presents."""
+    frames = timing.frames
+    drawn = ~frames.is_text("mode", "none")
+    pair = timing.joined & drawn & np.r_[False, drawn[:-1]] if len(frames) else drawn
+    epoch, scale = frames["world_epoch"], frames["plan_rate"]
+    changed = np.zeros(len(frames), bool)
+    changed[1:] = (epoch[1:] != epoch[:-1]) | (scale[1:] != scale[:-1])
+    same_world = np.ones(len(frames), bool)
+    same_world[1:] = epoch[1:] == epoch[:-1]
+    moving = scale > 0
+    running = pair & same_world & moving & np.r_[False, moving[:-1]] if len(frames) else pair
+    steady = running & ~_near(timing.present_ns, np.flatnonzero(changed))
+    step_ms = np.where(pair & same_world, since_before(frames["draw_time_ns"], timing.joined), np.nan) / 1e6
+    rate = np.where(steady, _rates(timing, np.flatnonzero(changed)), np.nan)
+    usable = np.where(rate >= LEAST_RATE, rate, np.nan)
+    passed_ms = since_before(timing.present_ns, timing.joined) / 1e6
+    error_ms = step_ms / usable - passed_ms
+    return DrawnMotion(
+        drawn, running, steady,
+        step_ms=step_ms,
+        shown_ms=np.where(step_ms == 0, 0.0, step_ms / _or_else(usable, frames["rate"])),
+        ideal_ms=np.where(running, passed_ms, np.nan),
+        error_ms=error_ms,
+        judder=_judder(step_ms, passed_ms, usable, error_ms),
+        reversed=step_ms < 0,
+        rate=rate,
+        changes=int(changed.sum()),
+        left_out=int((pair & ~np.isfinite(error_ms)).sum()),
+    )  # fmt: skip
+
+
+def _or_else(usable: Floats, published: Floats) -> Floats:
+    return np.where(np.isfinite(usable), usable, np.where(published >= LEAST_RATE, published, np.nan))
+
+
+def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) -> Floats:
+    """Difference of the drawn speeds of two frames that both have an error, relative to r of the later one."""
+    speed = np.where(np.isfinite(error_ms) & (passed_ms > 0), step_ms, np.nan) / np.where(passed_ms > 0, passed_ms, 1.0)
+    return np.diff(speed, prepend=np.nan) / rate
+
+
+def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
+    """Mask of frames within half a second of a change. It lies between the frame that shows it and the one before."""
+    near = np.zeros(len(present_ns), bool)
+    for i in changes:
+        near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)
+    return near
+
+
+def _rates(timing: Intervals, changes: NDArray[np.intp]) -> Floats:
+    """r(i) of every frame, each from the snapshots seen between the same two changes."""
+    rates = np.full(len(timing.frames), np.nan)
+    edges = [0, *changes.tolist(), len(rates)]
+    for first, end in pairwise(edges):
+        due_ns, sim_ns = _due_map(timing, first, end)
+        if len(due_ns) < 2:
+            continue
+        zero_ns = due_ns[0]
+        present = timing.present_ns[first:end]
+        low = np.maximum(present - HALF_WINDOW_NS, due_ns[0])
+        high = np.minimum(present + HALF_WINDOW_NS, due_ns[-1])
+        cover = high - low
+        sim = np.interp(np.stack((low, high)) - zero_ns, due_ns - zero_ns, sim_ns - sim_ns[0])
+        rates[first:end] = np.where(cover >= LEAST_COVER_NS, (sim[1] - sim[0]) / np.maximum(cover, 1), np.nan)
+    return rates
+
+
+def _due_map(timing: Intervals, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The map due -> simulated time between two changes: the newest snapshot each time it is a new one."""
+    rows = timing.frames.packed[first:end]
+    ticks = timing.frames["newest_tick"]
+    new = np.ones(end - first, bool)
+    new[1:] = ticks[first + 1 : end] != ticks[first : end - 1]
+    new &= rows["newest_tick"] >= 0
+    if first:
+        new[0] = False
+        new &= timing.present_ns[first:end] >= timing.present_ns[first] + STALE_AFTER_CHANGE_NS
+    due_ns, sim_ns = rows["newest_due_ns"][new].astype(np.int64), rows["newest_sim_time_ns"][new].astype(np.int64)
+    order = np.argsort(due_ns, kind="stable")
+    due_ns, sim_ns = due_ns[order], np.maximum.accumulate(sim_ns[order])
+    last_of_instant = np.r_[due_ns[1:] != due_ns[:-1], np.ones(min(1, len(due_ns)), bool)]
+    return due_ns[last_of_instant], sim_ns[last_of_instant]

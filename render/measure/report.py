@@ -1,0 +1,346 @@
+"""The report of a run: one JSON document with the keys of `report_keys.SECTIONS`, and its text for people.
+
+For people: the result in a sentence, then every section as a table, then the conditions.
+
+Always: every key is there; a figure that could not be measured is null and a line of `conditions` gives the reason.
+Physics and the channel report their own counts; the other figures come from the rows. rich is imported when needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import twixt
+from twixt.ipc.config.files import write_json
+from twixt.ipc.quantiles import distribution
+from twixt.render.measure.frame_log import read_log
+from twixt.render.measure.frame_rows import FrameRow, FrameTable
+from twixt.render.measure.report_keys import (
+    COUNTS,
+    NAMES,
+    PARTS,
+    SCHEMA,
+    SECTIONS,
+    SPREAD,
+    START_PARTS,
+    STATISTICS,
+    section,
+)
+from twixt.render.measure.run_figures import Measured, measure
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from twixt.ipc.config.flags import Config
+
+
+Report = dict[str, Any]
+# A run's own estimate of the refresh is finer than the probe's where the two agree to this share.
+REFRESH_AGREES = 0.05
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """Data of a run that has just ended, from its viewer.
+
+    physics_blocks: {"physics": {}, "channel": {}, "start": {}} as physics answered; None where it did not.
+    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks; present_source is that of
+    most rows.
+    channel: counts of this viewer's link; they replace those of physics.
+    first_frame_parts_ms: this process's, by `START_PARTS`; those of physics are in its block "start".
+    forgotten: number of rows too old to be in memory (`FrameLog.forgotten`).
+    """
+
+    rows: FrameTable | Iterable[FrameRow]
+    physics_blocks: dict[str, dict[str, Any]] | None
+    display: dict[str, Any]
+    config: Config
+    conditions: Sequence[str] = ()
+    first_frame_ms: float | None = None
+    channel: dict[str, Any] | None = None
+    forgotten: int = 0
+    first_frame_parts_ms: dict[str, float] | None = None
+
+
+def build(run: FinishedRun) -> Report:
+    """The report of a run that has just ended."""
+    display = run.display
+    measured = measure(FrameTable.of(run.rows), display.get("refresh_measured_hz"), display.get("swap_blocks"))
+    conditions = [*run.conditions, *measured.conditions]
+    blocks = run.physics_blocks or {}
+    physics = dict(blocks.get("physics") or {})
+    if not physics:
+        physics = _physics_as_seen(measured)
+        conditions.append(
+            "physics did not answer: of its figures only the rate is known, as the drawn snapshots carried it"
+        )
+    if run.first_frame_ms is None:
+        conditions.append("when the command was given is not known: first_frame_ms is null")
+    if run.forgotten:
+        conditions.append(
+            f"the run had {run.forgotten} more frames; the figures are those of the newest {len(measured.timing.frames)}"
+        )
+    as_seen = _display_as_seen(measured)
+    display = as_seen | display | {"present_source": as_seen["present_source"]}
+    probed_hz, whole_run_hz = display.get("refresh_measured_hz"), measured.timing.refresh_hz
+    if probed_hz and whole_run_hz and abs(whole_run_hz / probed_hz - 1) > REFRESH_AGREES:
+        conditions.append(
+            f"the run's frames come at {whole_run_hz:.2f} Hz or a part of it, which is not the display's rate: "
+            "it shows late frames as they come; refresh_measured_hz is that of the bare swaps before the run"
+        )
+    elif whole_run_hz is not None:
+        display["refresh_measured_hz"] = whole_run_hz
+    known = measured.sections | {
+        "display": display,
+        "physics": physics,
+        "channel": {**(blocks.get("channel") or {}), **(run.channel or {})},
+    }
+    parts_ms = {**(run.first_frame_parts_ms or {}), **(blocks.get("start") or {})}
+    known["latency"] = {
+        **known["latency"],
+        "first_frame_ms": run.first_frame_ms,
+        "first_frame_parts_ms": {part: parts_ms.get(part) for part in START_PARTS},
+    }
+    known["pacer"] = {**known["pacer"], "policy": run.config.pacing}
+    return _document(run.config.command, known, conditions)
+
+
+def report_log(path: str, json_file: str | None = None, plot: str | None = None) -> int:
+    """`twixt report LOG`: prints the report that a log alone can give, writes JSON and plot when asked.
+
+    Returns the exit code. Raises TwixtError.
+    """
+    table = read_log(path)
+    report = of_log(table, f"twixt report {path}")
+    if plot is not None:
+        from twixt.render.measure.plots import frame_pacing
+
+        frame_pacing(table, plot, os.path.basename(path))
+    if json_file is not None:
+        write_json(report, json_file)
+    if json_file != "-":
+        show(report)
+    return 0
+
+
+def of_log(table: FrameTable, command: str) -> Report:
+    """The report that a log alone can give."""
+    measured = measure(table)
+    conditions = [
+        "from a frame log alone, which holds no renderer, no counts of physics and the channel, "
+        "no first_frame_ms and no pacing policy",
+        *measured.conditions,
+    ]
+    display = {"refresh_measured_hz": measured.timing.refresh_hz} | _display_as_seen(measured)
+    return _document(
+        command, measured.sections | {"display": display, "physics": _physics_as_seen(measured)}, conditions
+    )
+
+
+def _document(command: str, known: dict[str, dict[str, Any]], conditions: list[str]) -> Report:
+    sections = {name: section(name, known.get(name)) for name in SECTIONS}
+    missing = not_measured(sections)
+    if missing:
+        conditions = [*conditions, f"null, as not measured: {', '.join(missing)}"]
+    head: Report = {
+        "schema": SCHEMA,
+        "version": twixt.__version__,
+        "command": command,
+        "machine": machine(),
+        "conditions": list(dict.fromkeys(conditions)),
+    }
+    return head | sections
+
+
+def not_measured(sections: dict[str, dict[str, Any]]) -> list[str]:
+    """Names of the keys that are null; a section without any figure has its own name."""
+    missing = []
+    for name, values in sections.items():
+        empty = [key for key, value in values.items() if value is None or _is_empty(value)]
+        missing += [name] if len(empty) == len(values) else [f"{name}.{key}" for key in empty]
+    return missing
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, dict) and all(item is None for item in value.values())
+
+
+def machine() -> dict[str, Any]:
+    """Properties of the machine that affect the figures."""
+    return {
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load_1_min": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "python": platform.python_version(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _display_as_seen(measured: Measured) -> dict[str, Any]:
+    timing = measured.timing
+    return {"swap_blocks": timing.swap_blocks if len(timing.frames) else None, "present_source": timing.source or None}
+
+
+def _physics_as_seen(measured: Measured) -> dict[str, Any]:
+    frames = measured.timing.frames
+    return {"rate": distribution(frames["rate"][frames["newest_tick"] >= 0])}
+
+
+NOT_MEASURED = "-"
+
+
+def show(report: dict[str, Any], console: Console | None = None) -> None:
+    """Prints the report for people. Standard output by default."""
+    from rich.text import Text
+
+    console = console or standard_output()
+    console.print(Text(verdict(report), style="bold"), soft_wrap=True)
+    print_table(console, _spreads(report))
+    print_table(console, _figures(report))
+    for line in report["conditions"]:
+        console.print(Text(f"- {line}", style="dim"), soft_wrap=True)
+
+
+def verdict(report: dict[str, Any]) -> str:
+    """A sentence about the run, from the figures that were measured."""
+    frames, motion, causes = report["frames"], report["motion"], report["causes"]
+    parts = []
+    if frames["mean_fps"] is not None:
+        parts.append(f"{frames['count']} frames in {frames['seconds']:.1f} s, {frames['mean_fps']:.1f} fps")
+    if motion["distinct_share"] is not None:
+        parts.append(f"{motion['distinct_share']:.1%} of them a new picture")
+    if motion["animation_error_ms"]["p99"] is not None:
+        parts.append(f"99 % within {motion['animation_error_ms']['p99']:.2f} ms of even motion")
+    bad = {name: causes[name] for name in ("physics_late", "render_late", "display_late") if causes[name]}
+    if bad:
+        late = _parts(causes.get("render_late_parts") or {})
+        named = {name: f" ({late})" if name == "render_late" and late else "" for name in bad}
+        words = (f"{count} {name.replace('_', ' ')}{named[name]}" for name, count in bad.items())
+        parts.append("bad frames: " + ", ".join(words))
+    return "; ".join(parts) + "." if parts else "Nothing was measured."
+
+
+def _parts(counts: dict[str, int | None]) -> str:
+    """The parts that made frames late, in words, the most frequent first."""
+    known = sorted(((count, name) for name, count in counts.items() if count), reverse=True)
+    return ", ".join(f"{count} {name}" for count, name in known)
+
+
+def _spreads(report: dict[str, Any]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("figure")
+    for name in STATISTICS:
+        table.add_column(name, justify="right")
+    for name, keys in SECTIONS.items():
+        for key, kind in keys.items():
+            spread = report[name][key]
+            if kind == SPREAD and spread["mean"] is not None:
+                table.add_row(f"{name}.{key}", *(as_text(spread[statistic]) for statistic in STATISTICS))
+    return table
+
+
+def _figures(report: dict[str, Any]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for section_name, keys in SECTIONS.items():
+        shown: list[str] = []
+        names: list[str] = []
+        parts: list[str] = []
+        counts = ""
+        for key, kind in keys.items():
+            value = report[section_name][key]
+            if kind == NAMES:
+                names = [
+                    f"{name.replace('_', ' ')} {as_text(item)}" for name, item in value.items() if item is not None
+                ]
+            elif kind == PARTS:
+                parts = [f"{name} {as_text(ms)}" for name, ms in value.items() if ms is not None]
+            elif kind == COUNTS:
+                counts = _parts(value)
+            elif kind != SPREAD and value is not None:
+                shown.append(f"{key} {as_text(value)}")
+        table.add_row(Text(section_name, style="bold"), ", ".join(shown) or NOT_MEASURED)
+        if counts:
+            table.add_row("", f"render late by: {counts}")
+        if names:
+            table.add_row("", "1 % low fps by definition: " + ", ".join(names))
+        if parts:
+            table.add_row("", "to the first frame, ms: " + ", ".join(parts))
+    return table
+
+
+def as_text(value: Any) -> str:
+    """Text of one figure, with few digits."""
+    if value is None:
+        return NOT_MEASURED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}"
+    return str(value)
+
+
+# Texts and tables on standard output, for people, in any encoding and width.
+#
+# Always: characters that the encoding lacks are written as escapes, and no word of a table is cut: in a terminal that
+# is too narrow, lines wrap.
+
+
+# Wider than any table, characters.
+WIDEST = 100_000
+
+
+def standard_output() -> Console:
+    """Console of standard output. Texts are printed as they are: without markup, highlighting or emoji. Printing raises
+    OSError on a full disk, BrokenPipeError where nobody reads it any more."""
+    from rich.console import Console
+
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        with contextlib.suppress(ValueError):  # closed
+            sys.stdout.reconfigure(errors="backslashreplace")
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich would end the process with code 1
+
+    return Output(highlight=False, markup=False, emoji=False)
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Prints the table at the console's width, or wider where words would not fit."""
+    from rich.cells import cell_len
+    from rich.measure import Measurement
+
+    unlimited = console.options.update(width=WIDEST)
+    for column in table.columns:
+        if column.no_wrap:  # all of it is one word
+            cells = [str(cell) for cell in (column.header, *column.cells)]
+            column.min_width = max(cell_len(line) for cell in cells for line in cell.split("\n"))
+    before = console.width
+    console.width = max(before, Measurement.get(console, unlimited, table).minimum)
+    try:
+        console.print(table)
+    finally:
+        console.width = before

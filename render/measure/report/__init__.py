@@ -1,1 +1,0 @@
-"""The report of a run: tables, plots, limits, comparisons."""

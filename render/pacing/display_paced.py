@@ -1,0 +1,308 @@
+"""Frames where the display keeps the pace but swap's return is no present: swap returns at once, or display queues.
+
+Every frame starts at once, and the display blocks the next one somewhere: in the first drawing call (swap returns at
+once), or in a later swap (a queue). A present then is counted, not read: the first refresh after the hand-over, and a
+whole refresh after the frame before. A full queue therefore shows a frame each refresh though one of them was late.
+
+Where neither drawing nor swap waits, nothing keeps the pace: the timer has to. A queue whose swaps waited before stays
+one while frames take longer than a refresh: they drain it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from twixt.ipc.quantiles import median
+from twixt.render.pacing.display_waits import WAITED_NS, WAITS, BareWork, RegularWaits
+from twixt.render.pacing.grid import RefreshGrid
+from twixt.render.pacing.interval import IntervalChoice
+from twixt.render.pacing.interval_evidence import HOLD_SHARE
+from twixt.render.pacing.policy import (
+    BLOCKING,
+    FIRST_GUARD_NS,
+    FREE,
+    QUEUED,
+    FoundDisplay,
+    FrameOutcome,
+    FramePlacement,
+    FrameTimes,
+    WorkEstimate,
+)
+
+# Swaps that waited for the very next refresh though nothing was pending: so many in a row, and swap blocks after all.
+PLAIN_WAITS = 4
+# So many frames are not judged at first.
+LEARNING_FRAMES = 24
+# Frames in a row whose present a fence knew: presents are read again.
+FENCED = 2
+# Drawing that waits says when the frame before was seen, give or take; the grid follows by this share.
+FOLLOWS = 0.1
+# A frame handed over this share of a refresh from the last instant for it may have been shown one later; it was, if
+# the next frame's drawing then took so much of a refresh longer than usual.
+UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
+# Where frames take several refreshes, drawing starts this share of one after the frame before is seen: it waits for
+# nothing.
+START_SHARE = 0.15
+# Frames in so many intervals that agree on a length this much off: the display has another refresh.
+LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08
+# Frames of several refreshes that are held back hide another refresh as a load. So when frames get longer, and every
+# so often after that, so many start at once and are not held: where drawing waits, the display spaces them all the
+# same. In a queue only where their swaps wait, so many of the last: frames that are wide enough leave it empty.
+UNHELD_FRAMES, UNHELD_EVERY_NS, WIDE_WAITS = 12, 2_000_000_000, 4
+# Nothing waits, and work leaves less than this share of a refresh: a queue that it drains, or a display that follows
+# the frames. Those do so up to some 100 Hz and more: a longer refresh is a queue's, and a shorter one where the
+# display says so.
+ROOM_SHARE, FOLLOWED_NS = 0.1, 11_500_000
+
+
+class DisplayPaced:
+    """interval: in refreshes. grid: of the display, as far as it is known; its phase may be wrong at first."""
+
+    display = QUEUED
+
+    def __init__(
+        self,
+        interval: IntervalChoice,
+        work: WorkEstimate,
+        grid: RefreshGrid,
+        shown_ns: int | None = None,
+        queues: bool = False,
+    ) -> None:
+        self.shown_ns = shown_ns
+        self.grid = grid
+        self._interval, self._work = interval, work
+        self._bare = BareWork()
+        self._waits = RegularWaits(queues)
+        self._intervals_ns: deque[int] = deque(maxlen=LAST_INTERVALS)
+        self._blocking = BlockingSigns()
+        self._unsure = False
+        self._frames = 0
+        self._begin_ns: int | None = None  # of the last swap
+        self._deadline_ns = 0
+        self._planned = 1
+        self._unheld = UnheldFrames()
+        self._reports_fixed: bool | None = None  # a fixed refresh; None: the display reports none
+        self._interval.set_refresh(grid.period_ns)
+        self._interval.guard_ns = FIRST_GUARD_NS
+
+    @property
+    def _queues(self) -> bool:
+        """True if earlier frames are waited for in swap; else drawing waits."""
+        return self._waits.queues
+
+    def plan(self, now_ns: int) -> FramePlacement:
+        grid, period_ns = self.grid, self.grid.period_ns
+        self._planned = self._interval.refreshes
+        if self.shown_ns is None:
+            self._deadline_ns = now_ns + self._interval.interval_ns
+            return FramePlacement(now_ns, None, self._deadline_ns)
+        reason = ""
+        is_wide = self._interval.interval_ns > self._interval.base_ns
+        self._unheld.begin(now_ns, self._interval.interval_ns, is_wide, self._queues)
+        if self._planned > 1:
+            self._bare.no_pause()
+            later_ns = self.shown_ns + round(START_SHARE * period_ns)
+            fits = later_ns + self._work.usual_ns <= self.shown_ns + self._interval.interval_ns - period_ns // 2
+            start_ns = max(now_ns, later_ns) if fits and not self._unheld.left else now_ns
+        else:
+            start_ns = now_ns + self._bare.pause_ns(now_ns, period_ns, self._queues and not self._waits.is_in_doubt)
+            if start_ns > now_ns:
+                reason = "starts a little later: to see whether its drawing waits"
+        drawable_ns = start_ns if self._queues else max(start_ns, self.shown_ns)
+        ready_ns = drawable_ns + self._work.usual_ns + FIRST_GUARD_NS
+        self._deadline_ns = grid.point_from(max(self.shown_ns + self._interval.interval_ns - period_ns // 2, ready_ns))
+        self._planned = max(1, grid.refreshes_between(self.shown_ns, self._deadline_ns))
+        return FramePlacement(start_ns, self._swap_at_ns(), self._deadline_ns, reason)
+
+    def _swap_at_ns(self) -> int | None:
+        if self._interval.refreshes == 1 or self._unheld.left:
+            return None
+        return self._deadline_ns - round(HOLD_SHARE * self.grid.period_ns)
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        self._make_sure(start_ns, work_end_ns)
+        begun_ns = start_ns
+        if self.shown_ns is not None and not self._queues:
+            begun_ns = max(start_ns, min(self.shown_ns, work_end_ns))
+        self._work.drawn(work_end_ns - begun_ns, work_end_ns - begun_ns)
+        return self._swap_at_ns()
+
+    def _make_sure(self, start_ns: int, work_end_ns: int) -> None:
+        """Corrects the present of the frame before if it missed a refresh that it may have made: then this one's
+        drawing waited for it."""
+        if not self._unsure or self.shown_ns is None or self._queues:
+            return
+        period_ns = self.grid.period_ns
+        if work_end_ns - max(start_ns, self.shown_ns) > self._work.usual_ns + LONGER_SHARE * period_ns:
+            self.shown_ns += period_ns
+
+    def done(self, times: FrameTimes) -> FrameOutcome:
+        grid = self.grid
+        returned_ns = times.presented_ns or times.swap_end_ns
+        begin_ns = times.swap_begin_ns
+        self._interval.queues = self._queues
+        waited = False
+        self._waits.in_a_row_ns = None
+        if self._interval.refreshes > 1:
+            self._unheld.add_wide_swap(times.swap_end_ns - begin_ns > WAITED_NS)
+        if self._interval.refreshes == 1 or self._unheld.left:
+            waited = self._waits.frame(times.work_end_ns - times.start_ns, begin_ns, returned_ns, grid.period_ns)
+        begun_ns = times.start_ns - self._work.overhead_ns
+        if not self._queues:  # what passes before its drawing waits costs nothing
+            begun_ns = max(begun_ns, self.shown_ns or 0)
+        cycle_ns = max(0, times.work_end_ns - begun_ns)
+        if self._begin_ns is not None and not self._queues:
+            # How long drawing waited is a guess; a frame that came in its turn was not too long.
+            cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
+        self._work.swapped(0, returned_ns)
+        display = self._other_display(times, waited)
+        why = self._follow(times, waited, returned_ns)
+        handed_ns = (
+            begin_ns + FIRST_GUARD_NS if waited or self._queues else max(begin_ns + FIRST_GUARD_NS, times.swap_end_ns)
+        )
+        present_ns = self._counted(handed_ns)
+        missed = 0
+        if self.shown_ns is not None:
+            missed = max(0, grid.refreshes_between(self._deadline_ns, present_ns))
+        spare_ns = present_ns - handed_ns
+        self._unsure = spare_ns < UNSURE_SHARE * grid.period_ns
+        self.shown_ns = present_ns
+        self._begin_ns = begin_ns
+        # Until it is known what waits, waiting would count as work.
+        self._frames += 1
+        waits_in_drawing = not self._queues and self._interval.refreshes == 1
+        knows = (
+            self._frames > LEARNING_FRAMES
+            and not self._unheld.left
+            and (not waits_in_drawing or self._bare.work_ns is not None)
+        )
+        changed = self._interval.frame(cycle_ns, times.swap_end_ns) if knows else ""
+        return FrameOutcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
+
+    def _counted(self, ready_ns: int) -> int:
+        """The first refresh after the hand-over, and after the one before."""
+        if self.shown_ns is not None:
+            ready_ns = max(ready_ns, self.shown_ns + self.grid.period_ns // 2)
+        return self.grid.point_from(ready_ns)
+
+    def _other_display(self, times: FrameTimes, waited: bool) -> FoundDisplay | None:
+        period_ns = self.grid.period_ns
+        if self.shown_ns is not None and times.swap_begin_ns > self.shown_ns + period_ns // 4:
+            # Nothing is pending.
+            spare_ns = self.grid.point_from(times.swap_begin_ns) - times.swap_begin_ns
+            if spare_ns > 2 * WAITED_NS:
+                self._blocking.add_unpending_swap(waited)
+        if self._blocking.add_frame(times.presented_ns is not None):
+            return FoundDisplay(BLOCKING)
+        nothing_waits = self._bare.frame(times.work_end_ns - times.start_ns, period_ns, self._queues)
+        if self._bare.was_paused and self._queues:
+            self._waits.tried(self._bare.was_shorter)
+        if nothing_waits and not self._queues:
+            if not self._is_drained(period_ns):
+                return FoundDisplay(FREE)
+            self._waits.queues = True
+        return None
+
+    def _is_drained(self, period_ns: int) -> bool:
+        """True if work is long enough to drain a queue, and the display may be one that has it."""
+        is_long = self._bare.work_ns is not None and self._bare.work_ns >= (1 - ROOM_SHARE) * period_ns
+        is_fixed = period_ns > FOLLOWED_NS if self._reports_fixed is None else self._reports_fixed
+        return is_long and is_fixed
+
+    def _follow(self, times: FrameTimes, waited: bool, returned_ns: int) -> str:
+        """Follows the display: the grid's phase by what waited, its period by the intervals between hand-overs."""
+        grid = self.grid
+        if not grid.has_phase:  # nothing waits, as in a queue that is empty: frames are even in any phase
+            grid.nudge(times.swap_begin_ns, 1.0)
+        if waited and self._queues:
+            grid.add(returned_ns, times.swap_begin_ns, self._planned)
+        elif not self._queues and not self._bare.was_paused:
+            self._follow_drawing(times)
+        if self._waits.in_a_row_ns is not None:
+            self._intervals_ns.append(self._waits.in_a_row_ns)
+        elif not self._queues and self._begin_ns is not None and not self._bare.was_paused and self._bare.waits:
+            self._intervals_ns.append(times.swap_begin_ns - self._begin_ns)
+        return self._take_other_period()
+
+    def _follow_drawing(self, times: FrameTimes) -> None:
+        """Drawing that waited began its work when the frame before was seen."""
+        work_ns = self._bare.work_ns
+        if work_ns is not None and times.work_end_ns - times.start_ns > WAITS * work_ns:
+            self.grid.nudge(times.work_end_ns - work_ns, FOLLOWS)
+
+    def _take_other_period(self) -> str:
+        intervals = self._intervals_ns
+        if len(intervals) < LAST_INTERVALS:
+            return ""
+        period_ns = median(intervals)
+        refreshes = period_ns / self.grid.period_ns
+        agree = max(intervals) - min(intervals) <= AGREE_SHARE * period_ns
+        # Whole refreshes are work that takes its time as often as a slower display.
+        is_other = abs(refreshes - round(refreshes)) > OTHER_SHARE * (1 + round(refreshes)) / 2
+        if not agree or not is_other:
+            return ""
+        intervals.clear()
+        self.grid.begin_anew(round(period_ns), self.shown_ns or 0)
+        self._interval.set_refresh(round(period_ns), is_new=True)
+        return f"refreshes of {period_ns / 1e6:.2f} ms counted"
+
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        self._reports_fixed = refresh_ns is not None
+        was_ns = self.grid.period_ns
+        self.grid.display_reported(presented_ns, refresh_ns)
+        if abs(self.grid.period_ns / was_ns - 1) > OTHER_SHARE:
+            self._intervals_ns.clear()
+            self._interval.set_refresh(self.grid.period_ns, is_new=True)
+
+    def restart(self) -> None:
+        self.shown_ns = self._begin_ns = None
+        self._intervals_ns.clear()
+        self._unheld.restart()
+        self._waits.restart()
+
+
+class UnheldFrames:
+    """Frames of several refreshes that are not held back, so that another refresh shows itself: see
+    `UNHELD_FRAMES`."""
+
+    def __init__(self) -> None:
+        self.left = 0  # frames that start at once, however many refreshes they take
+        self._interval_ns = 0  # of the frame before
+        self._began_ns, self._every_ns = 0, UNHELD_EVERY_NS
+        self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # of swaps of frames of several refreshes
+
+    def begin(self, now_ns: int, interval_ns: int, is_wide: bool, queues: bool) -> None:
+        """Begins the next frame. is_wide: it takes more refreshes than wanted. queues: earlier frames are waited for
+        in swap."""
+        was_ns, self._interval_ns = self._interval_ns, interval_ns
+        self.left = max(0, self.left - 1)
+        if not is_wide or (queues and sum(self._waits) < WIDE_WAITS):
+            self.left = 0
+        elif interval_ns > was_ns:
+            self.left, self._began_ns, self._every_ns = UNHELD_FRAMES, now_ns, UNHELD_EVERY_NS
+        elif now_ns - self._began_ns >= self._every_ns:
+            self.left, self._began_ns, self._every_ns = UNHELD_FRAMES, now_ns, 2 * self._every_ns
+
+    def add_wide_swap(self, waited: bool) -> None:
+        """Takes in a swap of a frame of several refreshes."""
+        self._waits.append(waited)
+
+    def restart(self) -> None:
+        """Begins again after frames stopped for a while."""
+        self._waits.clear()
+
+
+class BlockingSigns:
+    """Signs that swap blocks after all, or that a fence knows presents: each so many times in a row."""
+
+    def __init__(self) -> None:
+        self._waits = self._fenced = 0
+
+    def add_unpending_swap(self, waited: bool) -> None:
+        """Takes in a swap before whose refresh nothing was pending, and there was time to spare."""
+        self._waits = self._waits + 1 if waited else 0
+
+    def add_frame(self, is_fenced: bool) -> bool:
+        """Takes in a frame. Returns True if presents can be read again."""
+        self._fenced = self._fenced + 1 if is_fenced else 0
+        return self._waits >= PLAIN_WAITS or self._fenced >= FENCED

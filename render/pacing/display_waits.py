@@ -1,0 +1,215 @@
+"""Waits for the display that are not announced: in swaps that are not expected to block, or within drawing. Pure.
+
+Swaps. A swap that other work delays returns at any instant. One that waits for the display returns a whole number of
+refreshes after another that waited (`RegularWaits`). Where the timer places frames, all swaps return regularly. There a
+swap that is only slow (a large picture is copied) takes the same time wherever it is called, while one that waits
+returns at points of a grid, so that its length varies. Such a display is found by long swaps of very different lengths
+whose returns are whole refreshes apart (`UnexpectedWaits`).
+
+Drawing. A frame that starts at once may wait within its own drawing; work and waiting then look the same. So now and
+then a frame starts a little later, after a pause. If its drawing is shorter by the pause, it had been waiting. The
+pause is lengthened until drawing gets no shorter; what remains is work. If it never gets shorter, nothing waits
+(`BareWork`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+
+from twixt.ipc.quantiles import median
+from twixt.render.pacing.grid import longest_common
+from twixt.render.pacing.policy import BLOCKING, FoundDisplay
+
+# -- swaps
+
+# Length of a swap from which it waits for something.
+WAITED_NS = 1_000_000
+# Number of frames that are evaluated together.
+FRAMES = 40
+# Swaps wait for the display if LONG_SHARE of them take longer than LONG_NS, if their lengths (10th to 90th percentile)
+# differ by SPREAD_SHARE of the interval, and if REGULAR_SHARE of the intervals between returns are whole refreshes,
+# within REGULAR_WITHIN of one.
+LONG_NS, LONG_SHARE, SPREAD_SHARE = 1_500_000, 0.75, 0.3
+REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
+
+# Two returns are whole refreshes apart within APART_WITHIN of one. There is a queue if of the last LAST_SWAPS swaps at
+# least QUEUE_WAITS returned so, and at least QUEUE_SHARE of those that waited. There is none if none waited although
+# drawing took less than DRAINS_SHARE of a refresh: longer work drains a queue.
+APART_WITHIN, LAST_SWAPS, QUEUE_WAITS, QUEUE_SHARE = 0.08, 16, 4, 0.5
+DRAINS_SHARE = 0.9
+# In a queue drawing does not wait. So there is none if drawing that started later was shorter by that in SHORTER_TRIES
+# of the last LAST_TRIES tries.
+LAST_TRIES, SHORTER_TRIES = 6, 5
+# Refreshes after which the error of an estimated period hides whether two returns are whole refreshes apart.
+MOST_APART = 20
+
+# -- drawing
+
+# Only one of FIRST_FRAMES frames may be paused; from ENOUGH measurements on, one in LOOK_EVERY_NS.
+FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
+# Pauses, as shares of a refresh; each is tried until drawing gets no shorter.
+PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
+# Longest pause, as a share of what twice the longest recent work leaves of two refreshes: a paused frame must still be
+# in time for the next refresh.
+SAFE_SHARE = 0.8
+# Least difference of two drawing times, as a share of a refresh, for one to be shorter.
+SHORTER_SHARE = 0.1
+# Bare work is the median of the last REMEMBERED measurements.
+REMEMBERED, ENOUGH = 15, 7
+# Nothing waits if, UNMOVED times in a row, drawing takes as long after a pause (UNMOVED_PAUSE, as a share of a refresh)
+# as before it, and in the next frame as well. A display that sets the pace would have shown the paused frame a refresh
+# later, and the next frame would have waited for it.
+UNMOVED, UNMOVED_PAUSE = 3, 0.5
+# Drawing waits if it takes so many times the bare work.
+WAITS = 1.1
+# Number of last frames without a pause, of whose drawing times the median is taken.
+LAST_FRAMES = 8
+
+
+class RegularWaits:
+    """Swaps that return before their own frame is seen. queues: they wait for earlier ones."""
+
+    def __init__(self, queues: bool = False) -> None:
+        self.queues = queues
+        self.is_in_doubt = False  # hardly any of the last swaps waited
+        self.in_a_row_ns: int | None = None  # between the last two returns that waited, of frames in a row
+        self._regular: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._waited: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._works_ns: deque[int] = deque(maxlen=LAST_SWAPS)
+        self._tries: deque[bool] = deque(maxlen=LAST_TRIES)
+        self._last_ns: int | None = None
+
+    def frame(self, work_ns: int, begin_ns: int, returned_ns: int, period_ns: int) -> bool:
+        """Takes in a swap of a frame that was not held back. Returns True if it waited for the display: it returned
+        whole refreshes after the swap before it that waited."""
+        waited = returned_ns - begin_ns > WAITED_NS
+        regular = False
+        self.in_a_row_ns = None
+        if waited:
+            if self._last_ns is not None:
+                apart = (returned_ns - self._last_ns) / period_ns
+                regular = 0.5 < apart < MOST_APART and abs(apart - round(apart)) <= APART_WITHIN
+                if self._waited and self._waited[-1]:
+                    self.in_a_row_ns = returned_ns - self._last_ns
+            self._last_ns = returned_ns
+        self._waited.append(waited)
+        self._regular.append(regular)
+        self._works_ns.append(work_ns)
+        self.is_in_doubt = len(self._waited) == LAST_SWAPS and sum(self._regular) < QUEUE_WAITS
+        if QUEUE_WAITS <= sum(self._regular) >= QUEUE_SHARE * sum(self._waited):
+            self.queues = True
+        elif self.is_in_doubt and not any(self._waited) and median(self._works_ns) < DRAINS_SHARE * period_ns:
+            self.queues = False
+        return regular
+
+    def tried(self, is_shorter: bool) -> None:
+        """Takes in a frame that started a little later. is_shorter: its drawing was shorter by that."""
+        self._tries.append(is_shorter)
+        if sum(self._tries) >= SHORTER_TRIES:
+            self.queues = False
+            self._tries.clear()
+
+    def restart(self) -> None:
+        """Begins again after swaps stopped for a while."""
+        self._last_ns = None
+        self._waited.clear()
+
+
+class UnexpectedWaits:
+    """Swaps that block where frames are placed by the timer."""
+
+    def __init__(self) -> None:
+        self._swaps_ns: deque[int] = deque(maxlen=FRAMES)
+        self._ends_ns: deque[int] = deque(maxlen=FRAMES)
+        self._fresh = 0
+
+    def frame(self, begin_ns: int, end_ns: int, interval_ns: int) -> FoundDisplay | None:
+        """Takes in a swap. Returns the display that the last ones show, if it is one that blocks."""
+        self._swaps_ns.append(end_ns - begin_ns)
+        self._ends_ns.append(end_ns)
+        self._fresh += 1
+        if self._fresh < FRAMES:
+            return None
+        self._fresh = 0
+        swaps = sorted(self._swaps_ns)
+        long = sum(ns > LONG_NS for ns in swaps)
+        spread_ns = swaps[int(0.9 * FRAMES)] - swaps[int(0.1 * FRAMES)]
+        if long < LONG_SHARE * FRAMES or spread_ns < SPREAD_SHARE * interval_ns:
+            return None
+        intervals = [b - a for a, b in pairwise(self._ends_ns)]
+        period_ns = longest_common(intervals, REGULAR_WITHIN, REGULAR_SHARE)
+        return FoundDisplay(BLOCKING, period_ns) if period_ns else None
+
+
+class BareWork:
+    """Duration of drawing without waits for the display, measured by pauses before frames."""
+
+    def __init__(self) -> None:
+        self.was_paused = self.was_shorter = False
+        self._known: deque[int] = deque(maxlen=REMEMBERED)
+        self._at_once: deque[int] = deque(maxlen=LAST_FRAMES)
+        self._unmoved = 0
+        self._looks_after = False
+        self._paused_ns = 0
+        self._pause = 0  # index of the next
+        self._frames = 0
+        self._looked_ns: int | None = None
+        self._before_ns = 0.0
+
+    @property
+    def work_ns(self) -> int | None:
+        """Bare work of a frame, ns; None until it is known."""
+        return round(median(self._known)) if self._known else None
+
+    @property
+    def waits(self) -> bool:
+        """True if drawing is known to wait."""
+        return self.work_ns is not None and bool(self._at_once) and median(self._at_once) > WAITS * self.work_ns
+
+    def pause_ns(self, now_ns: int, period_ns: int, queues: bool) -> int:
+        """Pause before the next frame's start."""
+        self._frames += 1
+        self.was_paused = False
+        if queues or self._frames % FIRST_FRAMES or len(self._at_once) < 3:
+            return 0
+        if (
+            len(self._known) >= ENOUGH
+            and not self._unmoved
+            and self._looked_ns is not None
+            and now_ns - self._looked_ns < LOOK_EVERY_NS
+        ):
+            return 0
+        pause_ns = round((UNMOVED_PAUSE if self._unmoved else PAUSES[self._pause]) * period_ns)
+        if not self._unmoved and self._known and pause_ns > SAFE_SHARE * 2 * (period_ns - max(self._known)):
+            return 0
+        self._looked_ns = now_ns
+        self.was_paused = True
+        self._paused_ns = pause_ns
+        self._before_ns = median(self._at_once)
+        return pause_ns
+
+    def no_pause(self) -> None:
+        """Leaves the next frame without a pause: its start has other reasons."""
+        self.was_paused = False
+
+    def frame(self, drawing_ns: int, period_ns: int, queues: bool) -> bool:
+        """Takes in one frame's drawing, waiting included. Returns True if nothing keeps the pace."""
+        if not self.was_paused:
+            if self._looks_after:
+                self._looks_after = False
+                as_before = abs(drawing_ns - self._before_ns) < SHORTER_SHARE * period_ns
+                self._unmoved = self._unmoved + 1 if as_before else 0
+            self._at_once.append(drawing_ns)
+            return self._unmoved >= UNMOVED
+        shorter_ns = self._before_ns - drawing_ns
+        self.was_shorter = shorter_ns > self._paused_ns / 2
+        self._looks_after = abs(shorter_ns) < SHORTER_SHARE * period_ns and not queues
+        if not self._looks_after:
+            self._unmoved = 0
+        if shorter_ns > self._paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
+            self._pause += 1  # it waited all along
+            return False
+        self._known.append(drawing_ns)
+        self._pause = max(0, self._pause - 1)
+        return False

@@ -1,1 +1,0 @@
-"""Ways of placing frames, one module each."""

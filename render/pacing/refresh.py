@@ -1,0 +1,232 @@
+"""Estimates from swaps alone whether they block, and how long a refresh is.
+
+A reported refresh is often wrong or 0, and a swap may take long without waiting for anything. The test: pause before
+the swap. If swap waits for the display, it waits less by the pause, and the interval between swaps stays the same; if
+not, the interval grows by the pause. With a compositor that calls for each frame no such test is needed: the swap waits for
+its call, however unevenly that comes.
+
+Pure: `SwapProbe` returns how long to pause, and takes the instants of swaps.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from itertools import pairwise
+from typing import NamedTuple
+
+from twixt.ipc.quantiles import median
+
+# The first swaps of a new window wait for it to be mapped and sized.
+SKIPPED_SWAPS = 3
+SWAPS_PER_STAGE = 6
+# Shortest refresh, ns (650 Hz): swaps at shorter intervals wait for no display.
+SHORTEST_REFRESH_NS = 1_540_000
+# Length of the pause, as a share of the interval between bare swaps. An interval that grows by more than half of the
+# pause shows that swap does not wait.
+PAUSE_SHARE = 0.5
+LENGTHENED = 1 + PAUSE_SHARE / 2
+# Swaps are regular if this share of their intervals is a whole number of periods, within this share of a period. On a
+# busy machine intervals are irregular, although they may look like waiting now and then.
+REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
+# Intervals below this (over 166 Hz) are more often those of a busy machine than of a display. Then so many stages are
+# measured, which takes little time.
+SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
+# Search for the period of the grid that fits the swaps' returns best: from NARROWEST times the median interval on, in
+# FIT_STEPS steps of FIT_STEP times it, then in FINE_STEPS finer ones to each side of the best. The fit is accepted from
+# AGREED on (1: all returns on the grid, 0: none). Displays whose returns came up to a seventh of a refresh early or
+# late, beside busy loops on all cores, had 0.64 or more; the period was right within 2 % in most cases.
+NARROWEST, FIT_STEPS, FIT_STEP, FINE_STEPS = 0.75, 110, 0.005, 10
+AGREED = 0.6
+# If the median intervals of bare and paused swaps agree within this share, their mean is the period.
+SAME_WITHIN = 0.01
+# Longest probe: swaps of a window that was opened hidden may never return.
+LONGEST_PROBE_NS = 500_000_000
+# Range of a display's rate, Hz: a reported rate outside of it is ignored.
+PLAUSIBLE_HZ = (20.0, 650.0)
+
+
+class Refresh(NamedTuple):
+    """Facts about a display: refresh, blocking, where from. period_ns: measured where swap blocks, else as reported,
+    None if neither. is_called: a swap waits for the compositor's frame callback, and for nothing else."""
+
+    blocks: bool
+    period_ns: int | None
+    reason: str
+    is_called: bool = False
+
+    @property
+    def measured_hz(self) -> float | None:
+        """The measured rate; None where swap waits for nothing, so that nothing can be measured."""
+        return 1e9 / self.period_ns if self.blocks and self.period_ns else None
+
+
+UNKNOWN = Refresh(False, None, "not probed")
+
+
+class SwapProbe:
+    """Swaps with nothing drawn but a clear: `while not probe.done:` pause `pause_ns`, swap, `add`."""
+
+    def __init__(self, reported_hz: float | None = None, is_called: bool = False) -> None:
+        """reported_hz: never trusted. is_called: each swap waits until the compositor calls for the next frame."""
+        self._reported_hz, self._is_called = reported_hz, is_called
+        self._ends_ns: list[int] = []
+        self._bare_ns: float | None = None
+        self._paused_end = self._swaps_wanted = 0
+        self.pause_ns = 0
+        self.done = False
+
+    def add(self, begin_ns: int, end_ns: int) -> None:
+        """Adds a swap. begin_ns, end_ns: instants of its call and its return."""
+        ends = self._ends_ns
+        if not ends:
+            self._started_ns = begin_ns
+        ends.append(end_ns)
+        if len(ends) == SKIPPED_SWAPS + SWAPS_PER_STAGE:
+            self._bare_ns = self._interval_ns(SKIPPED_SWAPS)
+            self.pause_ns = round(self._bare_ns * PAUSE_SHARE)
+            self.done = self._bare_ns < SHORTEST_REFRESH_NS
+            suspicious = self._bare_ns < SUSPICIOUS_NS
+            self._paused_end = len(ends) + SWAPS_PER_STAGE * (SUSPICIOUS_STAGES if suspicious else 1)
+            self._swaps_wanted = self._paused_end + (SWAPS_PER_STAGE if suspicious else 0)
+        elif len(ends) == self._paused_end < self._swaps_wanted:
+            self.pause_ns = 0  # bare again: a load that ended meanwhile must not look like waiting
+        elif len(ends) == self._swaps_wanted or end_ns - self._started_ns > LONGEST_PROBE_NS:
+            self.done = True
+
+    def verdict(self) -> Refresh:
+        """Refresh that the swaps show, once `done`."""
+        bare_ns = self._bare_ns
+        if bare_ns is None:
+            return self._not_blocking("swaps came back too slowly to tell")
+        if bare_ns < SHORTEST_REFRESH_NS:
+            return self._not_blocking(f"bare swaps every {bare_ns / 1e6:.2f} ms wait for no display")
+        if len(self._ends_ns) <= SKIPPED_SWAPS + SWAPS_PER_STAGE:
+            return self._not_blocking("swaps came back too slowly to tell")
+        if self._is_called:
+            period_ns = self._fitted_ns()
+            reason = f"swaps every {period_ns / 1e6:.2f} ms, when the compositor calls for them"
+            return Refresh(True, period_ns, reason, is_called=True)
+        paused_ns = self._interval_ns(SKIPPED_SWAPS + SWAPS_PER_STAGE, self._paused_end)
+        pause_ms = bare_ns * PAUSE_SHARE / 1e6
+        compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} with {pause_ms:.2f} ms paused"
+        if paused_ns > bare_ns * LENGTHENED:
+            return self._not_blocking(f"{compared}: swap takes its time but waits for no display")
+        if len(self._ends_ns) > self._paused_end:
+            again_ns = self._interval_ns(self._paused_end)
+            if abs(again_ns / bare_ns - 1) > REGULAR_WITHIN:
+                return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
+        if self._regular_share(bare_ns) < REGULAR_SHARE:
+            return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
+        # If the next frame's drawing waits instead of the swap, a pause delays all returns by its length: bare and
+        # paused returns have no common grid.
+        agree = abs(paused_ns / bare_ns - 1) <= SAME_WITHIN
+        period_ns = round((bare_ns + paused_ns) / 2) if agree else self._fitted_ns()
+        return Refresh(True, period_ns, f"{compared}: swap waits for the display")
+
+    def _interval_ns(self, first: int, end: int | None = None) -> float:
+        return median(self._intervals_ns(first, end))
+
+    def _intervals_ns(self, first: int, end: int | None = None) -> list[int]:
+        return [b - a for a, b in pairwise(self._ends_ns[first - 1 : end])]
+
+    def _fitted_ns(self) -> int:
+        """Period of the grid that fits all returns best, paused or not; the median of the bare intervals if no grid
+        fits."""
+        ends_ns = self._ends_ns[SKIPPED_SWAPS - 1 :]
+        middle_ns = median(self._intervals_ns(SKIPPED_SWAPS))
+        near_ns = _best(ends_ns, [middle_ns * (NARROWEST + step * FIT_STEP) for step in range(FIT_STEPS)])[1]
+        finely_ns = [near_ns * (1 + step * FIT_STEP / FINE_STEPS) for step in range(-FINE_STEPS, FINE_STEPS + 1)]
+        agreed, period_ns = _best(ends_ns, finely_ns)
+        return round(period_ns if agreed >= AGREED else self._bare_ns or middle_ns)
+
+    def _regular_share(self, period_ns: float) -> float:
+        """The share of swaps that came a whole number of periods after the one before."""
+        periods = [interval / period_ns for interval in self._intervals_ns(SKIPPED_SWAPS)]
+        return sum(abs(n - round(n)) < REGULAR_WITHIN and n > 0.5 for n in periods) / len(periods)
+
+    def _not_blocking(self, reason: str) -> Refresh:
+        reported = self._reported_hz
+        if reported is not None and PLAUSIBLE_HZ[0] <= reported <= PLAUSIBLE_HZ[1]:
+            return Refresh(False, round(1e9 / reported), f"{reason}; {reported:g} Hz as reported")
+        return Refresh(False, None, f"{reason}; refresh unknown")
+
+
+def _best(ends_ns: list[int], tried_ns: list[float]) -> tuple[float, float]:
+    return max((_agreement(ends_ns, period_ns), period_ns) for period_ns in tried_ns)
+
+
+def _agreement(ends_ns: list[int], period_ns: float) -> float:
+    """Fit of the returns to a grid: 1 if all are whole periods apart, near 0 if they are anywhere."""
+    first_ns, turn = ends_ns[0], 2j * math.pi / period_ns
+    return abs(sum(cmath.exp(turn * (end_ns - first_ns)) for end_ns in ends_ns)) / len(ends_ns)
+
+
+# Trial of fences after the swap as present times: tried, kept, or given up where they tell nothing.
+#
+# It is not known beforehand what a driver's fence waits for, so it is tried where swaps come back at once, kept where
+# it waits, and given up where it does not, or where what was planned by it came out wrong. Tried again ever more
+# rarely.
+#
+# Always: one trial for one window; the window reports swaps and fences to it, the pacer outcomes. Pure: instants in.
+
+
+# A fence waits no longer: a refresh at 20 Hz.
+LONGEST_FENCE_NS = 50_000_000
+# A swap that comes back sooner waited for nothing; a fence that waited no longer waited for nothing, either.
+AT_ONCE_NS, WAITED_NS = 200_000, 300_000
+# Of so many swaps in a row, how many must have come back at once for a fence to be tried; and of so many fences how
+# many must have waited for it to be kept.
+WATCHED, MOSTLY = 12, 9
+# After a fence that did not serve, so many frames without one, doubled each time: what did not wait then may later.
+FRAMES_UNTIL_AGAIN = 240
+MOST_UNTIL_AGAIN = 15_360
+
+
+class FenceTrial:
+    """is_on: fences are made, on trial or because they serve."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.serves = False
+        self._waits: list[bool] = []
+        self._pause, self._next_pause = 0, FRAMES_UNTIL_AGAIN
+        self._is_disproved = False
+
+    @property
+    def is_believed(self) -> bool:
+        """True if a fence's return may be taken for a present: not for a while after outcomes disproved it."""
+        return not (self._is_disproved and self._pause)
+
+    def swapped(self, duration_ns: int, is_vsynced: bool) -> None:
+        """Takes in the duration of a swap."""
+        if self.is_on:
+            if not is_vsynced:
+                self._end()
+            return
+        if self._pause:
+            self._pause -= 1
+            return
+        self._waits = [*self._waits[1 - WATCHED :], is_vsynced and duration_ns < AT_ONCE_NS]
+        if sum(self._waits) >= MOSTLY:
+            self.is_on, self._waits = True, []
+
+    def fenced(self, duration_ns: int) -> bool:
+        """Takes in the duration of a fence. Returns True if its return is a present."""
+        waited = WAITED_NS < duration_ns < LONGEST_FENCE_NS
+        self._waits = [*self._waits[1 - WATCHED :], waited]
+        if len(self._waits) == WATCHED:
+            self.serves = sum(self._waits) >= MOSTLY
+            if not self.serves and not any(self._waits[-MOSTLY:]):
+                self._end()
+        return waited
+
+    def disproved(self) -> None:
+        """Fences waited, and frames planned by their returns showed that they were no presents."""
+        self._end()
+        self._is_disproved = True
+
+    def _end(self) -> None:
+        self.is_on = self.serves = self._is_disproved = False
+        self._waits = []
+        self._pause, self._next_pause = self._next_pause, min(2 * self._next_pause, MOST_UNTIL_AGAIN)

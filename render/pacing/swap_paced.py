@@ -1,0 +1,395 @@
+"""Frames of whole refreshes, where swap comes back when its frame is seen.
+
+    start --work-- done swap ....blocked.... return  the display's own refresh is the grid
+
+A frame starts early enough for nearly every frame that an earlier start can save, and is handed over no later before
+its refresh than earlier frames proved to be in time. One that is known to be late at its start is drawn for the
+refresh that it can make; one that is done too early for its planned refresh is held back. Returns that waited for
+nothing are no presents. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from twixt.render.pacing.display_waits import UnexpectedWaits
+from twixt.render.pacing.grid import MeasuredSwap, RefreshGrid, RefreshWatch
+from twixt.render.pacing.interval import IntervalChoice
+from twixt.render.pacing.policy import (
+    BLOCKING,
+    FREE,
+    QUEUED,
+    FoundDisplay,
+    FrameOutcome,
+    FramePlacement,
+    FrameTimes,
+    HandOver,
+    StartMargin,
+    WorkEstimate,
+)
+
+# First margin after frames that started at once: none of them missed because it started late, so nothing was learned.
+MARGIN_AFTER_NS = 4_000_000
+# A frame is known to be late if its usual work ends more than this share of a refresh after the refresh planned.
+KNOWN_LATE_SHARE = 0.03
+# A frame of several refreshes is swapped this share of a refresh before its own: some displays show a frame at once if
+# the refresh before had none.
+HOLD_SHARE = 0.75
+# A swap that returns sooner did not wait: its return is no point of the display's grid.
+BLOCKED_NS = 200_000
+# Back so much before the refresh it was in time for, though it hardly waited: swap returns at once here. So many of
+# the last frames: the display keeps the pace elsewhere.
+EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
+LAST_SWAPS, FOR_NOTHING = 8, 5
+# In a queue swaps wait but after long frames, which empty it: so many of so many more that waited for nothing.
+QUEUE_SWAPS, QUEUE_FOR_NOTHING = 240, 3
+# Of so many swaps, this share came back on the grid after a wait: the display kept their pace. If swaps wait for
+# nothing then, they are a queue's that long work drains.
+PROVING_SWAPS, PROVEN_SHARE = 40, 0.75
+# Of so many returns after a wait, fewer than this share on the grid: they are of no display, but of a busy machine.
+JUDGED_RETURNS, LEAST_SHARE = 12, 0.4
+# A period this share off the one that is sure was learned from such returns.
+SURE_SHARE = 0.004
+# A return this share of a refresh off the grid disagrees with it.
+OFF_SHARE = 0.12
+
+
+class WholeRefreshes:
+    """interval: what frames should take, in refreshes. grid: the display's, as far as it is known. is_called: a swap
+    waits for the compositor's frame callback; where it waits for nothing, the frame is late."""
+
+    display = BLOCKING
+
+    def __init__(
+        self,
+        interval: IntervalChoice,
+        work: WorkEstimate,
+        grid: RefreshGrid,
+        shown_ns: int | None = None,
+        is_called: bool = False,
+    ) -> None:
+        self.shown_ns = shown_ns
+        self.grid = grid
+        self._interval, self._work = interval, work
+        self._margin = StartMargin(MARGIN_NS, MARGIN_AFTER_NS if shown_ns is not None else 0)
+        self._hand_over = HandOver()
+        self._watch = RefreshWatch()
+        self._swaps = SwapRecord(grid.period_ns, is_called)
+        self._deadline_ns = self._start_ns = 0
+        self._planned = 1  # refreshes
+        self._is_off_grid = False  # the last return
+        interval.queues = False
+        self._tell_interval()
+
+    def plan(self, now_ns: int) -> FramePlacement:
+        interval, work, period_ns = self._interval, self._work, self.grid.period_ns
+        guard_ns = self._hand_over.guard_ns
+        self._planned = interval.refreshes
+        reason = ""
+        if self.shown_ns is None:
+            self._deadline_ns = now_ns + interval.interval_ns
+        else:
+            self._deadline_ns = self.shown_ns + interval.interval_ns
+            usual_end_ns = now_ns + work.usual_ns + guard_ns
+            late_ns = usual_end_ns - self._deadline_ns
+            if late_ns > KNOWN_LATE_SHARE * period_ns:
+                self._deadline_ns = self.grid.point_from(usual_end_ns - round(KNOWN_LATE_SHARE * period_ns))
+                self._planned = max(1, self.grid.refreshes_between(self.shown_ns, self._deadline_ns))
+                reason = f"known to be {late_ns / 1e6:.1f} ms late: starts at once, drawn for {self._planned} refreshes"
+        at_once = self.shown_ns is None or self._watch.starts_at_once(now_ns)
+        lead_ns = work.lead_ns(interval.interval_ns) + guard_ns + self._margin.ns
+        self._start_ns = now_ns if at_once else max(now_ns, self._deadline_ns - lead_ns)
+        return FramePlacement(self._start_ns, self._swap_at_ns(), self._deadline_ns, reason)
+
+    def _swap_at_ns(self) -> int | None:
+        if self._planned == 1 or self._watch.measures:
+            return None
+        return self._deadline_ns - round(HOLD_SHARE * self.grid.period_ns)
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        self._work.drawn(work_end_ns - start_ns, work_end_ns - self._start_ns)
+        return self._swap_at_ns()
+
+    def done(self, times: FrameTimes) -> FrameOutcome:
+        returned_ns = times.presented_ns or times.swap_end_ns
+        cycle_ns = times.work_end_ns - times.start_ns + self._work.overhead_ns
+        self._work.swapped(0, max(returned_ns, times.swap_end_ns))
+        present_ns, why = self._present(times, returned_ns)
+        missed = 0
+        short_ns = times.work_end_ns + self._hand_over.guard_ns - self._deadline_ns
+        if self.shown_ns is not None:
+            missed = max(0, self.grid.refreshes_between(self._deadline_ns, present_ns))
+            self._learn(times.swap_begin_ns, present_ns, missed)
+        self.shown_ns = present_ns if self.shown_ns is None else max(present_ns, self.shown_ns + 1)
+        self._margin.learn(missed > 0, short_ns, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
+        self._tell_interval()
+        # A frame whose swap waited for nothing may have waited in its drawing: that is no work.
+        changed = "" if self._swaps.waited_for_nothing else self._interval.frame(cycle_ns, times.swap_end_ns)
+        reason = "; ".join(filter(None, (why, changed)))
+        return FrameOutcome(self.shown_ns, missed, reason, self._other_display())
+
+    def _other_display(self) -> FoundDisplay | None:
+        """The other kind of display: one that keeps the pace, if any does, elsewhere than in swap."""
+        swaps, period_ns = self._swaps, self.grid.period_ns
+        if not swaps.wait_elsewhere(period_ns):
+            return None
+        if abs(period_ns / swaps.sure_period_ns - 1) > SURE_SHARE:  # learned from returns of a busy machine
+            self.grid.begin_anew(swaps.sure_period_ns, self.shown_ns or 0)
+        return FoundDisplay(QUEUED, queues=swaps.proved_to_wait)
+
+    def _present(self, times: FrameTimes, returned_ns: int) -> tuple[int, str]:
+        """Present of the frame, and the reason for what was out of the ordinary."""
+        grid, period_ns, begin_ns = self.grid, self.grid.period_ns, times.swap_begin_ns
+        expected_ns = grid.point_from(begin_ns + self._hand_over.guard_ns)
+        if self.shown_ns is not None and expected_ns < self.shown_ns + period_ns // 2:
+            expected_ns += period_ns
+        waited_ns = returned_ns - begin_ns
+        early_ns = expected_ns - returned_ns
+        is_early = early_ns > max(EARLY_NS, EARLY_SHARE * period_ns)
+        hardly = is_early and waited_ns < HARDLY_NS and self.shown_ns is not None
+        for_nothing = waited_ns <= BLOCKED_NS or (hardly and not self._watch.measures)
+        self._swaps.add(for_nothing, is_counted=self.shown_ns is not None)
+        if for_nothing:
+            self._watch.waited_for_nothing()
+            self._is_off_grid = False
+            return expected_ns, f"swap came back {early_ns / 1e6:.1f} ms before its refresh: waited for nothing"
+        disagrees = self._disagrees(begin_ns, returned_ns, expected_ns)
+        self._swaps.add_return(
+            not disagrees, is_fenced=times.presented_ns is not None, is_judged=not self._watch.measures
+        )
+        measured_ns = self._watch.returned(MeasuredSwap(begin_ns, returned_ns, hardly), period_ns, disagrees, is_early)
+        if measured_ns is not None and abs(measured_ns / period_ns - 1) > OFF_SHARE / 4:
+            self._take_period(measured_ns, returned_ns)
+            self._swaps.sure_period_ns = measured_ns
+            return returned_ns, f"refreshes of {measured_ns / 1e6:.2f} ms measured"
+        present_ns = grid.add(returned_ns, begin_ns, self._planned)
+        if abs(grid.period_ns / period_ns - 1) > OFF_SHARE:
+            self._take_period(grid.period_ns, present_ns)
+        if self._watch.measures:  # the grid is in doubt: what came back is what is believed
+            return max(returned_ns, (self.shown_ns or 0) + 1), "measures the refresh"
+        return present_ns, ""
+
+    def _disagrees(self, begin_ns: int, returned_ns: int, expected_ns: int) -> bool:
+        """Off the grid; or a refresh that a frame was in time for with half of it to spare passed without it."""
+        self._is_off_grid = False
+        if self.shown_ns is None:
+            return False
+        period_ns = self.grid.period_ns
+        off_ns = (returned_ns - expected_ns + period_ns // 2) % period_ns - period_ns // 2
+        self._is_off_grid = abs(off_ns) > OFF_SHARE * period_ns
+        if self._is_off_grid:
+            return True
+        return (
+            self._planned == 1
+            and expected_ns - begin_ns > 0.3 * period_ns
+            and returned_ns > expected_ns + period_ns // 2
+        )
+
+    def _take_period(self, period_ns: int, point_ns: int) -> None:
+        self.grid.begin_anew(period_ns, point_ns)
+        self._swaps.forget_returns()
+        self._hand_over.forget()
+        self._margin.forget()
+        self._interval.set_refresh(period_ns, is_new=True)
+
+    def _learn(self, begin_ns: int, present_ns: int, missed: int) -> None:
+        spare_ns = self._deadline_ns - begin_ns
+        # What the display showed late came back at a refresh; anything else was held up by the machine.
+        if not self._watch.measures and missed <= 1 and not (missed and self._is_off_grid):
+            self._hand_over.learn(spare_ns, missed > 0, self.grid.period_ns)
+
+    def _tell_interval(self) -> None:
+        self._interval.set_refresh(self.grid.period_ns)
+        self._interval.guard_ns = self._hand_over.guard_ns
+
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """The grid follows it."""
+        was_ns = self.grid.period_ns
+        self.grid.display_reported(presented_ns, refresh_ns)
+        if abs(self.grid.period_ns / was_ns - 1) > OFF_SHARE:
+            self._take_period(self.grid.period_ns, presented_ns)
+
+    def restart(self) -> None:
+        self.shown_ns = None
+        self.grid.restart()
+        self._watch.restart()
+        self._swaps.restart()
+
+
+class SwapRecord:
+    """Swaps of the last frames: which waited for nothing, and which came back on the display's grid after a wait.
+
+    sure_period_ns: the last period that swaps proved.
+    """
+
+    def __init__(self, sure_period_ns: int, is_called: bool) -> None:
+        self.sure_period_ns = sure_period_ns
+        self._is_called = is_called
+        self.waited_for_nothing = False  # the last one
+        self._for_nothing: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)  # waited for nothing, since frames last began anew
+        self._on_grid: deque[bool] = deque(maxlen=PROVING_SWAPS)
+        self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # on the grid
+
+    @property
+    def proved_to_wait(self) -> bool:
+        """True if swaps themselves, not only a fence after them, waited for the display until lately."""
+        return sum(self._on_grid) >= PROVEN_SHARE * PROVING_SWAPS
+
+    def add(self, for_nothing: bool, is_counted: bool) -> None:
+        """Takes in a swap. is_counted: not the first frame after a stop."""
+        self.waited_for_nothing = for_nothing
+        self._for_nothing.append(for_nothing)
+        self._rarely.append(for_nothing and is_counted)
+
+    def add_return(self, on_grid: bool, is_fenced: bool, is_judged: bool) -> None:
+        """Takes in its return, after a wait."""
+        self._on_grid.append(on_grid and not is_fenced)
+        if is_judged:
+            self._returns.append(on_grid)
+
+    def wait_elsewhere(self, period_ns: int) -> bool:
+        """True if the display keeps the pace, if any does, elsewhere than in swap. period_ns: as it is believed."""
+        proved = self.proved_to_wait
+        if proved:
+            self.sure_period_ns = period_ns
+        if self._is_called:  # however uneven its calls are, nothing else keeps the pace
+            return False
+        off = len(self._returns) == JUDGED_RETURNS and sum(self._returns) < LEAST_SHARE * JUDGED_RETURNS
+        drains = proved and sum(self._rarely) >= QUEUE_FOR_NOTHING
+        return off or drains or sum(self._for_nothing) >= FOR_NOTHING
+
+    def forget_returns(self) -> None:
+        """Forgets returns to another grid."""
+        self._returns.clear()
+
+    def restart(self) -> None:
+        """Begins again after frames stopped for a while."""
+        self._for_nothing.clear()
+        self._rarely.clear()
+
+
+# Frames on a grid of deadlines of any interval, where swap waits for nothing and is the present.
+#
+#     start --work-- done ....wait.... swap            swap at the deadline
+#
+# A late frame is shown when it is drawn, and the next stands on the grid again. A frame that is known to be late when
+# it starts is planned for when it will be done; the first of them for 1.2 times its usual work, which leaves room for
+# work that varies, those after it catch up. After a late frame, short frames skip the points of the grid that have
+# passed. Frames longer than half an interval skip none until they are an interval late: a skipped point is a lost
+# picture. Pure.
+
+
+# Frames start this much earlier than their usual work needs. A late frame is seen as uneven motion; input that is read
+# 2 ms earlier is not seen.
+MARGIN_NS = 2_000_000
+# A frame is known to be late if its usual work ends more than this share of an interval after its deadline.
+TIMER_LATE_SHARE = 0.02
+# Presents later than this share of an interval are missed deadlines, which are reported.
+MISSED_SHARE = 0.10
+# The first frame known to be late is planned for so many times its usual work.
+LATE_FRAME = 1.2
+# With usual work above this share of an interval, a frame that is late for a point of the grid does not skip it.
+HEAVY_SHARE = 0.5
+# Two presents are never planned closer than this share of an interval.
+CLOSEST_SHARE = 0.1
+
+
+class TimerGrid:
+    """Placement of frames on a grid. interval: the choice of their interval. watches: looks for swaps that wait."""
+
+    display = FREE
+
+    def __init__(
+        self, interval: IntervalChoice, work: WorkEstimate, shown_ns: int | None = None, watches: bool = True
+    ) -> None:
+        self.shown_ns = shown_ns
+        self._interval, self._work = interval, work
+        self._margin = StartMargin(MARGIN_NS)
+        self._waits = UnexpectedWaits() if watches else None
+        self._origin_ns = shown_ns or 0  # a point of the grid
+        self._deadline_ns = self._start_ns = 0
+        self._is_late = False
+
+    def plan(self, now_ns: int) -> FramePlacement:
+        work, interval_ns = self._work, self._interval.interval_ns
+        swap_ns, usual_ns = work.swap_ns, work.usual_ns
+        lead_ns = min(work.lead_ns(interval_ns) + self._margin.ns, max(interval_ns, usual_ns))
+        reason = ""
+        if self.shown_ns is None:  # nothing to keep an even distance to: at once
+            self._deadline_ns = self._origin_ns = now_ns + lead_ns + swap_ns
+        else:
+            closest_ns = self.shown_ns + round(CLOSEST_SHARE * interval_ns)
+            is_heavy = usual_ns > HEAVY_SHARE * interval_ns
+            self._origin_ns = self._next_point(now_ns - interval_ns if is_heavy else closest_ns, interval_ns)
+            self._deadline_ns = max(self._origin_ns, closest_ns)
+            late_ns = now_ns + usual_ns + swap_ns - self._deadline_ns
+            was_late, self._is_late = self._is_late, late_ns > TIMER_LATE_SHARE * interval_ns
+            if self._is_late:
+                catches_up = not was_late and usual_ns + swap_ns + work.overhead_ns <= interval_ns
+                planned_ns = round(LATE_FRAME * usual_ns) if catches_up else usual_ns
+                self._deadline_ns = now_ns + planned_ns + swap_ns
+                known = f"known to be {late_ns / 1e6:.1f} ms late"
+                reason = f"{known}: starts at once, planned for {planned_ns / 1e6:.1f} ms of work"
+        self._start_ns = max(now_ns, self._deadline_ns - swap_ns - lead_ns)
+        return FramePlacement(self._start_ns, self._deadline_ns - swap_ns, self._deadline_ns, reason)
+
+    def _next_point(self, after_ns: int, interval_ns: int) -> int:
+        """The next point of the grid that is later than `after_ns`."""
+        point_ns = self._origin_ns + interval_ns
+        return point_ns + max(0, (after_ns - point_ns) // interval_ns + 1) * interval_ns
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        self._work.drawn(work_end_ns - start_ns, work_end_ns - self._start_ns)
+        return self._deadline_ns - self._work.swap_ns
+
+    def done(self, times: FrameTimes) -> FrameOutcome:
+        work, interval_ns = self._work, self._interval.interval_ns
+        present_ns = times.presented_ns or times.swap_end_ns
+        swap_ns = times.swap_end_ns - times.swap_begin_ns
+        short_ns = times.work_end_ns + work.swap_ns - self._deadline_ns
+        work.swapped(swap_ns, present_ns)
+        cycle_ns = times.work_end_ns - times.start_ns + swap_ns + work.overhead_ns
+        late_ns = present_ns - self._deadline_ns
+        missed = late_ns > MISSED_SHARE * interval_ns
+        self.shown_ns = max(present_ns, self._deadline_ns) if missed else self._deadline_ns
+        self._margin.learn(missed, short_ns, cycle_ns, interval_ns)
+        reason = f"{late_ns / 1e6:.1f} ms late" if missed else ""
+        display = None
+        if self._waits is not None:
+            display = self._waits.frame(times.swap_begin_ns, times.swap_end_ns, interval_ns)
+        changed = self._interval.frame(cycle_ns, times.swap_end_ns)
+        return FrameOutcome(present_ns, int(missed), "; ".join(filter(None, (reason, changed))), display)
+
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """No effect: the timer does not follow the display."""
+
+    def restart(self) -> None:
+        self.shown_ns = None
+
+
+class Unlimited:
+    """Starts every frame at once; it is expected to be seen when its usual work and swap are over."""
+
+    display = FREE
+
+    def __init__(self, work: WorkEstimate) -> None:
+        self.shown_ns: int | None = None
+        self._work = work
+
+    def plan(self, now_ns: int) -> FramePlacement:
+        return FramePlacement(now_ns, None, now_ns + self._work.usual_ns + self._work.swap_ns)
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        self._work.drawn(work_end_ns - start_ns, work_end_ns - start_ns)
+        return None
+
+    def done(self, times: FrameTimes) -> FrameOutcome:
+        self._work.swapped(times.swap_end_ns - times.swap_begin_ns, times.swap_end_ns)
+        return FrameOutcome(times.presented_ns or times.swap_end_ns, 0)
+
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """No effect."""
+
+    def restart(self) -> None:
+        self.shown_ns = None

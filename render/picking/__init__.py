@@ -1,1 +1,0 @@
-"""Picking: rays from the pointer onto bodies, clicks, and bodies that are dragged."""

@@ -1,0 +1,166 @@
+"""The stage's camera: its first view shows the scene's bodies; the user moves it; a body may carry it.
+
+Always: all pictures share one camera, but in each it is carried by the body as that picture draws it.
+
+A carried camera rests: it keeps its place until its picture would shift by REST_PX, then goes to where the body is. So
+the picture of a floor is drawn once, not in each frame, while a body that lies still trembles. The shift at that moment
+is too small to be seen, and a body that moves faster carries the camera in each frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Camera
+from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera, Viewport, carried, shift_px
+
+if TYPE_CHECKING:
+    from twixt.ipc.scene import Scene
+    from twixt.ipc.snapshot import Snapshot
+    from twixt.render.scene.views import Picture
+
+Bodies = Callable[[], NDArray[np.void]]
+WATCHER = "camera"  # of poses: see Picture.watch
+NO_TURN = np.array([0, 0, 0, 1], np.float32)
+# A carried camera rests while its picture would shift by less, px. Edges are drawn in steps no finer than about this.
+REST_PX = 0.1
+
+
+class _Rest(NamedTuple):
+    """Camera of a picture at rest. lens: the one that it was carried from."""
+
+    lens: CameraMatrices
+    camera: CameraMatrices
+
+
+class StageCamera:
+    """One orbit camera for all pictures. bodies: returns the newest ones, dtype `BODY`, for a first view that shows
+    them."""
+
+    def __init__(self, scene: Scene, bodies: Bodies) -> None:
+        self.orbit: OrbitCamera | None = None  # None until the first frame
+        self._scene, self._bodies = scene, bodies
+        self._is_to_frame = False  # in the next frame
+        self._key: object = None  # all that `_lens` depends on
+        self._lens: CameraMatrices | None = None
+        # Position and orientation of the carrying body, by picture.
+        self._carriers: dict[str, tuple[NDArray[np.float64], NDArray[np.float32]]] = {}
+        self._rests: dict[str, _Rest] = {}  # by picture
+
+    def set_scene(self, scene: Scene) -> None:
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
+        if scene.camera != self._scene.camera:
+            self.forget()
+        self._scene = scene
+
+    def obey(self, scene: Scene) -> None:
+        """Takes the camera of `scene`, whatever the user's view and the camera before were."""
+        self._scene = scene
+        self.forget()
+
+    def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
+        """Takes another simulation's bodies; if `scene` differs from the present one, the view begins anew."""
+        if scene.packed().tables != self._scene.packed().tables:
+            self.forget()
+        self._carriers.clear()
+        self._bodies = bodies
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """All that `seen` depends on, to notice a change."""
+        orbit = self.orbit
+        if orbit is None:
+            return ()
+        return (
+            orbit.target,
+            orbit.distance_m,
+            orbit.azimuth_rad,
+            orbit.elevation_rad,
+            orbit.roll_rad,
+            orbit.fov_y_deg,
+            orbit.principal_point,
+            self._scene.camera,
+        )
+
+    def seen(self) -> Camera:
+        """The user's view as a camera of a scene. Needs a first frame."""
+        assert self.orbit is not None
+        camera = self._scene.camera
+        body, turns = (None, True) if camera is None else (camera.body, camera.turns)
+        return self.orbit.as_camera(body, turns)
+
+    def forget(self) -> None:
+        """Drops the user's view: the next frame computes the first view again."""
+        self.orbit = self._key = None
+        self._carriers.clear()
+
+    def frame_all(self) -> None:
+        """Has the next frame show all bodies from the present direction; with a camera on a body, its first view."""
+        if self._is_carried:
+            self.forget()
+        self._is_to_frame = True
+
+    def watch(self, picture: Picture, past: list[Snapshot]) -> None:
+        """Watches the poses of the body that carries the camera, if there is one. past: copies of held snapshots."""
+        body = None if self._scene.camera is None else self._scene.camera.body
+        if body is None:
+            picture.unwatch(WATCHER)
+        elif picture.watching(WATCHER) != [body]:
+            picture.watch(WATCHER, np.array([body], np.intp), past)
+
+    def matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:
+        """View and projection of a picture of `size_px` in a window of `window_px`; both width, height."""
+        camera = self.orbit
+        if camera is None:
+            camera = self.orbit = OrbitCamera.for_scene(self._scene, self._bodies(), window_px[0] / window_px[1])
+        elif self._is_to_frame:
+            camera.frame(self._scene, self._bodies(), window_px[0] / window_px[1])
+        self._is_to_frame = False
+        place = camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad, camera.roll_rad
+        lens = camera.fov_y_deg, camera.orthographic, camera.principal_point
+        key = place, lens, camera.reach_m, camera.among, size_px, window_px
+        if key != self._key or self._lens is None:
+            self._key, self._lens = key, camera.matrices(size_px, window_px)
+        if not self._is_carried:
+            return self._lens
+        poses = picture.watched(WATCHER)
+        # While the body's position is not finite, or the body is gone, the camera stays where it was carried last.
+        if len(poses) and np.isfinite(poses.position[0]).all():
+            turn = poses.orientation[0] if self._turns else NO_TURN
+            self._carriers[picture.name] = poses.position[0], turn
+        carrier = self._carriers.get(picture.name)
+        return self._lens if carrier is None else self._rested(picture.name, self._lens, *carrier, size_px[1])
+
+    def around_axis(self, viewport: Viewport, window_px: tuple[int, int]) -> Viewport:
+        """The viewport for the matrices of a picture that is visible in `viewport`. Call it after `matrices`."""
+        assert self.orbit is not None
+        return self.orbit.around_axis(viewport, window_px)
+
+    def _rested(
+        self,
+        name: str,
+        lens: CameraMatrices,
+        position: NDArray[np.float64],
+        turn: NDArray[np.float32],
+        height_px: int,
+    ) -> CameraMatrices:
+        """The camera that a body in this pose carries, or the picture's last one if that differs by less than REST_PX."""
+        camera, rest = carried(lens, position, turn), self._rests.get(name)
+        if rest is not None and rest.lens is lens and shift_px(rest.camera, camera, position, height_px) < REST_PX:
+            return rest.camera
+        self._rests[name] = _Rest(lens, camera)
+        return camera
+
+    @property
+    def _turns(self) -> bool:
+        """True if the camera turns with the body that carries it."""
+        return self._scene.camera is not None and self._scene.camera.turns
+
+    @property
+    def _is_carried(self) -> bool:
+        """True if a body carries the camera."""
+        return self._scene.camera is not None and self._scene.camera.body is not None

@@ -1,0 +1,353 @@
+"""Bodies of a picture that share draw time and method.
+
+One part holds all bodies that have no group and no parent in the scene; each group is a part, and so are all children
+of other bodies together. The shaders' methods draw from the two snapshots on the GPU. For all other methods a poser
+computes the poses, which are uploaded and drawn as they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.config.rules import SCALE3
+from twixt.ipc.scene.groups import ColorBy
+from twixt.ipc.snapshot import Snapshot
+from twixt.render.draw.bodies.shape_rows import colors
+from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete, Layer, SurfacePair
+from twixt.render.draw.glsl.uniform_blocks import METHODS
+from twixt.render.interpolation import Method, create
+from twixt.render.interpolation.poses import Poses, no_poses, records_of, select_rows
+from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, SceneParents, remember, set_methods
+from twixt.render.snapshots.history import HeldSnapshot, History, Pair
+
+if TYPE_CHECKING:
+    from twixt.render.draw.scene_renderer import SceneRenderer
+
+
+# The method that the shaders draw from the newest snapshot alone.
+OF_THE_NEWEST = "latest"
+# Methods that the shaders draw.
+SHADED = frozenset((*METHODS, OF_THE_NEWEST))
+# Methods that show a snapshot as it is, whatever the draw time.
+AS_PUBLISHED = ("none", OF_THE_NEWEST)
+# Method used until a method of numpy has received two snapshots.
+MEANWHILE = "linear"
+
+
+class DrawnPart(NamedTuple):
+    """One part in one frame. draw_time_ns: the simulated time that is shown."""
+
+    group: str | None
+    layer: Layer | None  # None: no poses yet
+    pair: Pair
+    draw_time_ns: int
+    method: str
+    is_beyond: bool  # drawn beyond the newest snapshot
+
+
+class PartDefinition(NamedTuple):
+    """Bodies of a part, and the scene's rules for drawing them.
+
+    name: of the part in the history. group: the renderer's name of the bodies. rows: (k,) ascending; None: all.
+    method: None for the run's. delay_ns: simulated time by which they are drawn later than the others. by_numpy: the
+    shaders cannot draw them, whatever the method.
+    """
+
+    name: str
+    group: str | None = None
+    rows: NDArray[np.intp] | None = None
+    method: str | None = None
+    delay_ns: int = 0
+    by_numpy: bool = False
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Key for comparison: a part with the same key is kept when a scene is published anew."""
+        return self.name, b"" if self.rows is None else self.rows.tobytes(), self.method, self.delay_ns, self.by_numpy
+
+
+class PicturePart:
+    """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
+
+    Another method is drawn at once if a shader draws it; else from when it has received enough snapshots.
+    """
+
+    def __init__(self, definition: PartDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
+        self.definition, self.pose_slot = definition, pose_slot
+        self._rules = rules
+        self._method = self._wanted = definition.method or method
+        self._poser: Poser | None = None
+        self._watchers: dict[str, Poser] = {}
+        self._draw_time_ns = 0
+        self._posed: Poses | None = None  # what the poser made for this frame
+
+    @property
+    def needs_copies(self) -> bool:
+        """True if it must receive private copies of snapshots."""
+        return self._poser is not None or bool(self._watchers)
+
+    @property
+    def stands_by_itself(self) -> bool:
+        """True if its own method shows states as published, so that it stands still between snapshots."""
+        return self.definition.method in AS_PUBLISHED
+
+    @property
+    def reach_ns(self) -> int:
+        """Largest draw time of the picture that this part allows, in ns of simulated time beyond the newest snapshot.
+
+        Its own delay counts too: a delayed part is drawn earlier than the picture by as much.
+        """
+        reach_ns = 0 if self._poser is None else self._poser.reach_ns(self._method)
+        return reach_ns + self.definition.delay_ns
+
+    def choose(self, method: str) -> None:
+        """Sets the run's method; a part with a method of its own ignores it."""
+        if self.definition.method is None:
+            self._wanted = method
+            if self._is_shaded(method):
+                self._method = method
+            self.prepare()
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Adds a private copy of a snapshot."""
+        for poser in self._posers():
+            poser.add(snapshot)
+
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
+        """Registers a watcher of the poses of those `rows` (None: all) that are in this part. past: snapshots held."""
+        own_rows = self.definition.rows
+        if rows is not None and own_rows is not None:
+            rows = np.intersect1d(rows, own_rows)
+        elif rows is None:
+            rows = own_rows
+        self.unwatch(watcher)
+        if rows is None or len(rows):
+            poser = self._watchers[watcher] = Poser(rows, self._rules)
+            poser.use(self._methods)
+            for snapshot in past:
+                poser.add(snapshot)
+
+    def unwatch(self, watcher: str) -> None:
+        """Removes a watcher, if there is one of that name."""
+        self._watchers.pop(watcher, None)
+
+    def watched(self, watcher: str) -> tuple[NDArray[np.intp] | None, Poses] | None:
+        """Rows (None: all) and their poses as drawn in this frame; call it after `draw`. None: no such watcher."""
+        poser = self._watchers.get(watcher)
+        if poser is None:
+            return None
+        if self._posed is None:
+            return poser.rows, poser.poses(self._draw_time_ns, self._method)
+        if poser.rows is None:
+            return None, self._posed
+        rows = self.definition.rows
+        at = poser.rows if rows is None else np.searchsorted(rows, poser.rows)
+        return poser.rows, select_rows(self._posed, at[at < len(self._posed)])
+
+    def draw(self, reference_ns: int, history: History, renderer: SceneRenderer) -> DrawnPart | None:
+        """The part in this frame; None: no snapshot is held. reference_ns: draw time of parts without a delay."""
+        name, group = self.definition.name, self.definition.group
+        draw_time_ns = self._draw_time_ns = reference_ns - self.definition.delay_ns
+        poser = self._poser
+        if self._wanted != self._method and (poser is None or poser.is_settled(self._wanted, draw_time_ns)):
+            self._method = self._wanted
+            self.prepare()
+        method = self._method
+        self._posed = None
+        pair, newest = history.pair(draw_time_ns, name), history.newest
+        if pair is None or newest is None:
+            return None
+        if poser is not None and self._is_posed_by(poser, draw_time_ns):
+            poses = self._posed = poser.poses(draw_time_ns, method)
+            drawn_ns = _drawn_ns(method, pair, newest, poses.draw_time_ns)
+            is_beyond = drawn_ns > newest.head.sim_time_ns
+            return DrawnPart(group, self._pose_layer(poses, pair, renderer), pair, drawn_ns, method, is_beyond)
+        if method not in SHADED:
+            method = MEANWHILE
+        if method == OF_THE_NEWEST:
+            layer = Layer(newest.slot, None, group=group)
+        else:
+            layer = layer_of(pair, method, group, self._rules.discrete)
+        return DrawnPart(group, layer, pair, _drawn_ns(method, pair, newest, pair.draw_time_ns), method, False)
+
+    def release(self, history: History) -> None:
+        """Releases the pair of snapshots in use: the part is no longer drawn."""
+        history.release(self.definition.name)
+
+    def prepare(self) -> None:
+        """Makes or drops the poser, as the methods in use require, and sets the methods of all posers."""
+        if self._is_shaded(self._method) and self._is_shaded(self._wanted):
+            self._poser = None
+        elif self._poser is None:
+            self._poser = Poser(self.definition.rows, self._rules)
+        for poser in self._posers():
+            poser.use(self._methods)
+
+    @property
+    def _methods(self) -> frozenset[str]:
+        """The method in use, and the one that is to replace it."""
+        return frozenset((self._method, self._wanted))
+
+    def _posers(self) -> list[Poser]:
+        return [*self._watchers.values(), *([self._poser] if self._poser is not None else [])]
+
+    def _is_shaded(self, method: str) -> bool:
+        """True if the shaders draw these bodies by that method."""
+        return method in SHADED and not self.definition.by_numpy
+
+    def _is_posed_by(self, poser: Poser, draw_time_ns: int) -> bool:
+        """True if the poser draws this frame. Methods that the shaders can draw are left to them."""
+        if self.definition.by_numpy:
+            return True
+        return self._method not in SHADED and poser.is_ready(self._method, draw_time_ns)
+
+    def _pose_layer(self, poses: Poses, pair: Pair, renderer: SceneRenderer) -> Layer | None:
+        if not len(poses):
+            return None
+        renderer.upload_records(self.pose_slot, self._in_place(records_of(poses)), poses.part_columns)
+        scale3 = poses.columns.get(SCALE3)
+        if scale3 is not None and scale3.ndim == 2 and scale3.shape[1] == 3:
+            renderer.upload_scale3(self.pose_slot, self._in_place(scale3))
+        surfaces = SurfacePair(pair.previous.slot, None if pair.next is None else pair.next.slot, pair.alpha)
+        return Layer(self.pose_slot, None, group=self.definition.group, is_posed=True, surfaces=surfaces)
+
+    def _in_place(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the part's rows, each at its body's index, as the renderer reads them; zeros elsewhere."""
+        if self.definition.rows is None:
+            return values
+        rows = self.definition.rows[: len(values)]
+        whole = np.zeros((int(rows[-1]) + 1, *values.shape[1:]), values.dtype)
+        whole[rows] = values[: len(rows)]
+        return whole
+
+
+def _drawn_ns(method: str, pair: Pair, newest: HeldSnapshot, blended_ns: int) -> int:
+    """Simulated time that is shown. blended_ns: by methods that do not show states as published."""
+    if method not in AS_PUBLISHED:
+        return blended_ns
+    return newest.head.sim_time_ns if method == OF_THE_NEWEST else pair.previous.head.sim_time_ns
+
+
+def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> Layer:
+    """Layer of a pair of snapshots that the shaders blend; without a next one, the previous is drawn still."""
+    before, previous, following = pair.before, pair.previous, pair.next
+    if following is None:
+        return Layer(previous.slot, None, group=group)
+    return Layer(
+        previous.slot,
+        following.slot,
+        None if before is None else before.slot,
+        pair.alpha,
+        (following.head.sim_time_ns - previous.head.sim_time_ns) / 1e9,
+        0.0 if before is None else (previous.head.sim_time_ns - before.head.sim_time_ns) / 1e9,
+        method,
+        group=group,
+        discrete=discrete,
+    )
+
+
+# Poses computed in numpy, for methods without a shader, for children of bodies, and for the user's drawing.
+#
+# A poser has some rows of the world (or all), and their ancestors; its poses are in the world frame, also for bodies
+# that have a parent. It receives private copies of snapshots, and holds two methods while one is to replace the
+# other.
+
+
+@dataclass(frozen=True, eq=False)
+class PosingRules:
+    """Rules of a scene for the poses of its bodies.
+
+    parents: of the bodies, by the scene of a snapshot; None: no body has one. create: makes a method of that name, with
+    the scene's rules for columns. color_by: the column whose blended values give the colours; None: colours themselves
+    are blended. discrete: fields that the shaders do not blend.
+    """
+
+    parents: SceneParents | None = None
+    create: Callable[[str], Method] = create
+    color_by: ColorBy | None = None
+    discrete: Discrete = ALL_BLENDED
+
+
+class Poser:
+    """Poses of some bodies by all methods in use. rows: (k,) the bodies, ascending, or None for all."""
+
+    def __init__(self, rows: NDArray[np.intp] | None, rules: PosingRules) -> None:
+        self.rows, self._rules = rows, rules
+        self._frames: FramesInTime | None = None  # None: no held scene has parents
+        self._received_rows = rows
+        self._methods: MethodsInUse = {}  # without parents
+        self._past: deque[Snapshot] = deque()  # likewise
+        if rules.parents is not None:
+            self._received_rows = None if rows is None else rules.parents.with_ancestors(rows)
+            self._frames = FramesInTime(rules.parents, self._received_rows, rules.create)
+
+    def use(self, names: frozenset[str]) -> None:
+        """Sets the methods that receive snapshots from now on; drops others. Raises TwixtError for unknown ones."""
+        if self._frames is None:
+            set_methods(self._methods, names, self._rules.create, self._past)
+        else:
+            self._frames.use(names)
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Adds a snapshot with memory of its own to every method in use."""
+        if self._received_rows is not None:
+            rows = self._received_rows[: np.searchsorted(self._received_rows, len(snapshot.bodies))]
+            columns = {name: values[rows] for name, values in snapshot.columns.items()}
+            of_parts = _places_in(rows, snapshot.part_bodies)
+            snapshot = replace(snapshot, bodies=snapshot.bodies[rows], columns=columns, part_bodies=of_parts)
+        if self._frames is not None:
+            self._frames.add(snapshot)
+            return
+        remember(self._past, snapshot, snapshot.bodies.nbytes)
+        for method in self._methods.values():
+            method.add(snapshot)
+
+    def is_ready(self, name: str, draw_time_ns: int) -> bool:
+        """True if the method `name` can compute poses at `draw_time_ns` (simulated time)."""
+        method = self._at(draw_time_ns).get(name)
+        return method is not None and method.covers(draw_time_ns)
+
+    def is_settled(self, name: str, draw_time_ns: int) -> bool:
+        """True if the method also has the snapshot before: its poses are then those of one that received them all."""
+        method = self._at(draw_time_ns).get(name)
+        return method is not None and method.knows_before(draw_time_ns)
+
+    def reach_ns(self, name: str) -> int:
+        """Extrapolation that the method allows, in ns of simulated time beyond the newest snapshot."""
+        method = (self._methods if self._frames is None else self._frames.newest).get(name)
+        return 0 if method is None else int(getattr(method.method, "reach_ns", 0))
+
+    def poses(self, draw_time_ns: int, name: str) -> Poses:
+        """Poses of `rows` in the world frame at `draw_time_ns`, by the method `name`; fewer where the snapshots have
+        fewer bodies."""
+        poses = self._posed(name, draw_time_ns)
+        if self._received_rows is None or self.rows is None or len(self._received_rows) == len(self.rows):
+            return poses
+        there = np.searchsorted(self._received_rows, self.rows)
+        return select_rows(poses, there[there < len(poses)])
+
+    def _posed(self, name: str, draw_time_ns: int) -> Poses:
+        method = self._at(draw_time_ns).get(name)
+        poses = no_poses() if method is None else method.method.sample(draw_time_ns)
+        color_by = self._rules.color_by
+        if color_by is not None and color_by.column in poses.columns:
+            values = poses.columns[color_by.column][: len(poses)]
+            poses.color[: len(values), :3] = colors(values, color_by)
+        return poses if self._frames is None else self._frames.in_world(poses, draw_time_ns)
+
+    def _at(self, draw_time_ns: int) -> MethodsInUse:
+        return self._methods if self._frames is None else self._frames.methods_at(draw_time_ns)
+
+
+def _places_in(rows: NDArray[np.intp], bodies: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Each body's place in `rows`, ascending; -1 for one that is not among them."""
+    if not len(rows):
+        return np.full(len(bodies), -1)
+    places = np.minimum(np.searchsorted(rows, bodies), len(rows) - 1)
+    return np.where(rows[places] == bodies, places, -1)

@@ -1,0 +1,161 @@
+"""Attaches on a background thread: at once, as soon as a simulation is there, or when one comes back under its name.
+
+The one idea: frames never wait for a simulation. A thread searches for it, and the frame loop asks between frames if
+there is a result. A simulation that comes back is another process with other memory and maybe another world, so the
+viewer attaches to it as to any other, and frames continue as after a reset.
+
+Always: a search has one result, which does not change: a link, or the error that ended the search.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
+from twixt.ipc.session import listener
+
+if TYPE_CHECKING:
+    from twixt.ipc.session.link import Ended, Link
+
+# Longest wait of a run's own viewer for its world: a day, in effect no limit. The window can be closed meanwhile, and
+# if physics dies its connection closes at once.
+OWN_WORLD_S = 86_400.0
+# Interval between two looks for a name, and for a new simulation's first snapshot: nothing reports a new name.
+LOOK_S = 0.1
+# The same after an attempt that failed: the next one is likely to fail too.
+RETRY_S = 1.0
+# Ends of a simulation that may come back, in words. One that refused this viewer would refuse it again.
+MAY_RETURN = {"ended": "ended", "crashed": "crashed", "interrupted": "was interrupted", "lost": "has gone"}
+
+
+class BackgroundAttach:
+    """Search for a simulation, on a thread that starts at once. search: takes the event that ends it early; returns the
+    link, or None if that event was set."""
+
+    def __init__(self, search: Callable[[threading.Event], Link | None]) -> None:
+        self._search = search
+        self._link: Link | None = None
+        self._error: BaseException | None = None
+        self._is_answered, self._is_given_up = threading.Event(), threading.Event()
+        threading.Thread(target=self._run, name="attach", daemon=True).start()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits for the result; True as soon as it is there, False after `timeout_s`."""
+        return self._is_answered.wait(timeout_s)
+
+    @property
+    def link(self) -> Link:
+        """Link that the search found. Read it once `wait` was True. Raises the error that ended the search."""
+        if self._error is not None:
+            raise self._error
+        assert self._link is not None
+        return self._link
+
+    def give_up(self) -> None:
+        """Ends the search."""
+        self._is_given_up.set()
+
+    def _run(self) -> None:
+        try:
+            self._link = self._search(self._is_given_up)
+        except BaseException as error:
+            self._error = error
+        self._is_answered.set()
+
+
+def attach_now(name: str | None, owned: bool) -> BackgroundAttach:
+    """Attaches to a simulation that is running already. Physics answers once it has made its world."""
+
+    def search(_is_given_up: threading.Event) -> Link:
+        try:
+            from twixt.ipc.session.link import ATTACH_PATIENCE_S, attach
+
+            return attach(name, OWN_WORLD_S if owned else ATTACH_PATIENCE_S, owned)
+        except BaseException:
+            if owned and name is not None:
+                listener.tidy(name)  # physics that was killed before that left its socket file
+            raise
+
+    return BackgroundAttach(search)
+
+
+def attach_when_running(name: str | None) -> BackgroundAttach:
+    """Attaches to the simulation `name` (None: the only one) as soon as it runs and has published a snapshot."""
+
+    def search(is_given_up: threading.Event) -> Link | None:
+        refusal = ""
+        while not is_given_up.is_set():
+            try:
+                if bool(listener.running()) if name is None else listener.is_running(name):
+                    return _attached_with_snapshot(name, is_given_up)
+            except TwixtError as error:
+                if name is None and len(listener.running()) > 1:
+                    raise
+                if str(error) != refusal:
+                    refusal = str(error)
+                    print_notice(f"{refusal}; waiting on")
+            is_given_up.wait(RETRY_S if refusal else LOOK_S)
+        return None
+
+    return BackgroundAttach(search)
+
+
+def _attached_with_snapshot(name: str | None, is_given_up: threading.Event) -> Link:
+    from twixt.ipc.session.link import LinkError, attach
+
+    link = attach(name)
+    while not (link.has_unread or is_given_up.wait(LOOK_S)):
+        link.poll()
+        if link.ended is not None:
+            link.close()
+            raise LinkError(f'the simulation "{link.name}" ended before there was anything to see')
+    return link
+
+
+def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -> BackgroundAttach | None:
+    """Waits until `attach_when_running` has a result, and prints that it waits. None: asked to stop before that."""
+    attaching = attach_when_running(name)
+    if not attaching.wait(LOOK_S):
+        whom = "a simulation" if name is None else f'the simulation "{name}"'
+        print_notice(f"waiting for {whom}; Ctrl-C ends this")
+    while not attaching.wait(LOOK_S):
+        if is_asked_to_stop():
+            attaching.give_up()
+            return None
+    return attaching
+
+
+class Reconnection:
+    """Attaches to a simulation that comes back under its name, each time it does. The methods never wait."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._attaching: BackgroundAttach | None = None
+        self.notice = ""  # text for the user while the simulation is awaited
+
+    def begin(self, ended: Ended) -> bool:
+        """Begins to wait for a simulation that ended, if it may come back; prints so once. True if it is awaited."""
+        if self._attaching is None and ended.kind in MAY_RETURN:
+            self._attaching = attach_when_running(self._name)
+            self.notice = f'waiting for "{self._name}" to come back'
+            because = f" ({ended.message})" if ended.message else ""
+            end = MAY_RETURN[ended.kind]
+            print_notice(f"the simulation {end}{because}; {self.notice}")
+        return self._attaching is not None
+
+    def link(self) -> Link | None:
+        """Link to the simulation that came back, once; None while there is none. Raises the error that ended the
+        wait."""
+        if self._attaching is None or not self._attaching.wait(0):
+            return None
+        link, self._attaching, self.notice = self._attaching.link, None, ""
+        print_notice(f'"{self._name}" is back')
+        return link
+
+    def close(self) -> None:
+        """Ends the wait."""
+        if self._attaching is not None:
+            self._attaching.give_up()

@@ -1,0 +1,330 @@
+"""The render process: opens the display, attaches to physics, makes frames until there is a reason to stop.
+
+Always: after any end (window closed, Ctrl-C, time over, physics gone) the log is complete, a requested report is
+written, display and connection are closed, and the reason is printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from twixt.ipc.config.flags import Config
+from twixt.ipc.errors import FINISHED, INTERRUPTED, TwixtError
+from twixt.ipc.process import fork, interrupts
+from twixt.ipc.process.notices import print_notice
+from twixt.ipc.trace import spans as kinds
+from twixt.ipc.trace import startup_times
+from twixt.ipc.trace.spans import NOT_RECORDED, Spans
+from twixt.render.cores.priority import conditions as nice_conditions
+from twixt.render.cores.priority import raise_nice, set_short_slices
+from twixt.render.display.display import open_display, probe_refresh, without_display
+from twixt.render.display.input import Event
+from twixt.render.pacing.refresh import Refresh
+from twixt.render.viewer.attach import BackgroundAttach, Reconnection, attach_now, wait_until_running
+from twixt.render.viewer.outcome import Outcome, leave_report, of_fault, of_simulation, send_exit_code
+from twixt.render.viewer.start_up import Loading, StartNotice, StartUp, attached
+
+if TYPE_CHECKING:
+    from twixt.ipc.session.link import Ended, Link
+    from twixt.render.display.display import Display
+    from twixt.render.viewer.loop import FrameLoop
+
+# Time for which the picture of a crashed world stays, with the reason across it.
+CRASH_SHOWN_NS = 3_000_000_000
+# Longest wait for physics' part of the report. Its service thread answers, which a step in C code may delay.
+REPORT_PATIENCE_S = 2.0
+# Longest wait for the simulation's answer before the window opens. One that has its world answers sooner.
+ANSWER_S = 0.25
+
+
+def view(config: Config, name: str | None, owned: bool, loading: Loading | None = None, wait: bool = False) -> int:
+    """Runs a viewer of the simulation `name` (None: the only one running) to its end; returns the exit code. Raises
+    TwixtError if it cannot attach or has nothing to draw on.
+
+    owned: this viewer belongs to that simulation, and its end ends the run. Simulated time begins when it attaches, so
+    it attaches last. Another viewer attaches first, so that no window flashes up if it is refused. loading: imports
+    that have begun already. wait: waits until the simulation runs, and for its return under its name when it has ended.
+    """
+    raise_nice(config.viewer_nice)
+    loading = loading or Loading()
+    with contextlib.ExitStack() as ends:
+        ends.callback(StartNotice(config.started_ns).close)
+        spans = NOT_RECORDED
+        if config.profile is not None:
+            from twixt.ipc.trace.trace_file import tracing_viewer
+
+            spans = ends.enter_context(tracing_viewer(config, owned))
+        return _view(config, name, owned, loading, spans, wait, ends)
+
+
+def _view(
+    config: Config,
+    name: str | None,
+    owned: bool,
+    loading: Loading,
+    spans: Spans,
+    wait: bool,
+    ends: contextlib.ExitStack,
+) -> int:
+    stop = _StopSignals()
+    attaching: BackgroundAttach | None = None
+    if stop.asked:
+        return INTERRUPTED
+    if not owned:
+        loading.finish()
+        attaching = wait_until_running(name, lambda: stop.asked) if wait else attach_now(name, owned)
+        if attaching is None:
+            return INTERRUPTED
+        if attaching.wait(ANSWER_S):
+            attaching.link  # noqa: B018  (raises if there is none)
+    try:
+        display = open_display(config)
+    finally:
+        spans.end_part(kinds.WINDOW)
+        loading.finish()
+        spans.end_part(kinds.IMPORTS)
+    try:
+        early: list[Event] = []
+        refresh = probe_refresh(display, early)
+        spans.end_part(kinds.PROBE)
+        link = attached(attaching or attach_now(name, owned), display, early, lambda: stop.asked)
+        spans.end_part(kinds.ATTACH)
+        if link is None:
+            return INTERRUPTED if stop.asked else FINISHED
+        try:
+            from twixt.render.pacing.pacer import UNKNOWN_REFRESH_NS
+
+            link.report_lead(refresh.period_ns or UNKNOWN_REFRESH_NS)
+            shown = config
+            if display.backend == "offscreen" and not config.offscreen:
+                shown = without_display(config, display.renderer)
+            reconnection = Reconnection(link.name) if wait else None
+            return _watch(
+                _Viewer(
+                    config=shown,
+                    is_report_asked=config.report,
+                    display=display,
+                    link=link,
+                    refresh=refresh,
+                    early=early,
+                    owned=owned,
+                    stop=stop,
+                    spans=spans,
+                    reconnection=reconnection,
+                    ends=ends,
+                )
+            )
+        finally:
+            link.close()
+    finally:
+        display.close()
+
+
+@dataclass(frozen=True)
+class _Viewer:
+    """Parts of one viewer that has attached, from which its frames are made.
+
+    config: the one in use, which without a display differs from the requested one. is_report_asked: a report was
+    requested. owned: the viewer belongs to the simulation. early: input events from before the first frame.
+    reconnection: None if a simulation that ends is not awaited. ends: closed at the end of the process.
+    """
+
+    config: Config
+    is_report_asked: bool
+    display: Display
+    link: Link
+    refresh: Refresh
+    early: list[Event]
+    owned: bool
+    stop: _StopSignals
+    spans: Spans
+    reconnection: Reconnection | None
+    ends: contextlib.ExitStack
+
+
+def _watch(viewer: _Viewer) -> int:
+    """Makes frames until there is a reason to stop; returns the exit code."""
+    from twixt.render.cores.thread_time import ProcessorTime
+    from twixt.render.draw.frame.context import draws_in_threads
+    from twixt.render.measure.frame_log import FrameLog
+    from twixt.render.pacing.pacer import Pacer
+    from twixt.render.viewer.frame_timer import FrameTimer
+    from twixt.render.viewer.loop import FrameLoop
+    from twixt.render.viewer.screenshots import Screenshots
+
+    config, display = viewer.config, viewer.display
+    screenshots = Screenshots(config.screenshot, config.at_s, config.seconds)
+    pacer = Pacer(config.pacing, config.fps, viewer.refresh, display.fence_trial)
+    display.set_vsync(pacer.wants_vsync)
+    timer = FrameTimer(ProcessorTime(draws_in_threads(display.renderer)), viewer.spans)
+    loop = FrameLoop(config, display, viewer.link, pacer, FrameLog(config.log), screenshots, viewer.early, timer)
+    viewer.spans.end_part(kinds.PROGRAMS)
+    set_short_slices()
+    gc.disable()
+    run = _Run(viewer, loop)
+
+    def leave(outcome: Outcome) -> int:
+        gc.enable()
+        return _leave(viewer, run.link, loop, outcome)
+
+    def last(code: int) -> int:
+        """Closes and sends what the callers of `_watch` would: when an X server ends, it never returns to them."""
+        viewer.ends.close()
+        if viewer.owned:
+            send_exit_code(code)
+        return code
+
+    display.at_gone = lambda gone: last(leave(Outcome(gone.exit_code, str(gone))))
+    code = leave(run.frames())
+    display.at_gone = lambda _gone: last(code)
+    loop.release()
+    return code
+
+
+def _leave(viewer: _Viewer, link: Link, loop: FrameLoop, outcome: Outcome) -> int:
+    """Ends the run: sends quit to physics, writes log and report, prints the reason. Returns the exit code. Calls
+    neither the display nor OpenGL."""
+    config, display, refresh = viewer.config, viewer.display, viewer.refresh
+    blocks = link.ask_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
+    channel = link.counters
+    if viewer.owned and link.ended is None and (outcome.exit_code == FINISHED or not config.users_loop):
+        from twixt.ipc.commands import Command
+
+        link.send(Command("quit", acted_ns=time.perf_counter_ns()))
+    loop.close()
+    log = loop.record.log
+    log.close()
+    link.close()
+    if outcome.message:
+        print_notice(outcome.message, outcome.traceback_text)
+    if log.failure:
+        print_notice(log.failure)
+    if not config.report or (outcome.exit_code == INTERRUPTED and not viewer.is_report_asked):
+        return outcome.exit_code
+    shown_on = {
+        "backend": display.backend,
+        "renderer": display.renderer,
+        "swap_blocks": refresh.blocks,
+        "refresh_reported_hz": display.refresh_reported_hz,
+        "refresh_measured_hz": refresh.measured_hz,
+    }
+    conditions = [refresh.reason, *nice_conditions(), *loop.core_sharing.conditions()]
+    code = leave_report(config, log, blocks, channel, shown_on, conditions, _first_frame_ms(config, loop))
+    return outcome.exit_code or code
+
+
+class _Run:
+    """Frames of one viewer until there is a reason to stop. link: to the simulation drawn last."""
+
+    def __init__(self, viewer: _Viewer, loop: FrameLoop) -> None:
+        self.link = viewer.link
+        self._viewer, self._loop = viewer, loop
+        self._end_ns: int | None = None
+        self._crash_ends_ns: int | None = None
+
+    def frames(self) -> Outcome:
+        """Makes frames; returns the reason of their end."""
+        start_up = StartUp(self._viewer.config, self._viewer.spans)
+        try:
+            while (outcome := self._ended(time.perf_counter_ns())) is None:
+                self._frame(start_up)
+            return outcome
+        except TwixtError as error:  # such as DisplayGone
+            return Outcome(error.exit_code, str(error), getattr(error, "traceback_text", ""))
+        except Exception as error:  # such as a lost graphics card: log and report are still written
+            return of_fault(error)
+        finally:
+            start_up.close()
+            if self._viewer.reconnection is not None:
+                self._viewer.reconnection.close()
+
+    def _frame(self, start_up: StartUp) -> None:
+        loop = self._loop
+        if self._viewer.display.is_hidden:
+            loop.sleep_while_hidden()
+            return
+        if loop.is_idle:
+            loop.sleep()
+            return
+        row = loop.frame()
+        if loop.is_starting and start_up.is_over(row, loop):
+            loop.end_start()
+            seconds = self._viewer.config.seconds
+            self._end_ns = row.present_ns + round(seconds * 1e9) if seconds else None
+
+    def _ended(self, now_ns: int) -> Outcome | None:
+        viewer = self._viewer
+        if viewer.stop.asked:
+            return Outcome(INTERRUPTED)
+        if viewer.display.should_close or self._loop.input.settings.quit:
+            return Outcome(FINISHED)
+        if self._end_ns is not None and now_ns >= self._end_ns:
+            return Outcome(FINISHED)
+        ended = self.link.ended
+        if ended is None or (viewer.reconnection is not None and self._is_awaited(ended, viewer.reconnection)):
+            return None
+        return self._ended_with(ended, now_ns)
+
+    def _is_awaited(self, ended: Ended, reconnection: Reconnection) -> bool:
+        """True if the simulation that ended is awaited, or is back; then it is drawn from now on."""
+        loop, display = self._loop, self._viewer.display
+        if not loop.notice:
+            if not reconnection.begin(ended):
+                return False
+            loop.notice = reconnection.notice
+            display.set_title(f"twixt: {reconnection.notice}")
+        link = reconnection.link()
+        if link is not None:
+            loop.follow(link)
+            self.link.close()
+            self.link, loop.notice = link, ""
+            display.set_title(f"twixt: {link.name}")
+        return True
+
+    def _ended_with(self, ended: Ended, now_ns: int) -> Outcome | None:
+        """Outcome after the end of physics; None while the picture of a crashed world still stays, which it does for
+        CRASH_SHOWN_NS in a window without a report."""
+        viewer = self._viewer
+        if ended.kind != "crashed" or viewer.display.backend == "offscreen" or viewer.config.report:
+            return of_simulation(ended, viewer.owned)
+        if self._crash_ends_ns is None:
+            self._crash_ends_ns = now_ns + CRASH_SHOWN_NS
+            viewer.display.set_title(f"twixt: physics crashed: {ended.message}")
+        return of_simulation(ended, viewer.owned) if now_ns >= self._crash_ends_ns else None
+
+
+def _first_frame_ms(config: Config, loop: FrameLoop) -> float | None:
+    first_ns = loop.record.first_present_ns
+    if config.started_ns is None or not first_ns:
+        return None
+    startup_times.ended("viewer_first_frame", first_ns)
+    return (first_ns - config.started_ns) / 1e6
+
+
+class _StopSignals:
+    """Ctrl-C and SIGTERM, noted at once and obeyed between frames, so that no frame is interrupted."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        fork.guard(self)
+        if interrupts.was_dropped():  # Ctrl-C came during an import
+            self.asked = True
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        while self._before:
+            number, handler = self._before.popitem()
+            if signal.getsignal(number) == self._ask:
+                signal.signal(number, handler)
+
+    def _ask(self, _number: int, _frame: object) -> None:
+        if self.asked:
+            os._exit(INTERRUPTED)  # the second signal ends a viewer that hangs
+        self.asked = True

@@ -1,0 +1,229 @@
+"""Materials and sky of a model: its textures and how its surfaces shine, as twixt's.
+
+The one idea: MuJoCo's renderer lays a texture along the object's x and y, or around it as a cube, and that is twixt's
+rule too; what differs is the unit of its repetition. `texrepeat` counts over the whole object, or with `texuniform`
+over two units of length, and always so along the sides of a plane that are infinite.
+
+Always: each texture of a model is read once. A texture's own alpha is left out, as MuJoCo's renderer leaves it out where
+a geom is opaque.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene.material import CUBE_SIDES, MOST_SIDE_PX, SHARES, Material, Texture
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+
+if TYPE_CHECKING:
+    import mujoco
+    from mujoco import MjModel
+
+
+# MuJoCo's defaults. A material that has them shines as a surface without one.
+DEFAULT_SPECULAR, DEFAULT_SHININESS = 0.5, 0.5
+# Least repetition, for the zeros that a model may hold.
+LEAST_REPEAT = 1e-6
+# Longest side of a sky, px: every second pixel, or fewer, of a larger one. A scene carries six of them, once.
+MOST_SKY_PX = 1024
+# Arrays of a model that its materials are made of.
+MATERIAL_ARRAYS = ("mat_rgba", "mat_texid", "mat_texrepeat", "mat_texuniform", "mat_specular", "mat_shininess",
+                   "mat_emission")  # fmt: skip
+
+
+class ModelMaterials:
+    """Materials of one model, made when a geom first needs them."""
+
+    def __init__(self, model: MjModel) -> None:
+        self._model = model
+        self._textures: dict[int, Texture] = {}
+
+    def rgba(self, material: int) -> NDArray[np.float32]:
+        """Colour of a material, a copy."""
+        return np.array(self._model.mat_rgba[material])
+
+    def of(self, material: int, plane_size: NDArray[np.float64] | None = None) -> Material | None:
+        """Material number `material`; None for -1, and for one that looks as a surface without a material.
+
+        plane_size: half the sides of a plane, metres, 0 where it is infinite; None for other geoms.
+        """
+        if material < 0:
+            return None
+        model, texture = self._model, self._texture(material)
+        specular, shininess = float(model.mat_specular[material]), float(model.mat_shininess[material])
+        emission = _share("emission", float(model.mat_emission[material]))
+        is_plain = (specular, shininess, emission) == (DEFAULT_SPECULAR, DEFAULT_SHININESS, 0.0)
+        if texture is None and is_plain:
+            return None
+        repeat = np.maximum(np.nan_to_num(model.mat_texrepeat[material].astype(np.float64)), LEAST_REPEAT)
+        per_metre = bool(model.mat_texuniform[material])
+        if plane_size is not None:
+            has_ends = bool(((plane_size[:2] > 0) & (plane_size[:2] < np.inf)).all())
+            if per_metre and has_ends:  # the texture begins at the plane's corner
+                per_metre, repeat = False, repeat * plane_size[:2]
+            elif not per_metre and not has_ends:
+                per_metre, repeat = True, repeat / np.where(plane_size[:2] > 0, plane_size[:2], 1.0)
+        x, y = (repeat / 2 if per_metre else repeat).tolist()
+        roughness = _share("roughness", float(np.sqrt(0.25 * DEFAULT_SHININESS / max(shininess, 1e-3))))
+        return Material(texture, (x, y), per_metre, roughness, _share("specular", specular), emission)
+
+    @cached_property
+    def sky(self) -> Texture | None:
+        """What is behind everything; None without it."""
+        skies = np.flatnonzero(self._model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
+        return Texture(_z_up(_pixels(self._model, int(skies[0]), MOST_SKY_PX))) if len(skies) else None
+
+    def _texture(self, material: int) -> Texture | None:
+        number = int(self._model.mat_texid[material][int(mujoco.mjtTextureRole.mjTEXROLE_RGB)])
+        if number < 0:
+            return None
+        if number not in self._textures:
+            self._textures[number] = Texture(_pixels(self._model, number))
+        return self._textures[number]
+
+
+def _share(name: str, value: float) -> float:
+    """A figure of a material, within twixt's bounds."""
+    low, high = SHARES[name]
+    return min(max(value, low), high) if value == value else low
+
+
+def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArray[np.uint8]:
+    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube; every second one, or fewer, of one with longer sides."""
+    height, width = int(model.tex_height[texture]), int(model.tex_width[texture])
+    channels, start = int(model.tex_nchannel[texture]), int(model.tex_adr[texture])
+    image: Any = model.tex_data[start : start + height * width * channels].reshape(height, width, channels)
+    image = image[..., :3] if channels >= 3 else np.repeat(image[..., :1], 3, axis=2)
+    if int(model.tex_type[texture]) != int(mujoco.mjtTexture.mjTEXTURE_2D):
+        sides = CUBE_SIDES if height == CUBE_SIDES * width else 1
+        image = np.broadcast_to(image.reshape(sides, width, width, 3), (CUBE_SIDES, width, width, 3))
+    every = -(-max(image.shape[-3:-1]) // most_px)
+    return np.asarray(image[..., ::every, ::every, :])
+
+
+def _z_up(sides: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Sides of a cube, (6, h, h, 3), of which the third looks up, turned such that the fifth does."""
+    right, left, up, down, near, far = sides
+    turned = np.rot90(right), np.rot90(left, -1), np.rot90(far, 2), near, up, np.rot90(down, 2)
+    return np.ascontiguousarray(turned)
+
+
+# Surfaces of a model as meshes: its mesh assets and height fields.
+#
+# Always: vertices are in the frame of the geom that shows the asset. MuJoCo's compiler moves an asset's vertices into
+# the frame of its inertia and the geom the other way, so neither `mesh_pos` nor `mesh_quat` is applied here.
+
+
+# Points along a side of a height field, at most: a square of them is 260,000 vertices, 10 MB of a scene's message.
+MOST_HFIELD_POINTS = 512
+# In a mesh without texture coordinates, MuJoCo's renderer gives a corner its face's normal if the cosine of the angle
+# between that and the mesh's normal is below this (MuJoCo 4.0, mjr_uploadMesh).
+SHARP_EDGE_COSINE = 0.8
+
+
+class Surface(NamedTuple):
+    """Arguments of `Mesh`. vertices (v, 3), metres; faces (f, 3); normals (v, 3), "smooth", or None: flat; uv (v, 2)."""
+
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.int64]
+    normals: NDArray[np.float32] | str | None
+    uv: NDArray[np.float32] | None = None
+
+
+def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
+    """Surface of mesh asset number `mesh`, with the asset's own normals and MuJoCo's sharp edges; None without
+    faces."""
+    vertices = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
+    faces = _rows(model.mesh_face, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
+    if not len(faces):
+        return None
+    normals = _rows(model.mesh_normal, model.mesh_normaladr[mesh], model.mesh_normalnum[mesh])
+    of_corner = _rows(model.mesh_facenormal, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
+    if not len(normals):
+        return Surface(vertices, faces, "smooth")
+    if model.mesh_texcoordadr[mesh] < 0:
+        normals, of_corner = _with_sharp_edges(vertices[faces], normals, of_corner)
+    # MuJoCo numbers normals, and places in a texture, apart from vertices: a vertex at an edge has several. Here each
+    # combination is a vertex.
+    numbers, lengths, in_image = [faces.ravel(), of_corner.ravel()], [len(vertices), len(normals)], None
+    if (start := int(model.mesh_texcoordadr[mesh])) >= 0:
+        in_image = _rows(model.mesh_texcoord, start, model.mesh_texcoordnum[mesh])
+        of_face = _rows(model.mesh_facetexcoord, model.mesh_faceadr[mesh], model.mesh_facenum[mesh])
+        numbers.append(of_face.ravel().astype(np.int64))
+        lengths.append(len(in_image))
+    combined, corner = np.unique(np.ravel_multi_index(numbers, lengths), return_inverse=True)
+    vertex, normal, *places = np.unravel_index(combined, lengths)
+    return Surface(
+        vertices[vertex],
+        corner.reshape(-1, 3).astype(np.int64),
+        normals[normal],
+        None if in_image is None else (in_image[places[0]] * (1.0, -1.0) + (0.0, 1.0)).astype(np.float32),
+    )
+
+
+def hull_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
+    """Convex hull of mesh asset number `mesh`, with flat faces; None for one that has none."""
+    graph = int(model.mesh_graphadr[mesh])
+    if graph < 0:
+        return None
+    # The graph: numbers of vertices and faces, two numbers a vertex, edges (one a vertex and three a face), then faces.
+    vertices, faces = model.mesh_graph[graph : graph + 2].tolist()
+    start = graph + 2 + 3 * vertices + 3 * faces
+    corners = model.mesh_graph[start : start + 3 * faces].astype(np.int64)
+    used, numbers = np.unique(corners, return_inverse=True)
+    of_mesh = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
+    return Surface(of_mesh[used], numbers.reshape(-1, 3).astype(np.int64), None)
+
+
+def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
+    """Surface of height field number `hfield`: the ground, with walls down to its base."""
+    rows, columns = int(model.hfield_nrow[hfield]), int(model.hfield_ncol[hfield])
+    half_x, half_y, top, base = model.hfield_size[hfield]
+    start = int(model.hfield_adr[hfield])
+    height = model.hfield_data[start : start + rows * columns].reshape(rows, columns) * top
+    row, column = _kept(rows), _kept(columns)
+    x = np.linspace(-half_x, half_x, columns)[column]
+    y = np.linspace(-half_y, half_y, rows)[row]
+    ground = np.stack([*np.meshgrid(x, y), height[np.ix_(row, column)]], axis=-1)
+    number = np.arange(ground[..., 0].size).reshape(ground.shape[:2])
+    vertices, faces = [ground.reshape(-1, 3)], [_grid_faces(number)]
+    # Counter-clockwise as seen from above, so that each wall faces outwards.
+    for edge in (ground[0], ground[:, -1], ground[-1, ::-1], ground[::-1, 0]):
+        foot = edge * (1.0, 1.0, 0.0) - (0.0, 0.0, base)
+        begin = sum(map(len, vertices))
+        vertices.append(np.concatenate([foot, edge]))
+        faces.append(_grid_faces(np.arange(2 * len(edge)).reshape(2, -1)) + begin)
+    return Surface(np.concatenate(vertices).astype(np.float32), np.concatenate(faces), "smooth")
+
+
+def _with_sharp_edges(
+    corners: NDArray[np.float32], normals: NDArray[np.float32], of_corner: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Normals, and the index of each corner's normal, (f, 3). A corner gets the normal of its face if the mesh's normal
+    deviates too far from it. corners: positions (f, 3, 3)."""
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    lengths = np.linalg.norm(across, axis=1, keepdims=True)
+    of_face = np.divide(across, lengths, out=np.zeros_like(across), where=lengths > 0)
+    is_sharp = np.einsum("fck,fk->fc", normals[of_corner], of_face) < SHARP_EDGE_COSINE
+    numbers = len(normals) + np.arange(len(corners))[:, None]
+    return np.concatenate([normals, of_face]), np.where(is_sharp & (lengths > 0), numbers, of_corner)
+
+
+def _rows(array: Any, start: int, count: int) -> NDArray[Any]:
+    """A copy: arrays of a model are views of memory that may be written."""
+    return np.array(array[int(start) : int(start) + int(count)])
+
+
+def _kept(points: int) -> NDArray[np.int64]:
+    """Indices of at most `MOST_HFIELD_POINTS` points along a side, both ends included."""
+    return np.unique(np.linspace(0, points - 1, min(points, MOST_HFIELD_POINTS)).round().astype(np.int64))
+
+
+def _grid_faces(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two triangles for each cell of a grid of vertex numbers, whose columns go along x and rows along y."""
+    a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
+    return np.stack([np.stack([a, b, c], -1), np.stack([a, c, d], -1)]).reshape(-1, 3)

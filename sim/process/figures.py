@@ -1,0 +1,73 @@
+"""Figures of physics: status messages to viewers while it runs, results and memory at its end. Reads no clock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any
+
+from twixt.ipc.config.files import write_json
+from twixt.sim.process.trouble import InjectedTrouble
+from twixt.sim.publish.publisher import Meter
+from twixt.sim.schedule.schedule import Schedule
+from twixt.sim.world.world import MOST_FIGURES
+
+# Most characters of a diagnostic's name: no overlay has room for more.
+LONGEST_NAME = 64
+
+
+def status_of(schedule: Schedule, meter: Meter, trouble: InjectedTrouble) -> dict[str, Any]:
+    """Schedule, meter and trouble as fields of a status message, JSON-able; times in ms."""
+    return {
+        "tick": schedule.tick,
+        "paused": schedule.is_paused,
+        "rate": schedule.rate,
+        "time_scale": schedule.time_scale,
+        "overloaded": schedule.is_overloaded,
+        "dt_ms": schedule.made_dt_ns / 1e6,
+        "step_multiple": schedule.stride.multiple,
+        "step_reason": schedule.stride.reason,
+        "late": meter.late,
+        "dropped": meter.dropped,
+        "lost": meter.lost,
+        "slow_physics_ms": trouble.now.slow_physics_ms,
+        "trouble": trouble.now.to_status(),
+        "trouble_asked": trouble.asked.to_status(),
+    }
+
+
+def checked_diagnostics(figures: Mapping[str, Any], world: str, warn: Callable[[str], object]) -> dict[str, float]:
+    """The `diagnostics` of a world as sent to viewers. Raises what `float` raises for a value that is no number.
+
+    warn: called with a text if there are more than MOST_FIGURES.
+    """
+    items = figures.items()
+    if len(items) > MOST_FIGURES:
+        warn(f"{world}.diagnostics gives {len(items):,} figures; viewers are told {MOST_FIGURES}")
+    return {str(name)[:LONGEST_NAME]: float(value) for name, value in islice(items, MOST_FIGURES)}
+
+
+def print_results(results: dict[str, Any], json_file: str | None) -> None:
+    """Prints a run's results: its `state_hash`, if any, to standard output, and all blocks as JSON into `json_file`.
+
+    json_file: `-` for standard output (then no separate hash), None for nowhere. Raises TwixtError for a file that
+    cannot be written.
+    """
+    if results.get("state_hash") and json_file != "-":
+        print(results["state_hash"], flush=True)
+    if json_file is not None:
+        write_json(results, json_file)
+
+
+def resident_mib() -> float | None:
+    """Resident memory of this process in MiB, with the used pages of shared snapshots. None without /proc.
+
+    In a report it shows a world that leaks.
+    """
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)

@@ -1,0 +1,391 @@
+"""The turns of physics: each one steps the world, publishes a snapshot, or waits until one of these is due.
+
+The schedule decides when to step, the publisher how to publish, the world the state, injected trouble the faults; a
+turn carries this out. Commands are carried out at the start of a turn, and end a wait.
+
+Always: the world's states depend only on its seed and the lengths of its steps; a step is published unless
+`publish_hz` publishes a later one instead, or trouble loses it; the first snapshot of a world, single steps and the
+last state are never lost; delayed snapshots are released in time during waits and stalls, too. The clock `now_ns` and
+the wait `wait` are passed in.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from twixt.ipc.commands import CONTROL, Command
+from twixt.ipc.config.flags import Config
+from twixt.ipc.config.troubles import FIELDS
+from twixt.ipc.interaction.controls import to_status
+from twixt.ipc.process import fork
+from twixt.ipc.process.notices import print_notice
+from twixt.ipc.process.user_code import calling_user_code
+from twixt.ipc.scene import Scene
+from twixt.ipc.session.host import Host
+from twixt.ipc.trace import spans as kinds
+from twixt.ipc.trace.spans import NOT_RECORDED, Spans
+from twixt.sim.process.figures import checked_diagnostics, status_of
+from twixt.sim.process.trouble import InjectedTrouble
+from twixt.sim.publish.limits import BodyLimit
+from twixt.sim.publish.publisher import Publisher
+from twixt.sim.schedule.schedule import Schedule, StepTimes
+from twixt.sim.schedule.step_multiple import DtLog, Stride
+from twixt.sim.world.world import World
+from twixt.sim.world.world_guard import GuardedWorld
+
+# The longest wait of one turn, so that the caller notices soon that the viewer has ended or the time is over.
+LONGEST_WAIT_NS = 50_000_000
+# The viewers' lead until one is reported: two frames at 60 Hz. So the first snapshots for a viewer that has just
+# attached are not late.
+ASSUMED_VIEWERS_LEAD_NS = 33_333_333
+# Interval of status messages to viewers.
+STATUS_NS = 200_000_000
+# Longest wait, at the end, for the channel's memory for the last state: for very many bodies that takes seconds.
+ROOM_PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class PhysicsDef:
+    """Parts of a run's physics. `physics_def` makes them for a configuration; use `replace` for those that differ.
+
+    remake: makes the world anew, for a reset of a world without `reset`. seed: passed to `reset`. now_ns: clock of all
+    times, ns. wait: waits for a number of seconds, or until a command arrives. dt_log: logs every step. spans: records
+    turns.
+    """
+
+    world: World
+    host: Host
+    schedule: Schedule
+    publisher: Publisher
+    trouble: InjectedTrouble
+    remake: Callable[[], World]
+    seed: Any
+    now_ns: Callable[[], int]
+    wait: Callable[[float], object]
+    collector: IdleCollector | None = None
+    dt_log: DtLog | None = None
+    spans: Spans = NOT_RECORDED
+
+
+def physics_def(
+    config: Config,
+    world: World,
+    host: Host,
+    stride: Stride | None = None,
+    now_ns: Callable[[], int] = time.perf_counter_ns,
+    spans: Spans = NOT_RECORDED,
+) -> PhysicsDef:
+    """Definition of physics of `world` on `host` by `config`; the first plan is written at once."""
+    lead_ns = None if config.lead_ms is None else round(config.lead_ms * 1e6)
+    schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz), stride)
+    return PhysicsDef(
+        world=world,
+        host=host,
+        schedule=schedule,
+        publisher=Publisher(host, schedule.plan, config.publish_hz, now_ns=now_ns, spans=spans),
+        trouble=InjectedTrouble(config.troubles, config.seed),
+        remake=type(world),
+        seed=config.seed,
+        now_ns=now_ns,
+        wait=host.commands.wait,
+        spans=spans,
+    )
+
+
+class StepState(Enum):
+    """State of the newest step: to be published, published, or lost to injected trouble."""
+
+    UNPUBLISHED, PUBLISHED, LOST = range(3)
+
+
+class Physics:
+    """Physics of one run: call `turn` repeatedly. `world`, `schedule` and `publisher` may be read between turns.
+
+    is_half_made: True while an interruption would leave the world between two states.
+    """
+
+    def __init__(self, parts: PhysicsDef) -> None:
+        self.schedule, self.publisher, self.trouble = parts.schedule, parts.publisher, parts.trouble
+        self.wants_to_quit = self.is_half_made = False
+        self.warning = ""
+        self._parts, self._host, self._now_ns, self._spans = parts, parts.host, parts.now_ns, parts.spans
+        self._guarded = GuardedWorld(parts.world, parts.remake, parts.seed, self._warn)
+        self._times = StepTimes()
+        self._status_ns = 0
+        self._step_state = StepState.UNPUBLISHED
+        self._body_limit = BodyLimit(parts.host.ring, self._warn)
+        self._publish(in_time=True)
+
+    @property
+    def world(self) -> World:
+        """The world; a reset may replace it."""
+        return self._guarded.world
+
+    def start(self) -> None:
+        """Starts simulated time."""
+        self.schedule.start(self._now_ns())
+        self.publisher.write_plan(self.schedule.plan)
+
+    def turn(self) -> None:
+        """Carries out commands, then does one of: publish, step, wait."""
+        for command in self._host.commands.drain():
+            begin_ns = self._now_ns()
+            self._carry_out(command)
+            self._spans.add(kinds.COMMAND, begin_ns, self._now_ns())
+        now_ns = self._now_ns()
+        self.publisher.release(now_ns)
+        self._send_status(now_ns)
+        if self._status_ns == now_ns and self._guarded.is_outdated():
+            self._reset(now_ns)
+        start_ns = self.schedule.start_ns(self._viewers_lead_ns)
+        if self._step_state is StepState.UNPUBLISHED:
+            ready_ns = self.publisher.ready_ns(now_ns)
+            is_overtaken = start_ns is not None and max(now_ns, start_ns) < ready_ns
+            if not is_overtaken:
+                publish_ns = max(ready_ns, self.schedule.publish_from_ns(now_ns))
+                return self._publish() if publish_ns <= now_ns else self._wait_until(publish_ns)
+        if start_ns is None or start_ns > now_ns:
+            return self._wait_until(start_ns)
+        self._step()
+
+    def finish(self) -> None:
+        """Checks all bodies, and publishes the last state regardless of `publish_hz` and trouble."""
+        self._guarded.check_all_bodies(self.schedule.tick)
+        self.publisher.release_all()
+        if self._step_state is not StepState.PUBLISHED:
+            self._publish(in_time=True)
+        self._host.ring.await_room(ROOM_PATIENCE_S)
+
+    @property
+    def _viewers_lead_ns(self) -> int:
+        return self._host.lead_ns or ASSUMED_VIEWERS_LEAD_NS
+
+    # -- step, publish, wait, status
+
+    def _step(self) -> None:
+        begin_ns, trouble, schedule, spans = self._now_ns(), self.trouble, self.schedule, self._spans
+        spans.start(begin_ns)
+        if trouble.now.stall and (stall_ns := trouble.stall_ns(schedule.before_sim_time_ns, schedule.sim_time_ns)):
+            trouble.wait(stall_ns, self.publisher.release)
+            spans.lap(kinds.STALL)
+        if work_ns := trouble.work_ns(schedule.tick + 1):
+            trouble.work(work_ns, self.publisher.release)
+            spans.lap(kinds.WORK)
+        multiple = schedule.stride.multiple
+        self.is_half_made = True
+        if pulls := self._host.users.pulls:
+            self._guarded.pull(pulls)
+        self._guarded.step(schedule.next_dt_s)
+        if self._parts.dt_log:
+            self._parts.dt_log.stepped(multiple)
+        spans.lap(kinds.STEP, schedule.tick + 1, multiple)
+        end_ns = self._now_ns()
+        self._write_scene(self._guarded.check_step(schedule.tick + 1))
+        busy = self._times.stepped(begin_ns, end_ns)
+        self.publisher.meter.stepped(self._times.cost_ns, multiple)
+        given_up_ns = schedule.stepped(end_ns, busy.busy_ns, busy.reach_ns)
+        if given_up_ns:
+            self.publisher.meter.gave_up(given_up_ns, round(given_up_ns * schedule.time_scale / schedule.dt_ns))
+            self.publisher.write_plan(schedule.plan)
+        self._step_state, self.is_half_made = StepState.UNPUBLISHED, False
+        self._guarded.check_some_bodies(schedule.tick, schedule.dt_s, self._host)
+
+    def _publish(self, in_time: bool = False) -> None:
+        schedule, bodies, trouble = self.schedule, self._guarded.world.bodies, self.trouble
+        extras, begin_ns = self._guarded.extras(schedule.tick), self._now_ns()
+        most = self._body_limit.allowed(len(bodies), begin_ns, len(extras.records))
+        count = min(most, len(bodies))
+        if schedule.tick and not (in_time or schedule.is_paused) and trouble.drops(schedule.tick):
+            self._step_state = StepState.LOST
+            return self.publisher.lose()
+        self._step_state = StepState.PUBLISHED
+        shown = extras.first(most - count)
+        slot = self.publisher.begin(
+            count,
+            len(shown.records),
+            bodies.published_columns(schedule.sim_time_ns, count),
+            bodies.column_layout,
+            delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
+        )
+        try:
+            self._guarded.write_snapshot(slot, shown.records)
+        except BaseException:
+            slot.abort()
+            raise
+        self.publisher.publish(
+            slot,
+            tick=schedule.tick,
+            sim_time_ns=schedule.sim_time_ns,
+            dt_ns=schedule.made_dt_ns,
+            # While paused a step has no due instant: by default it is the present, and viewers follow the plan.
+            due_ns=None if schedule.is_paused else schedule.due_ns,
+            rate=schedule.rate,
+            step_cost_ns=self._times.cost_ns,
+            vertices=shown.vertices,
+            begin_ns=begin_ns,
+        )
+        schedule.published()
+        if self._times.is_busy:
+            self._times.published(self._now_ns())
+
+    def _wait_until(self, until_ns: int | None) -> None:
+        begin_ns = self._now_ns()
+        until_ns = min(until_ns or begin_ns + LONGEST_WAIT_NS, begin_ns + LONGEST_WAIT_NS)
+        release_ns = self.publisher.next_release_ns
+        if release_ns is not None:
+            until_ns = min(until_ns, release_ns)
+        if self._parts.collector:
+            self._parts.collector.collect_in(until_ns - begin_ns)
+        left_ns = until_ns - self._now_ns()
+        if left_ns > 0:
+            self._parts.wait(left_ns / 1e9)
+        self._spans.add(kinds.WAIT, begin_ns, self._now_ns())
+        self._times.waited(begin_ns, self._now_ns(), until_ns)
+
+    def _write_scene(self, scene: Scene | None) -> None:
+        if scene is not None:
+            self.publisher.write_scene(scene)
+
+    def _send_status(self, now_ns: int) -> None:
+        if now_ns - self._status_ns < STATUS_NS:
+            return
+        self._status_ns = now_ns
+        schedule, meter = self.schedule, self.publisher.meter
+        lead_ns = schedule.lead_ns(self._viewers_lead_ns)
+        self._spans.add(kinds.PACE, now_ns, now_ns, lead_ns, round(schedule.rate * 1e6))
+        self._host.set_status(
+            {
+                "world": self._guarded.name,
+                "step_ms": self._times.cost_ns / 1e6,
+                "lead_ms": lead_ns / 1e6,
+                "warning": self.warning,
+                "diagnostics": self._diagnostics(),
+                "controls": to_status(self._guarded.controls()),
+                **status_of(schedule, meter, self.trouble),
+            }
+        )
+        if self._parts.collector and self._times.is_busy:
+            self._parts.collector.collect_in(0)
+
+    def _diagnostics(self) -> dict[str, float]:
+        name, world = self._guarded.name, self._guarded.world
+        with calling_user_code(f"{name}.diagnostics"):
+            return checked_diagnostics(world.diagnostics(), name, self._warn_once)
+
+    # -- commands
+
+    def _carry_out(self, command: Command) -> None:
+        now_ns, schedule = self._now_ns(), self.schedule
+        plan = schedule.plan
+        if command.name == "pause":
+            schedule.pause(now_ns, command.draw_time_ns)
+        elif command.name == "resume":
+            schedule.start(now_ns)
+        elif command.name == "step":
+            self._single_step(now_ns, command.draw_time_ns)
+        elif command.name == "time_scale":
+            schedule.set_time_scale(now_ns, float(command.value))  # type: ignore[arg-type]
+        elif command.name == "reset":
+            self._reset(now_ns)
+        elif command.name in FIELDS:
+            self.trouble.change(command.name, command.value)
+        elif command.name == CONTROL:
+            index, value = command.value  # type: ignore[misc]
+            self._guarded.turn(int(index), float(value))
+        elif command.name == "quit":
+            self.wants_to_quit = True
+        if schedule.plan is not plan and schedule.plan is not self.publisher.plan:
+            self.publisher.write_plan(schedule.plan)
+
+    def _single_step(self, now_ns: int, draw_time_ns: int) -> None:
+        schedule = self.schedule
+        schedule.pause(now_ns, draw_time_ns)
+        if self._step_state is StepState.UNPUBLISHED:
+            self._publish()
+        target_ns = schedule.next_step_target_ns(draw_time_ns)
+        if target_ns is None:
+            self._step()
+            self._publish()
+            target_ns = schedule.sim_time_ns
+        schedule.hold_at(self._now_ns(), target_ns)
+
+    def _reset(self, now_ns: int) -> None:
+        self.is_half_made = True
+        self._write_scene(self._guarded.reset())
+        self._times.restart()
+        self.schedule.reset(now_ns)
+        self.is_half_made = False
+        if self._parts.dt_log:
+            self._parts.dt_log.begin()
+        self.publisher.write_plan(self.schedule.plan)
+        self._publish()
+
+    # -- warnings, to the terminal and in the status
+
+    def _warn_once(self, warning: str) -> None:
+        if not self.warning:
+            self._warn(warning)
+
+    def _warn(self, warning: str) -> None:
+        self.warning = warning
+        print_notice(warning)
+
+
+# Garbage collection of physics: in waits that are long enough for it, never inside a step.
+#
+# Objects that are alive when physics begins are frozen: the collector does not scan them again. Without waits it
+# collects rarely, between two steps. In a process that the world forks, Python's own collector is on.
+
+
+# A young collection after a few steps takes well under this.
+YOUNG_NS = 1_000_000
+# Interval of full collections that fit into a wait, and the longest time without one.
+FULL_EVERY_NS = 2_000_000_000
+FULL_AT_LATEST_NS = 20_000_000_000
+
+
+class IdleCollector:
+    """Collects in place of Python's own collector between `begin` and `end`."""
+
+    def __init__(self) -> None:
+        self._was_enabled = False
+
+    def begin(self) -> None:
+        """Freezes all objects that are alive, and stops Python's collector."""
+        self._was_enabled = gc.isenabled()
+        fork.guard(self)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self._full_cost_ns = 0
+        self._full_ns = self._young_ns = time.perf_counter_ns()
+
+    def end(self) -> None:
+        """Unfreezes all objects and restarts Python's collector. Harmless before `begin`."""
+        if self._was_enabled:
+            self._was_enabled = False
+            gc.unfreeze()
+            gc.enable()
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        self.end()
+
+    def collect_in(self, spare_ns: int) -> None:
+        """Runs a collection that fits into a wait of `spare_ns`, or that has been due for too long."""
+        now_ns = time.perf_counter_ns()
+        fits = spare_ns > 2 * self._full_cost_ns + YOUNG_NS
+        if now_ns - self._full_ns > (FULL_EVERY_NS if fits else FULL_AT_LATEST_NS):
+            gc.collect()
+            self._full_ns = time.perf_counter_ns()
+            self._full_cost_ns = self._full_ns - now_ns
+        elif gc.get_count()[0] > gc.get_threshold()[0] and (
+            spare_ns > YOUNG_NS or now_ns - self._young_ns > FULL_EVERY_NS
+        ):
+            gc.collect(1)
+            self._young_ns = now_ns

@@ -1,0 +1,247 @@
+"""Resources of a view: the host with its name and memory, and the viewer that was started with it.
+
+Nothing here refers to the view. So the end of the last reference to a view closes all of it, even while threads wait
+for its viewer. Always: it is closed once, by the first call; a forked child closes nothing of its parent's. A viewer
+that crashed or never attached does not end the loop, and is reported once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from twixt.ipc.commands import CONTROL
+from twixt.ipc.config.flags import Config
+from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
+from twixt.ipc.process import interrupts
+from twixt.ipc.process.notices import print_notice
+from twixt.ipc.session.host import Host
+from twixt.ipc.trace.spans import PHYSICS
+from twixt.ipc.trace.trace_file import open_trace
+from twixt.sim.process.viewer_command import NoViewerProgram
+from twixt.sim.process.viewer_process import ViewerProcess, start_viewer
+from twixt.sim.show.users_side import LoopStatus
+
+if TYPE_CHECKING:
+    from multiprocessing.util import Finalize
+
+# Longest wait for a viewer to exit after it was sent the end; then it is terminated (seconds).
+VIEWER_PATIENCE_S = 3.0
+# Longest wait of the thread that drops the last reference to a view until its memory and descriptors are freed
+# (seconds); usually ms. If the garbage collector drops it while that thread holds a lock that closing needs, this wait
+# ends first, and the view is closed afterwards.
+LEAVE_PATIENCE_S = 2.0
+NOT_KEPT = (
+    "the view was closed before its window opened, because nothing refers to it any more; "
+    "keep it in a variable: view = twixt.show(...), viewer = launch_passive(...)"
+)
+
+
+class ViewerSession:
+    """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
+
+    status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now.
+    unreachable: reason why no viewer can connect, else empty. trace: of this process, None without --profile.
+    """
+
+    def __init__(self, host: Host, config: Config, has_viewer: bool, unreachable: str = "") -> None:
+        self.host, self.status = host, LoopStatus(host)
+        self.is_closed = False  # True: nothing can be published any more
+        self._config, self._unreachable = config, unreachable
+        self._closing = threading.RLock()  # a signal handler may close what is being closed
+        self._process: ViewerProcess | None = None
+        self._leaving: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
+        self._ending = ""  # reason of the end
+        self._no_viewer_because = "no viewer was asked for (viewer=False)"  # while there is no process
+        self._has_quit = False
+        self._owner_pid = os.getpid()
+        self._opened_ns = time.perf_counter_ns()
+        if not (has_viewer or unreachable):
+            self._say(f"{self._no_viewer_because}; the loop goes on without one")
+        else:
+            self._process = self._start_viewer(config)
+        self.trace = open_trace(config, PHYSICS) if self._process is None else self._process.trace
+        atexit.register(self.close)
+        self._workers_exit = _at_workers_exit(self.close)
+
+    @property
+    def is_over(self) -> bool:
+        """True if the loop is to end: it was closed, its window was closed, or its `seconds` are over; and in a forked
+        child, which cannot publish."""
+        if os.getpid() != self._owner_pid:
+            return True
+        self.obey()
+        if self.is_closed or self._has_quit:
+            return True
+        process = self._process
+        code = None if process is None else process.poll()
+        if process is not None and code is None:
+            return False
+        return code == FINISHED or self._are_seconds_over
+
+    @property
+    def closed_because(self) -> str | None:
+        """Reason why the view has no viewer of its own. None while it has one or one is starting."""
+        if self.is_closed:
+            return self._ending
+        if os.getpid() != self._owner_pid:
+            return "this is a forked child; the view belongs to the process that called show"
+        if self.is_over:
+            return f"its {self._config.seconds:g} s are over" if self._are_seconds_over else "its window was closed"
+        process = self._process
+        if process is None:
+            return self._no_viewer_because
+        code = process.poll()
+        if code is None:
+            return None
+        return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
+
+    def obey(self) -> None:
+        """Obey the commands of viewers; only quit and changes of controls have an effect. What the program itself has
+        changed in its controls is sent."""
+        if self.status.are_values_old:
+            self.status.say_controls()
+        for command in self.host.commands.drain():
+            # A command given to an earlier window, before `reopen`, has no effect.
+            if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
+                self._has_quit = True
+            elif command.name == CONTROL:
+                index, value = command.value  # type: ignore[misc]
+                self.status.turn(int(index), float(value))
+
+    @interrupts.held_back()
+    def reopen(self) -> None:
+        """Start another viewer if there is none. Raises TwixtError after the end, and in a forked child."""
+        if os.getpid() != self._owner_pid:
+            raise TwixtError("reopen must be called in the process that called show")
+        with self._closing:
+            if self.is_closed:
+                raise TwixtError("this view is closed, so it cannot be reopened; open another with twixt.show(scene)")
+            before = self._process
+            if before is not None and before.poll() is None and not self._has_quit:
+                return
+            self._leaving = [viewer for viewer in self._leaving if viewer.poll() is None]
+            if before is not None:
+                before.is_to_end = True
+                self._leaving.append(before)
+            # The files of the first viewer are kept, and a trace has room for one viewer.
+            config = replace(self._config, log=None, screenshot=None, profile=None)
+            self._opened_ns, self._has_quit = time.perf_counter_ns(), False
+            self.host.viewer_came.clear()
+            self._process = self._start_viewer(config)
+
+    def close(self, kind: str = "ended", message: str = "") -> None:
+        """Send the end to all viewers, close the window, wait for its process and free everything. kind, message: as
+        for `Host.end`."""
+        if self._end(kind, message):
+            self._await_viewer()
+
+    def crash(self, message: str) -> None:
+        """`close` after an error in the loop, without a wait: the traceback is printed at once, while viewers show the
+        error for some seconds."""
+        if self._end("crashed", message):
+            self._apart(self._await_viewer)
+
+    def leave(self) -> None:
+        """`close` without a wait for the viewer, after the last reference to the view is gone. It is reported if the
+        window never opened and at most one state was published: most likely the result of `show` was not kept."""
+        if self.is_closed or os.getpid() != self._owner_pid:
+            return
+        newest = self.host.ring.newest()
+        if self._process is not None and not self.host.viewer_came.is_set() and (newest is None or newest.number == 1):
+            print_notice(NOT_KEPT)
+        is_free = threading.Event()
+
+        def close() -> None:
+            is_first = self._end("ended", "")
+            is_free.set()
+            if is_first:
+                self._await_viewer()
+
+        self._apart(close)
+        is_free.wait(LEAVE_PATIENCE_S)
+
+    def _apart(self, work: Callable[[], None]) -> None:
+        """Run `work` on a thread; the interpreter's exit waits for it."""
+        try:
+            threading.Thread(target=work, name="twixt close").start()
+        except RuntimeError:  # the interpreter is exiting and starts no threads
+            work()
+
+    @property
+    def _are_seconds_over(self) -> bool:
+        seconds = self._config.seconds
+        return seconds is not None and time.perf_counter_ns() - self._opened_ns >= seconds * 1e9
+
+    @interrupts.held_back()
+    def _end(self, kind: str, message: str) -> bool:
+        """Close the host; True if it was open until now."""
+        if os.getpid() != self._owner_pid:
+            self.is_closed, self._ending = True, "it belongs to the process that forked this one"
+            return False
+        with self._closing:
+            if self.is_closed:
+                return False
+            over = self.closed_because if self.is_over else None
+            self._ending = over or message or "it was closed with close()"
+            self.is_closed = True
+        atexit.unregister(self.close)
+        if self._workers_exit is not None:
+            self._workers_exit.cancel()
+        if self._process is not None:
+            self._process.is_to_end = True
+            if not self.host.viewer_came.is_set():
+                self._process.terminate()  # else it would report that there is no simulation
+        self.host.end(kind, message)
+        return True
+
+    def _await_viewer(self) -> None:
+        for viewer in [*self._leaving, self._process]:
+            if viewer is not None:
+                viewer.stop(VIEWER_PATIENCE_S)
+        if self.trace is not None:
+            self.trace.write()
+
+    def _report_crash(self, viewer: ViewerProcess) -> None:
+        code = viewer.poll()
+        self.obey()
+        if viewer.is_to_end or code == FINISHED or self._has_quit:
+            return
+        if code == NoDisplay.exit_code:
+            self._say(f"{NO_DISPLAY}; the loop goes on without a viewer")
+        else:
+            self._say(f"the viewer {viewer.ending}; the loop goes on without it")
+
+    def _start_viewer(self, config: Config) -> ViewerProcess | None:
+        """Starts a viewer. None if no viewer can connect, or there is no program to start: reported; the loop
+        continues."""
+        if self._unreachable:
+            self._no_viewer_because = self._unreachable
+            print_notice(f"{self._unreachable}; the loop goes on without a viewer")
+            return None
+        try:
+            return start_viewer(self.host.name, config, self._report_crash)
+        except NoViewerProgram as error:
+            self._no_viewer_because = str(error)
+            self._say(f"{error}; the loop goes on without a viewer", "")
+            return None
+
+    def _say(self, what: str, reopen: str = "with view.reopen(), or ") -> None:
+        print_notice(f"{what}; see it {reopen}in a terminal: twixt view {self.host.name}")
+
+
+def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:
+    """Has `close` called when this process exits, if it is a worker of multiprocessing, which leaves out the calls of
+    `atexit` where it was forked. None in other processes."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is None or processes.parent_process() is None:
+        return None
+    from multiprocessing.util import Finalize
+
+    return Finalize(None, close, exitpriority=0)

@@ -1,0 +1,376 @@
+"""Checks that bodies are finite, small enough to draw, and have no quaternion of zeros; reports the first fault.
+
+Checking a million bodies at once would delay a step visibly, so some thousands are checked after a step and the next
+ones after a later step. Sums of squares are computed first; single values are checked only if a sum is not finite.
+
+Always: changes nothing; each body is checked every `CHECK_INTERVAL_S`, or, with very many bodies, once in as many steps
+as there are chunks of `CHUNK` bodies. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Mesh, Scene
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+
+# Viewers draw nothing beyond this distance, m: its square would overflow.
+FARTHEST = 1e30
+# Simulated time in which all bodies are checked, unless they are too many, s.
+CHECK_INTERVAL_S = 0.5
+# Bodies checked after one step: some 60 microseconds. numpy splits longer dot products among threads.
+CHUNK = 8192
+# 32-bit numbers in a record.
+NUMBERS = 16
+
+
+class CheckedField(NamedTuple):
+    """Field of the record that is checked."""
+
+    name: str
+    places: range  # of its numbers in the record, each 32 bits; empty: its numbers have fewer bits
+    flags: int  # a body without all of these is skipped
+    outcome: str  # of a value that is not finite
+
+
+NOT_DRAWN, UNUSED, UNROTATED = "it is not drawn", "it is drawn as if none were given", "it is drawn without rotation"
+FIELDS = (
+    CheckedField("position", range(3), VISIBLE, NOT_DRAWN),
+    CheckedField("orientation", range(4, 8), VISIBLE, NOT_DRAWN),
+    CheckedField("scale", range(0), VISIBLE, NOT_DRAWN),
+    CheckedField("velocity", range(8, 11), VISIBLE | HAS_VELOCITY, UNUSED),
+    CheckedField("angular_velocity", range(12, 15), VISIBLE | HAS_ANGULAR_VELOCITY, UNUSED),
+)
+ZERO_ORIENTATION = CheckedField("orientation", range(4, 8), VISIBLE, UNROTATED)
+GIVE_IDENTITY = "give (0, 0, 0, 1), x y z w, for no rotation"
+
+
+def look_in(place: str) -> str:
+    """Way out of numbers that are not finite. place: the user's code that writes them."""
+    return f"look in {place} for a division by zero"
+
+
+class FiniteCheck:
+    """Check of one world's bodies, some after each step.
+
+    way_out: what to do about numbers that are not finite, for the error text, as of `look_in`. name_of: a body's name
+    by its row, by default the row itself.
+    """
+
+    def __init__(self, way_out: str, name_of: Callable[[int], object] = int) -> None:
+        self._way_out, self._name_of = way_out, name_of
+        self._next = 0
+
+    def steps_until_next(self, count: int, dt_s: float) -> int:
+        """Number of steps of `dt_s` until the next chunk of `count` bodies is to be checked."""
+        chunks = max(1, math.ceil(count / CHUNK))
+        return max(1, math.ceil(CHECK_INTERVAL_S / chunks / dt_s))
+
+    def check_next(self, bodies: NDArray[np.void], tick: int) -> str:
+        """Checks the next chunk of bodies; returns an error text for the first that cannot be drawn, else "".
+
+        bodies: dtype `BODY`, after step number `tick`.
+        """
+        start = self._next if self._next < len(bodies) else 0
+        self._next = start + CHUNK
+        return self._fault(bodies, start, tick)
+
+    def check_all(self, bodies: NDArray[np.void], tick: int) -> str:
+        """As `check_next`, for all bodies."""
+        faults = (self._fault(bodies, start, tick) for start in range(0, len(bodies), CHUNK))
+        return next(filter(None, faults), "")
+
+    def _fault(self, bodies: NDArray[np.void], start: int, tick: int) -> str:
+        part = bodies[start : start + CHUNK]
+        for field in FIELDS:
+            with np.errstate(all="ignore"):
+                if _are_finite(part, field.name, field.places):
+                    continue
+                is_fine = (np.abs(part[field.name]) < FARTHEST).reshape(len(part), -1).all(axis=1)
+            if fault := self._first(part, start, tick, field, is_fine):
+                return fault
+        without = part["orientation"][:, 3] == 0  # few bodies; only these are checked in full
+        if without.any():
+            without[without] = ~part["orientation"][without].any(axis=1)
+        return self._first(part, start, tick, ZERO_ORIENTATION, ~without) if without.any() else ""
+
+    def _first(
+        self, part: NDArray[np.void], start: int, tick: int, field: CheckedField, is_fine: NDArray[np.bool_]
+    ) -> str:
+        """Text about the first body in `part` that is shown and not fine; "" if there is none."""
+        wrong = np.flatnonzero(~is_fine & ((part["flags"] & field.flags) == field.flags))
+        if not len(wrong):
+            return ""
+        value = np.array2string(part[field.name][wrong[0]], separator=", ")
+        way_out = GIVE_IDENTITY if field is ZERO_ORIENTATION else self._way_out
+        return (
+            f"body {self._name_of(start + wrong[0])} has the {field.name} {value} after step {tick}; {field.outcome}; "
+            f"{way_out}"
+        )
+
+
+def _are_finite(bodies: NDArray[np.void], name: str, places: range) -> bool:
+    """True if all values of a field are finite and the sum of their squares is. False: check each value."""
+    if not places:
+        return bool(np.isfinite(bodies[name]).all())
+    numbers = bodies.view(np.float32).reshape(-1, NUMBERS)
+    columns = (numbers[:, place] for place in places)
+    return all(float(column.dot(column)) < math.inf for column in columns)  # False for a NaN
+
+
+# Detection of motion that float32 cannot hold: bodies far from the origin that move in visible steps, or not at all.
+#
+# A snapshot holds positions as float32, of which there are 2**23 between 2**n and 2**(n + 1) metres: their spacing is
+# 61 micrometres at 1,000 m and half a metre at 5,400,000 m. Two losses are found in a sample of the bodies, at
+# intervals:
+#
+# - Uneven steps. A body moves by less than `FEW_SPACINGS` spacings a publish, and one spacing is a visible share of
+# its size. Found in the positions themselves; if they are given as float64, from the first move on. - Standstill. A
+# world that adds to float32 positions in place loses steps of less than half a spacing, and positions never change.
+# Found if velocities are given, or if what was added is known: they show that the body should have moved.
+#
+# Not found: a standstill without either, since such a body looks like one at rest; bodies outside the sample.
+#
+# Always: at most `MOST_WATCHED` bodies are looked at, some numpy calls each time; changes nothing. Reads no clock.
+
+
+# Least steps or publishes between two looks, and seconds. With cold caches a look takes 0.2 ms.
+LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
+# Most bodies in a sample, and the bodies of which it is chosen: half of it the farthest, half of it others in turn. So
+# few that a look allocates no more than a publish does.
+MOST_WATCHED, MOTION_CHUNK = 64, 1024
+# Looks at one sample, if there are more bodies. By then a slow body has moved visibly.
+LOOKS_OF_A_SAMPLE = 32
+# Least coordinate of a body that is watched, metres: below it positions are at most 0.06 micrometres off.
+LEAST_DISTANCE = 1.0
+# With fewer spacings a step, its length is off by more than a tenth: the motion is visibly uneven.
+FEW_SPACINGS = 10.0
+# Looks that find uneven motion before it is reported. A body that was moved elsewhere without a cut has moved in one
+# look only, by more than `FEW_SPACINGS`: that is not counted.
+LOOKS_TO_REPORT = 3
+# Share of a body's size that is visible as a spacing: rounding is off by at most half of it, a pixel of 200.
+VISIBLE_SHARE = 0.01
+# Least motion by its velocity, in spacings, of a body that stands still, before that is reported.
+LEAST_LOST = 3.0
+# Share of a spacing by which the rounding of a position must have changed, where positions are known exactly.
+CHANGED_SHARE = 0.25
+
+
+class LostMotion:
+    """Looks at the bodies of one view or world. scene: returns their scene."""
+
+    def __init__(self, scene: Callable[[], Scene]) -> None:
+        self._scene = scene
+        self._looks = self._rounds = 0
+        self._tick, self._time_s = 0, 0.0
+        self._size: NDArray[np.float64] | None = None  # of the bodies at `_rows`, once it was needed
+        self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def look(
+        self,
+        bodies: NDArray[np.void],
+        tick: int,
+        time_s: float,
+        exact: NDArray[Any] | None = None,
+        name_of: Callable[[int], object] = int,
+        added: NDArray[np.float64] | None = None,
+    ) -> str:
+        """Looks at the bodies after step or publish number `tick`; returns a warning about the first that loses its
+        motion, else "".
+
+        bodies: dtype `BODY`, shape (n,). time_s: simulated. exact: positions as the user gave them, (n, 3), None where
+        nothing better than float32 is known. name_of: a body's name by its row. added: what one step has added to the
+        positions without changing them, (n, 3), None where it is not known.
+        """
+        self._looks += 1
+        rows = self._rows
+        if not len(rows) or rows[-1] >= len(bodies) or self._looks % LOOKS_OF_A_SAMPLE == 0:
+            rows, self._size = self._choice(bodies), None
+        if len(rows) and np.array_equal(rows, self._rows):
+            with np.errstate(all="ignore"):
+                row, text = self._compare(bodies, tick, time_s, exact, added)
+            if text:
+                return f"body {name_of(row)} {text}"
+        else:
+            self._watch(bodies, rows, tick, exact)
+        self._tick, self._time_s = tick, time_s
+        return ""
+
+    def _choice(self, bodies: NDArray[np.void]) -> NDArray[np.int64]:
+        """Rows of the next sample, ascending."""
+        sweep, chunk = divmod(self._rounds, max(1, -(-len(bodies) // MOTION_CHUNK)))
+        start = chunk * MOTION_CHUNK
+        self._rounds += 1
+        part = bodies[start : start + MOTION_CHUNK]
+        farthest = _farthest(part["position"])
+        far = np.flatnonzero((farthest >= LEAST_DISTANCE) & (part["flags"] & VISIBLE != 0))
+        if len(far) > MOST_WATCHED:
+            half = MOST_WATCHED // 2
+            order = np.argpartition(farthest[far], -half)
+            others, stride = np.sort(order[:-half]), -(-(len(far) - half) // half)
+            far = far[np.sort(np.concatenate((order[-half:], others[sweep % stride :: stride])))]
+        return far + start
+
+    def _watch(self, bodies: NDArray[np.void], rows: NDArray[np.int64], tick: int, exact: NDArray[Any] | None) -> None:
+        """Begins to watch the bodies at `rows`."""
+        self._rows = rows[:0]  # whole again at the end: Ctrl-C may come between
+        self._epoch = bodies["epoch"][rows]
+        self._position = bodies["position"][rows]
+        self._exact = _taken(exact, rows)
+        self._since = np.full(len(rows), tick)
+        self._moves, self._is_moving = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
+        self._lost, self._stands = np.zeros((len(rows), 3)), np.zeros(len(rows), np.int64)
+        self._still = self._position
+        self._rows = rows
+
+    def _compare(
+        self,
+        bodies: NDArray[np.void],
+        tick: int,
+        time_s: float,
+        exact: NDArray[Any] | None,
+        added: NDArray[np.float64] | None,
+    ) -> tuple[int, str]:
+        rows = self._rows
+        position, epoch = bodies["position"][rows], bodies["epoch"][rows]
+        spacings = np.spacing(np.abs(position))
+        spacing = spacings.max(axis=1)
+        if self._has_moved(position, epoch, spacing, tick, _taken(exact, rows)):
+            ready = np.flatnonzero(self._moves >= LOOKS_TO_REPORT)
+            sizes = self._sizes(bodies)[ready]
+            seen = ready[(sizes > 0) & (spacing[ready] >= VISIBLE_SHARE * sizes)]
+            if len(seen):
+                first = seen[0]
+                return int(rows[first]), (
+                    f"at {_place(position[first])} moves in steps of {spacing[first]:.2g} m: snapshots hold positions "
+                    "as float32, which has no finer steps so far from the origin; subtract an origin near the bodies "
+                    "from all positions"
+                )
+            self._moves[ready] = -LOOKS_OF_A_SAMPLE  # its size does not change
+        if exact is not None and exact.dtype != np.float32:
+            return 0, ""
+        velocity = np.where((bodies["flags"][rows] & HAS_VELOCITY != 0)[:, None], bodies["velocity"][rows], 0)
+        if added is not None and time_s > self._time_s:
+            sums = added[rows]
+            velocity = np.where(sums != 0, sums * ((tick - self._tick) / (time_s - self._time_s)), velocity)
+        if self._has_stood(position, spacings, velocity, tick, time_s):
+            lost = np.abs(self._lost)
+            ready = np.flatnonzero((self._stands >= LOOKS_TO_REPORT) & (lost >= LEAST_LOST * spacings).any(axis=1))
+            sizes = self._sizes(bodies)[ready]
+            seen = ready[(sizes > 0) & (lost[ready].max(axis=1) >= VISIBLE_SHARE * sizes)]
+            if len(seen):
+                first = seen[0]
+                axis = int(lost[first].argmax())
+                return int(rows[first]), (
+                    f"at {_place(position[first], axis)} stands still, though it should move by "
+                    f"{velocity[first, axis]:.2g} m/s: a step adds less than half the spacing of float32 there, "
+                    f"{spacings[first, axis]:.2g} m; keep positions in float64 and assign them, or subtract an origin "
+                    "near the bodies from all positions"
+                )
+        return 0, ""
+
+    def _has_moved(
+        self,
+        position: NDArray[np.float32],
+        epoch: NDArray[np.uint32],
+        spacing: NDArray[np.float32],
+        tick: int,
+        exact: NDArray[np.float64] | None,
+    ) -> bool:
+        """Counts looks in which a body moved unevenly; True if one has enough of them."""
+        if exact is None or self._exact is None:
+            moved = np.abs(position - self._position).max(axis=1)
+            is_moved = moved > 0
+        else:
+            moved = np.abs(exact - self._exact).max(axis=1)
+            rounding, before = position - exact, self._position - self._exact
+            is_moved = np.abs(rounding - before).max(axis=1) >= CHANGED_SHARE * spacing
+        is_even = moved >= FEW_SPACINGS * spacing * (tick - self._since)
+        is_cut = epoch != self._epoch
+        is_uneven = is_moved & ~is_even & ~is_cut
+        self._moves += is_uneven & (self._is_moving | (moved <= FEW_SPACINGS * spacing))
+        self._moves[is_even | is_cut] = 0
+        self._is_moving = is_uneven
+        is_new = is_moved | is_even | is_cut
+        if is_new.any():
+            self._position = np.where(is_new[:, None], position, self._position)
+            self._since[is_new] = tick
+        if exact is None or self._exact is None:
+            self._exact = exact
+        else:
+            self._exact = np.where(is_new[:, None], exact, self._exact)
+        self._epoch = epoch
+        return bool((self._moves >= LOOKS_TO_REPORT).any())
+
+    def _has_stood(
+        self,
+        position: NDArray[np.float32],
+        spacings: NDArray[np.float32],
+        velocity: NDArray[np.float32],
+        tick: int,
+        time_s: float,
+    ) -> bool:
+        """Adds up the motion that bodies which stand still should have made by their velocities; True if one has stood
+        still for LOOKS_TO_REPORT looks."""
+        passed_s, steps = time_s - self._time_s, tick - self._tick
+        step = np.abs(velocity) * (passed_s / max(1, steps))
+        is_lost = (position == self._still) & (step > 0) & (step < 0.5 * spacings)
+        self._lost = np.where(is_lost, self._lost + velocity * passed_s, 0.0)
+        self._stands = np.where(is_lost.any(axis=1), self._stands + 1, 0)
+        self._still = position
+        return bool((self._stands >= LOOKS_TO_REPORT).any())
+
+    def _sizes(self, bodies: NDArray[np.void]) -> NDArray[np.float64]:
+        """Diameters of the bodies in the sample, metres; 0 for one without a shape."""
+        if self._size is None:
+            scene, rows = self._scene(), self._rows
+            shapes, places = np.unique(scene.shape_rows(int(rows[-1]) + 1)[rows], return_inverse=True)
+            reach = np.array([scene.distinct_shapes[shape].reach if scene.distinct_shapes else 0.0 for shape in shapes])
+            self._size = 2 * reach[places] * bodies["scale"][rows]
+        return self._size
+
+
+def _farthest(position: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The largest coordinate of each position, without its sign, (n,)."""
+    farthest, other = np.abs(position[:, 0]), np.abs(position[:, 1])
+    np.maximum(farthest, other, out=farthest)
+    np.abs(position[:, 2], out=other)
+    return np.maximum(farthest, other, out=farthest)
+
+
+def _taken(exact: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    return None if exact is None or exact.dtype == np.float32 else exact[rows].astype(np.float64)
+
+
+def _place(position: NDArray[np.float32], axis: int | None = None) -> str:
+    axis = int(np.abs(position).argmax()) if axis is None else axis
+    return f"{'xyz'[axis]} = {position[axis]:,.10g} m"
+
+
+# Warning of shapes that are too small to be seen, such as molecules in metres.
+
+
+# Least size, metres. A camera comes no nearer to its target than 1e-7 m (`render/draw/frame/camera.py`): from there a smaller
+# sphere is a few pixels wide.
+SMALLEST_M = 1e-9
+# Shapes of a scene that are looked at, and vertices of a mesh: a scene is checked before its first picture.
+MOST_SHAPES, MOST_VERTICES = 256, 4096
+
+
+def small_shape(scene: Scene) -> str:
+    """Warning of the first shape of `scene` that is too small to be seen; "" if there is none. Pure."""
+    for place, shape in enumerate(scene.distinct_shapes[:MOST_SHAPES]):
+        if isinstance(shape, Mesh) and len(shape.vertices) > MOST_VERTICES:
+            continue
+        if 0 < shape.reach < SMALLEST_M:
+            body = int((scene.shape_index == place).argmax())
+            return (
+                f"the {type(shape).__name__} of body {body} is {2 * shape.reach:.2g} m across, and a camera comes no "
+                "nearer than 1e-07 m: it is too small to be seen; give lengths in a larger unit, such as nanometres"
+            )
+    return ""

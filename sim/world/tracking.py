@@ -1,0 +1,291 @@
+"""Array views that report when a world writes them: velocities, visibility, and what is added to positions.
+
+A write by `a[...] = v`, by `a += v`, or as the `out` of a numpy function is reported; other results are plain arrays.
+
+Always: a copy reports nothing. Code in C that writes through the buffer is not noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.ring.layout import ColumnForm
+from twixt.ipc.snapshot import (
+    CONTINUITY_MASK,
+    CORRECTED_NS,
+    CORRECTION,
+    CORRECTION_STEP,
+    HAS_ANGULAR_VELOCITY,
+    HAS_VELOCITY,
+    NO_OFFSET,
+    OFFSET_WIDTH,
+    corrected,
+)
+from twixt.sim.world.columns import Column, Columns
+
+FLAGS = {"velocity": HAS_VELOCITY, "angular_velocity": HAS_ANGULAR_VELOCITY}
+
+
+class TrackedArray(np.ndarray):
+    """A view of a field of the bodies. on_write: called with the array before it, or a part of it, is written."""
+
+    on_write: Callable[[NDArray[Any]], object] | None = None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self.on_write = getattr(obj, "on_write", None)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _report(self)
+        plain(self)[key] = value
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        outs = options.get("out", ())
+        for target in outs or (inputs[:1] if method == "at" else ()):
+            _report(target)
+        given = _untracked_ufunc(ufunc, method, inputs, options)
+        # `a += v` assigns the result to `a`: it must be the same array.
+        return outs[0] if len(outs) == 1 else given
+
+
+def plain(value: Any) -> Any:
+    """The same memory as a plain array; other values unchanged."""
+    return value.view(np.ndarray) if isinstance(value, TrackedArray | VisibilityMask) else value
+
+
+def _untracked_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The result of numpy on plain arrays."""
+    plains = {name: tuple(map(plain, value)) if name == "out" else plain(value) for name, value in options.items()}
+    return getattr(ufunc, method)(*map(plain, inputs), **plains)
+
+
+def _report(target: Any) -> None:
+    if isinstance(target, TrackedArray) and target.on_write is not None:
+        target.on_write(target)
+
+
+class SummedArray(TrackedArray):
+    """A view of positions. sums: where `a += v` and `a -= v` are noted."""
+
+    sums: LostSums | None = None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        super().__array_finalize__(obj)
+        self.sums = getattr(obj, "sums", None)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        target = options.get("out", (None,))[0]
+        is_sum = ufunc in (np.add, np.subtract) and method == "__call__" and set(options) == {"out"}
+        sums = target.sums if is_sum and isinstance(target, SummedArray) and inputs[0] is target else None
+        if sums is None or sums.is_over:
+            return super().__array_ufunc__(ufunc, method, *inputs, **options)
+        before = plain(target).copy()
+        given = super().__array_ufunc__(ufunc, method, *inputs, **options)
+        sums.note(plain(target), before, plain(inputs[1]), -1.0 if ufunc is np.subtract else 1.0)
+        return given
+
+
+class LostSums:
+    """What was added in place to the positions of bodies, and was too little to change them.
+
+    position: (n, 3) f4, the field of the records. Parts of `view` are found by their place in memory, so columns and
+    slices are noted; a selection by a mask or by indices is a copy, and is not.
+
+    Always: refers to no view, which would be a cycle that physics frees only in its next long wait.
+    """
+
+    def __init__(self, position: NDArray[np.float32]) -> None:
+        self._position = position
+        self._start, self._bytes = position.__array_interface__["data"][0], position.strides[0] * len(position)
+        # Twice as far apart as the positions: an amount stands at twice the distance from the start.
+        self._amounts: NDArray[np.float64] | None = np.zeros((len(position), position.strides[0] // position.itemsize))
+
+    @property
+    def view(self) -> NDArray[np.float32]:
+        """View of the positions that notes what is added to it."""
+        view: SummedArray = self._position.view(SummedArray)
+        view.sums = self
+        return view
+
+    @property
+    def is_over(self) -> bool:
+        """True after `end`."""
+        return self._amounts is None
+
+    def end(self) -> NDArray[np.float64]:
+        """Ends the notes, once. Metres, (n, 3); 0 where nothing was added, or where it changed the position."""
+        amounts, self._amounts = self._amounts, None  # views that the world keeps hold no memory for them
+        assert amounts is not None
+        return amounts[:, :3]
+
+    def note(self, part: NDArray[np.float32], before: NDArray[np.float32], added: Any, sign: float) -> None:
+        """Adds up what `part` did not take. before: its values before the sum. sign: of `added`, -1.0 or 1.0."""
+        start, amounts = part.__array_interface__["data"][0] - self._start, self._amounts
+        if 0 <= start < self._bytes and amounts is not None:
+            places = np.ndarray(part.shape, np.float64, amounts, 2 * start, tuple(2 * s for s in part.strides))
+            with np.errstate(all="ignore"):
+                places += np.where(part == before, np.multiply(added, sign, dtype=np.float64), 0.0)
+
+
+class WrittenVelocities:
+    """Velocity fields that the world has written, as flags of the record."""
+
+    def __init__(self) -> None:
+        self.flags = 0
+        self._lent: set[str] = set()  # fields of which a view was returned, without a reported write yet
+        self._views: dict[str, NDArray[Any]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_views": {}}
+
+    def attach(self, views: dict[str, NDArray[Any]]) -> None:
+        """Sets the views of the bodies' fields."""
+        self._views = views
+
+    def view(self, name: str) -> NDArray[np.float32]:
+        """View of a field; tracked until its first write."""
+        if self.flags & FLAGS[name]:
+            return self._views[name]
+        self._lent.add(name)
+        view: TrackedArray = self._views[name].view(TrackedArray)
+        view.on_write = lambda written: self._written(name, written)
+        return view
+
+    def mark(self, name: str) -> None:
+        """Marks a field as given, for all bodies, from now on."""
+        self._lent.discard(name)
+        if not self.flags & FLAGS[name]:
+            self.flags |= FLAGS[name]
+            self._views["flags"][:] |= np.uint16(FLAGS[name])
+
+    def detect(self) -> None:
+        """Marks fields with values that are not zero: they were written without a report."""
+        for name in [name for name in self._lent if self._views[name].any()]:
+            self.mark(name)
+
+    def _written(self, name: str, written: NDArray[Any]) -> None:
+        if np.may_share_memory(written, self._views[name]):  # else it was a copy
+            self.mark(name)
+
+
+class HasVisible(Protocol):
+    """Protocol of bodies with a mask of visibility."""
+
+    @property
+    def visible(self) -> NDArray[np.bool_]: ...
+
+    @visible.setter
+    def visible(self, value: ArrayLike) -> None: ...
+
+
+class VisibilityMask(np.ndarray):
+    """Mask of visibility: `visible[i] = False` hides body i; `visible &= mask` works, too. Else it is read-only."""
+
+    bodies: HasVisible | None = None
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.bodies is None:
+            plain(self)[key] = value
+            return
+        shown = plain(self.bodies.visible).copy()
+        shown[key] = value
+        self.bodies.visible = shown
+        self._update(shown)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        outs = options.get("out", ())
+        if len(outs) == 1 and outs[0] is self and self.bodies is not None:  # `visible &= mask`
+            self.bodies.visible = _untracked_ufunc(ufunc, method, inputs, options | {"out": (plain(self).copy(),)})
+            self._update(plain(self.bodies.visible))
+            return self
+        return _untracked_ufunc(ufunc, method, inputs, options)
+
+    def _update(self, shown: NDArray[np.bool_]) -> None:
+        self.setflags(write=True)
+        plain(self)[...] = shown[: len(self)]
+        self.setflags(write=False)
+
+
+def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityMask:
+    """The mask `shown`, which writes into `bodies`."""
+    view: VisibilityMask = shown.view(VisibilityMask)
+    view.bodies = bodies
+    view.setflags(write=False)
+    return view
+
+
+# Visual offsets of corrected bodies, each with the simulated time of its correction.
+#
+# A step does not know the simulated time with which its state will be published. So a correction is kept as pending,
+# and gets the time of the next snapshot.
+#
+# Always: right after a correction the body is drawn where it was drawn before; a body that was cut has no offset. The
+# formulas are those of `twixt.ipc.snapshot`.
+
+
+Rows = NDArray[np.int64]
+
+CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
+
+
+def count_corrections(epoch: NDArray[np.uint32], rows: Rows) -> None:
+    """Counts one more correction in the epochs of the bodies `rows`."""
+    old = epoch[rows]
+    # The high half wraps around without a change of the low one, and without overflow.
+    room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
+    counted = old + np.minimum(room, np.uint32(CORRECTION_STEP))
+    epoch[rows] = np.where(room, counted, old & np.uint32(CONTINUITY_MASK))
+
+
+class Corrections:
+    """Offsets of `count` bodies. `make_room` and `resize` are called along with those of the bodies."""
+
+    def __init__(self, count: int) -> None:
+        offset = Column("f4", OFFSET_WIDTH, rule="none")
+        self._kept = Columns({CORRECTION: offset, CORRECTED_NS: Column("i8", rule="none")}, count)
+        self._waiting = Columns({CORRECTION: offset}, count)
+        self._has_waiting = False
+        self._published_ns: int | None = None
+
+    @property
+    def layout(self) -> dict[str, ColumnForm]:
+        """name -> (dtype, values per body) of the published columns."""
+        return self._kept.layout
+
+    def add(self, rows: Rows, moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
+        """Adds corrections of `rows`. moved (m, 3) metres, turned (m, 4) xyzw: the old pose relative to the new."""
+        offset = self._waiting[CORRECTION]
+        offset[rows] = corrected(offset[rows], np.zeros(len(rows), np.int64), 0, moved, turned)
+        self._has_waiting = True
+
+    def cut(self, rows: Any) -> None:
+        """Drops the offsets of these bodies."""
+        self._kept.begin(rows)
+        self._waiting.begin(rows)
+
+    def published(self, sim_time_ns: int) -> dict[str, NDArray[Any]]:
+        """The two columns of a snapshot at `sim_time_ns`; pending corrections get that time."""
+        if self._published_ns is not None and sim_time_ns < self._published_ns:  # after a reset
+            self._kept.begin(slice(None))
+        self._published_ns = sim_time_ns
+        if self._has_waiting:
+            self._has_waiting = False
+            waiting, offset, time = self._waiting[CORRECTION], self._kept[CORRECTION], self._kept[CORRECTED_NS]
+            rows = np.flatnonzero((waiting != np.array(NO_OFFSET, np.float32)).any(axis=1))
+            offset[rows] = corrected(offset[rows], time[rows], sim_time_ns, waiting[rows, :3], waiting[rows, 3:])
+            time[rows] = sim_time_ns
+            self._waiting.begin(rows)
+        return self._kept.published()
+
+    def make_room(self, capacity: int) -> None:
+        """Allocates storage for `capacity` bodies."""
+        self._kept.make_room(capacity)
+        self._waiting.make_room(capacity)
+
+    def resize(self, count: int) -> None:
+        """Sets the number of bodies to `count`."""
+        self._kept.resize(count)
+        self._waiting.resize(count)

@@ -1,0 +1,84 @@
+"""Mouse control of the camera."""
+
+from __future__ import annotations
+
+from twixt.render.display.input import MouseButton, MouseMove, Scroll
+from twixt.render.draw.frame.camera import OrbitCamera
+from twixt.render.input.user_input import Pointer
+
+HEIGHT_PX = 600
+
+
+def test_moving_without_a_button_leaves_the_camera_alone() -> None:
+    camera = OrbitCamera()
+    acted_ns = Pointer().move_camera(camera, [MouseMove(0, 0, 1), MouseMove(50, 50, 2)], HEIGHT_PX)
+    assert acted_ns == 0
+    assert camera == OrbitCamera()
+
+
+def test_left_drag_orbits_and_says_when() -> None:
+    camera = OrbitCamera()
+    events = [MouseMove(0, 0, 1), MouseButton("left", True, 2), MouseMove(50, 0, 3)]
+    assert Pointer().move_camera(camera, events, HEIGHT_PX) == 3
+    assert camera.azimuth_rad != OrbitCamera().azimuth_rad
+    assert camera.target == OrbitCamera().target
+
+
+def test_right_drag_pans() -> None:
+    camera = OrbitCamera()
+    events = [MouseMove(0, 0, 1), MouseButton("right", True, 2), MouseMove(50, 10, 3)]
+    Pointer().move_camera(camera, events, HEIGHT_PX)
+    assert camera.target != OrbitCamera().target
+    assert camera.azimuth_rad == OrbitCamera().azimuth_rad
+
+
+def test_a_drag_goes_on_over_frames_and_ends_with_the_button() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    pointer.move_camera(camera, [MouseMove(0, 0, 1), MouseButton("left", True, 2)], HEIGHT_PX)
+    pointer.move_camera(camera, [MouseMove(30, 0, 3)], HEIGHT_PX)
+    turned = camera.azimuth_rad
+    assert turned != OrbitCamera().azimuth_rad
+    pointer.move_camera(camera, [MouseButton("left", False, 4), MouseMove(60, 0, 5)], HEIGHT_PX)
+    assert camera.azimuth_rad == turned
+
+
+def test_the_wheel_zooms() -> None:
+    camera = OrbitCamera()
+    assert Pointer().move_camera(camera, [Scroll(0, 1, 9)], HEIGHT_PX) == 9
+    assert camera.distance_m < OrbitCamera().distance_m
+
+
+def over_panel(x_px: float, y_px: float) -> bool:
+    return x_px < 100
+
+
+def test_what_begins_over_a_panel_leaves_the_camera_alone() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    events = [MouseMove(50, 50, 1), Scroll(0, 1, 2), MouseButton("left", True, 3), MouseMove(300, 90, 4)]
+    assert pointer.move_camera(camera, events, HEIGHT_PX, over_panel) == 0
+    events = [MouseMove(200, 90, 5), MouseButton("left", False, 6), MouseMove(400, 90, 7)]
+    assert pointer.move_camera(camera, events, HEIGHT_PX, over_panel) == 0
+    assert camera == OrbitCamera()
+
+
+def test_a_drag_that_began_on_the_picture_goes_on_over_a_panel_and_ends_there() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    pointer.move_camera(camera, [MouseMove(300, 50, 1), MouseButton("left", True, 2)], HEIGHT_PX, over_panel)
+    assert pointer.move_camera(camera, [MouseMove(50, 50, 3)], HEIGHT_PX, over_panel) == 3
+    turned = camera.azimuth_rad
+    pointer.move_camera(camera, [MouseButton("left", False, 4), MouseMove(300, 50, 5)], HEIGHT_PX, over_panel)
+    assert camera.azimuth_rad == turned
+    assert pointer.move_camera(camera, [Scroll(0, 1, 9)], HEIGHT_PX, over_panel) == 9
+
+
+def test_a_button_that_goes_up_ends_no_other_buttons_drag() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    down = [MouseMove(0, 0, 1), MouseButton("left", True, 2), MouseButton("right", True, 3)]
+    pointer.move_camera(camera, [*down, MouseButton("right", False, 4), MouseMove(30, 0, 5)], HEIGHT_PX)
+    assert camera.azimuth_rad != OrbitCamera().azimuth_rad
+    pointer.move_camera(camera, [MouseButton("middle", False, 6)], HEIGHT_PX)
+    turned = camera.azimuth_rad
+    pointer.move_camera(camera, [MouseMove(60, 0, 7)], HEIGHT_PX)
+    assert camera.azimuth_rad != turned
+    pointer.move_camera(camera, [MouseButton("left", False, 8), MouseMove(90, 0, 9)], HEIGHT_PX)
+    assert pointer.move_camera(camera, [MouseMove(120, 0, 10)], HEIGHT_PX) == 0
