@@ -50,7 +50,7 @@ def checkout(tmp_path: Path) -> Path:
     (folder / "requirements.txt").write_text("twixt_tried==1.0\n")
     (folder / "requirements-dev.txt").write_text("-r requirements.txt\n")
     (folder / "twixt.py").write_text("")
-    for part in ("cli", "ipc", "sim", "render"):
+    for part in ("cli", "ipc", "sim", "render", "bench"):
         (folder / part).mkdir()
         (folder / part / "__init__.py").write_text("")
     with zipfile.ZipFile(tmp_path / "wheels" / WHEEL, "w") as wheel:
