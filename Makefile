@@ -96,7 +96,7 @@ check: setup    ## format, lint, types, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m tests.suite -m "not stress and not display" $(ARGS)
+	$(BIN)/python -m tests.suite -m "not stress and not display and not slow" $(ARGS)
 
 bench: setup    ## what everything costs, each beside its physical limit (ARGS="channel --quick"; ARGS=--help: all benches)
 	$(BIN)/python -m bench $(ARGS)

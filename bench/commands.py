@@ -35,18 +35,18 @@ Run it in the top folder of a checkout; make bench ARGS="channel --quick" does t
 # Largest number of bodies of a bench.
 MOST_BODIES = 100_000
 COSTS = {
-    "channel": "What publishing and reading cost.",
-    "show": "What a publish through twixt.show costs.",
-    "guest": "How much slower a loop that never rests is while a viewer watches it.",
-    "frame": "What a frame costs beside its drawing: waking, clock, log, a frame without a new snapshot.",
-    "interpolation": "What each method costs, on the GPU and in numpy.",
-    "draw": "Frames a second, for each number of bodies and each shape.",
-    "parts": "Processor time of each part of a frame, at three sizes of the window.",
-    "looks": "What shadows, contact shading and four samples a pixel cost.",
+    "channel": "Cost of publishing and reading.",
+    "show": "Cost of a publish through twixt.show.",
+    "guest": "Slowdown of a loop that never waits, by its viewer.",
+    "frame": "Cost of a frame beside its drawing: waking, clock, log.",
+    "interpolation": "Cost of each method, on the GPU and in numpy.",
+    "draw": "Frames a second, by number of bodies and by shape.",
+    "parts": "Processor time of each part of a frame, in three sizes.",
+    "looks": "Cost of shadows, contact shading, four samples a pixel.",
     "start": "From the command to the first picture.",
-    "million": "A million bodies: whether they come whole, and in how much memory.",
-    "vsync": "How evenly frames come where swap waits for the display.",
-    "peers": "Other viewers on the same scene, where they are installed.",
+    "million": "A million bodies: failed reads, memory, first picture.",
+    "vsync": "Evenness of frames where swap waits for the display.",
+    "peers": "Other viewers on the same scene, where installed.",
 }
 # Measured only when asked for.
 PEERS = "peers"
@@ -106,7 +106,7 @@ COST_OPTIONS = (
 @interrupted_by_signals
 def measure_costs(names: Iterable[str], **wanted: Any) -> int:
     """Measures these parts of `COSTS`; returns the exit code. wanted: fields of `SuiteOptions`."""
-    from bench.suite.cost_suite import GROUPS, SuiteOptions, run
+    from bench.cost_suite import GROUPS, SuiteOptions, run
 
     return run({name: GROUPS[name] for name in names}, SuiteOptions(**wanted, command=typed()))
 
@@ -141,7 +141,7 @@ def motion(
     json_file: str | None, out: str | None, plot: str | None,
     worlds: tuple[str, ...], troubles: tuple[str, ...], methods: tuple[str, ...], seed: int, quick: bool,
 ) -> int:  # fmt: skip
-    """What each method draws of each world under each trouble, against what the world really did."""
+    """Errors of each method, for each world and each trouble."""
     from bench.motion import motion_bench
     from bench.motion.recordings import subjects
     from bench.pages import Results
@@ -156,7 +156,7 @@ def motion(
     TO_PAGE,
 )
 def clock(as_json: bool, seeds: int, out: str | None) -> int:
-    """How smooth each playback clock is on each trace of snapshots, and what a call of it costs."""
+    """Smoothness of each playback clock on each trace."""
     from bench.clock import clock_bench
 
     return clock_bench.run(as_json, seeds, out)
@@ -175,9 +175,10 @@ def clock(as_json: bool, seeds: int, out: str | None) -> int:
     option("--frames", metavar="FILE", help="write each frame of the first display, work and seed (CSV), with reasons"),
 )
 def pacing(json_file: str | None, out: str | None, plot: str | None, **chosen: Any) -> int:
-    """The pacer on model displays, in virtual time, between a fixed interval and one who knows all work ahead.
+    """The pacer on model displays, in virtual time.
 
-    The same figures on every machine, however busy it is. Each bar that the pacer must reach is said with its figure.
+    Compared with a fixed interval and an oracle; the same figures on every machine, however busy it is. Each target is
+    shown with its figure.
     """
     from bench.pacing.laboratory import LaboratoryOptions, run
     from bench.pages import Results
@@ -198,7 +199,7 @@ def pacing(json_file: str | None, out: str | None, plot: str | None, **chosen: A
 def mujoco(
     model: str, only: str | None, peers: tuple[str, ...], pairs: int | None, is_large: bool, **wanted: Any
 ) -> int:
-    """How much slower a loop that steps a MuJoCo model is with its viewer, and what a `sync` costs.
+    """Slowdown of a loop that steps a MuJoCo model; cost of a `sync`.
 
     Beside twixt: MuJoCo's passive viewer, its Studio and Viser in a browser, where they are installed and have a
     display. On a machine without a screen: xvfb-run -s "-screen 0 1280x1024x24" python -m bench mujoco. Half an hour;
@@ -206,9 +207,9 @@ def mujoco(
     """
     from functools import partial
 
+    from bench.cost_suite import SuiteOptions, run
     from bench.stepping.model_viewers import PEERS
     from bench.stepping.mujoco_rows import StepOptions, mujoco_rows
-    from bench.suite.cost_suite import SuiteOptions, run
 
     options = StepOptions(model, only, peers or PEERS, pairs, is_large)
     rows = partial(mujoco_rows, options=options)
@@ -229,7 +230,7 @@ def mujoco(
 def guest(
     bodies: tuple[int, ...], load: str, seconds: float, before: str | None, json_file: str | None, out: str | None
 ) -> int:
-    """How much slower a loop that never rests is while a viewer watches it."""
+    """Slowdown of a loop that never waits, by its viewer."""
     from bench.guest.guest_bench import run
     from bench.pages import Results
 
@@ -252,7 +253,7 @@ def guest(
 )  # fmt: skip
 @interrupted_by_signals
 def evenness(display: str | None, json_file: str | None, out: str | None, **chosen: Any) -> int:
-    """How even worlds look on free cores and under busy programs, in turns with an earlier version.
+    """Evenness of worlds on free cores and under busy programs.
 
     \b
     An hour with all that is measured by default; a first look:

@@ -1,6 +1,6 @@
 """`python -m bench evenness`: evenness of worlds on free cores and under busy programs, beside an earlier version.
 
-One idea: versions take turns, in the other order each turn, so that the machine's state affects them alike. All figures
+Versions take turns, in the other order each turn, so that the machine's state affects them alike. All figures
 are computed from the frame logs by this version's definition; the versions' own reports are not used. The worst turn
 stands beside the median: no turn is left out.
 
@@ -16,7 +16,6 @@ import os
 import platform
 import statistics
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
@@ -30,6 +29,7 @@ from bench.pages import Notes, Results, Table, TableColumn
 from bench.screens import Screen, screen
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.progress import progress
+from twixt.cli.turns import order_in_turn, run_in_turns
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
@@ -203,7 +203,7 @@ def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple
     for turn in range(choice.turns):
         for load in choice.loads:
             for world in choice.worlds:
-                for version in versions if turn % 2 == 0 else list(reversed(versions)):
+                for version in order_in_turn(versions, turn):
                     yield turn, Case(load, world, version)
 
 
@@ -284,14 +284,18 @@ def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, i
 
 def _take_turns(choice: EvennessOptions, commands: dict[str, list[str]], display: Screen, runs: list[CaseRun]) -> None:
     cases = list(in_order(choice, list(commands)))
-    begin_s = time.monotonic()
+
+    def name(turn_and_case: tuple[int, Case]) -> str:
+        case = turn_and_case[1]
+        return f"{WORLD_NAMES[case.world]}, load {case.load}, {case.version}"
+
+    def run(turn_and_case: tuple[int, Case]) -> CaseRun:
+        turn, case = turn_and_case
+        return _measured(case, turn, commands[case.version], choice.seconds, display)
+
     with progress(is_logged=True) as say:
-        for number, (turn, case) in enumerate(cases):
-            left_s = (time.monotonic() - begin_s) / number * (len(cases) - number) if number else 0.0
-            ahead = f", {_long(left_s)} to go" if number else ""
-            world = WORLD_NAMES[case.world]
-            say(f"run {number + 1} of {len(cases)}: {world}, load {case.load}, {case.version}{ahead}")
-            runs.append(_measured(case, turn, commands[case.version], choice.seconds, display))
+        for made in run_in_turns(cases, lambda _made: len(cases), name, run, say):
+            runs.append(made)
 
 
 def _measured(case: Case, turn: int, command: list[str], seconds: float, display: Screen) -> CaseRun:
@@ -342,7 +346,3 @@ def _failures(runs: Sequence[CaseRun]) -> list[str]:
 
 def _known(value: float | None) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
-
-
-def _long(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

@@ -1,6 +1,6 @@
 """Rows of all benchmarks: a figure beside its limit, measured in turns; each part in a process of its own.
 
-One idea: a disturbance of the machine affects both of two works that take turns, so that their ratio is stable where
+A disturbance of the machine affects both of two works that take turns, so that their ratio is stable where
 their times are not. The run itself shows how stable: the ratio of each quarter of the rounds is a measurement too. Only
 two works take turns: a third would displace them from the cache, and both would be slower than in use.
 

@@ -1,6 +1,6 @@
 """Commands that are built on first use: a start makes the options of its own command only.
 
-One idea: a table keeps the function of each command and the sides whose flags it has; click's objects are made when
+A table keeps the function of each command and the sides whose flags it has; click's objects are made when
 the command is used. Not here: the commands themselves.
 """
 

@@ -94,14 +94,15 @@ def _is_control(value: object) -> bool:
 
 
 class CommandQueue:
-    """Bounded queue from the service thread to the physics loop. refused: commands beyond a sender's limit."""
+    """Bounded queue from the service thread to the physics loop. refused: commands beyond a sender's limit. has_new: is
+    set while there are commands, and after the end."""
 
     def __init__(self) -> None:
         self.refused = 0
         self._lock = threading.Lock()
         self._commands: list[Command] = []
         self._count_of_sender: dict[object, int] = {}
-        self._wake = threading.Event()
+        self.has_new = threading.Event()
         self._ended = False
 
     def put(self, sender: object, command: Command) -> None:
@@ -113,25 +114,25 @@ class CommandQueue:
                 return
             self._count_of_sender[sender] = already + 1
             self._commands.append(command)
-            self._wake.set()
+            self.has_new.set()
 
     def drain(self) -> list[Command]:
         """Commands since the last call, in order."""
-        if not self._wake.is_set():
+        if not self.has_new.is_set():
             return []
         with self._lock:
             if not self._ended:
-                self._wake.clear()
+                self.has_new.clear()
             drained, self._commands = self._commands, []
             self._count_of_sender.clear()
         return drained
 
     def wait(self, timeout_s: float) -> bool:
         """Waits until there are commands to drain, or `end` was called; False after `timeout_s`."""
-        return self._wake.wait(timeout_s)
+        return self.has_new.wait(timeout_s)
 
     def end(self) -> None:
         """Ends every wait, now and later."""
         with self._lock:
             self._ended = True
-            self._wake.set()
+            self.has_new.set()

@@ -63,7 +63,7 @@ only_mutate=
 {only}
 pytest_add_cli_args=
     -m
-    not stress and not display
+    not stress and not display and not slow
     --ignore=tests/ipc/model
     -p
     no:cacheprovider

@@ -111,7 +111,7 @@ def run_all(pythons: list[Python], own: Python | None, arguments: list[str], run
         print(f"pythons: {python.name}, {python.path}", flush=True)
         venv = ".venv" if python == own else f"build/pythons/{python.name}"
         setup = ["make", "--no-print-directory", "setup", f"PYTHON={python.path}", f"VENV={venv}"]
-        tests = [f"{venv}/bin/python", "-m", "tests.suite", "-m", "not display", *arguments]
+        tests = [f"{venv}/bin/python", "-m", "tests.suite", "-m", "not display and not slow", *arguments]
         failed = "not set up" if run(setup) else "FAILED" if run(tests) else ""
         words.append(f"{python.name} {failed or 'passed'}")
     print(f"pythons: {', '.join(words) or 'no other one from 3.11 on is installed'}", flush=True)

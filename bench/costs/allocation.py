@@ -1,6 +1,6 @@
 """Objects that a frame leaves allocated: counts, the same on every machine.
 
-The one idea: Python makes and frees small objects all the time, in memory that it keeps for them. Frames become uneven
+Python makes and frees small objects all the time, in memory that it keeps for them. Frames become uneven
 by objects that stay: those that accumulate, and those that only the garbage collector frees. So a frame's objects are
 those made in it and still alive when it has ended (its row, the last value of each figure). Growth is the number of
 additional blocks after many frames.
@@ -107,9 +107,7 @@ def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames
                 frame()
                 loop.is_starting = False
                 if overlay:
-                    from twixt.render.overlay.panel_state import Panel
-
-                    loop.over.panel = Panel(link, config.pacing)
+                    loop.over.make_panels(window.framebuffer_size, window.content_scale)
                 for _ in range(FRAMES_AT_FIRST):
                     frame()
                 gc.collect()
@@ -131,19 +129,16 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
     host = Host(listener, Scene([Sphere(0.1)] * BODIES), BODIES)
     bodies = new_bodies(BODIES)
     bodies["position"] = np.random.default_rng(0).uniform(-1, 1, (BODIES, 3))
-    host.write_plan(Plan(1, 0, time.perf_counter_ns(), 0, 1.0))
+    host.ring.write_plan(Plan(1, 0, time.perf_counter_ns(), 0, 1.0))
     ticks = count()
 
     def publish() -> None:
         tick = next(ticks)
         now_ns = time.perf_counter_ns()
         bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001  # up, then down: bodies stay in view
-        host.publish(
-            Head(
-                tick=tick, sim_time_ns=now_ns - began_ns + LEAD_NS, due_ns=now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES
-            ),
-            bodies,
-        )
+        with host.ring.begin(BODIES) as slot:
+            slot.write(bodies)
+            slot.head = Head(tick, now_ns - began_ns + LEAD_NS, now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES)
 
     began_ns = time.perf_counter_ns()
     try:

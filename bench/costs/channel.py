@@ -1,6 +1,6 @@
 """Cost of the channel and of a publish through `twixt.show`, each figure beside a plain copy of the same bytes.
 
-One idea: neither a publish nor a read can be faster than the copy that it makes, so the ratio to it is what counts. The
+Neither a publish nor a read can be faster than the copy that it makes, so the ratio to it is what counts. The
 channel is a real host behind a real socket, as a simulation has it.
 
 Always: reads are timed in this process. A reader in another process finds the bytes in another core's cache and takes
@@ -15,11 +15,13 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.child_process import process, python
 from bench.rows import FEWEST_ROUNDS, Memcpy, Row, rounds_of, row, taken_us
 from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
@@ -27,6 +29,7 @@ from twixt.ipc.ring.layout import MAX_SLOTS, Layout
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, Link, attach, open_listener
 from twixt.ipc.snapshot import BODY, Head, new_bodies
+from twixt.sim.process.viewer_command import python_program
 from twixt.sim.show.show import show
 
 # Bodies of a snapshot, by default.
@@ -42,6 +45,32 @@ READ_BUDGET_BYTES = 256 << 20
 SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
 # Limit of a publish through `twixt.show` (us): for each body, and for each call.
 SHOW_BODY_US, SHOW_US = 0.012, 20
+# Rounds of a whole run: one to two seconds for each row.
+WAKE_ROUNDS = 400
+# Bodies published to a waiting viewer, and the limit of the cost above the copy (us): 4 KiB, and the usual number.
+BARS = {64: "over <= 8", BODIES: "over <= 15"}
+# Time from a viewer's request to be woken until it sleeps; longest wait for that request (s).
+FALLING_ASLEEP_NS, PATIENCE_S = 300_000, 20.0
+# Program of a viewer that only waits for snapshots.
+VIEWER = """
+from twixt.ipc.session import attach
+link = attach({name!r}, 20.0)
+while link.ended is None:
+    link.wake_when_newer()
+    link.wait(1.0)
+    link.poll()
+    for claim in link.unread(1):
+        pass
+"""
+# Program that sleeps until a byte arrives, reads it, and sleeps again.
+SLEEPER = """
+import os, select, sys
+pipe = int(sys.argv[1])
+poller = select.poll()
+poller.register(pipe, select.POLLIN)
+while poller.poll() and os.read(pipe, 64):
+    pass
+"""
 
 
 class Channel:
@@ -55,7 +84,9 @@ class Channel:
     def publish(self) -> None:
         """Publishes all bodies under the next tick."""
         self._tick += 1
-        self.host.publish(Head(tick=self._tick, count=len(self.bodies)), self.bodies)
+        with self.host.ring.begin(len(self.bodies)) as slot:
+            slot.write(self.bodies)
+            slot.head = Head(tick=self._tick, count=len(self.bodies))
 
     def __enter__(self) -> Channel:
         return self
@@ -66,8 +97,6 @@ class Channel:
 
 def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     """Rows of publishing, reading and waking. share: of a whole run's rounds. Raises TwixtError."""
-    from bench.costs.channel_wake import wake_rows
-
     reads = pairs_wanted(os.environ.get(PAIRS_VARIABLE, ""), share)
     rounds = rounds_of(ROUNDS, share)
     size = BODIES * BODY.itemsize
@@ -106,10 +135,12 @@ def _in_place(channel: Channel, count: int, rounds: int) -> Row:
     """Publish of bodies that are written directly into the slot, beside the same write into an array."""
     head, plain = Head(count=count), np.full(count * BODY.itemsize // 8, 7, np.uint64)
 
-    def fill(records: NDArray[np.void]) -> None:
-        records.view(np.uint64).fill(7)
+    def publish() -> None:
+        with channel.host.ring.begin(count) as slot:
+            slot.records.view(np.uint64).fill(7)
+            slot.head = head
 
-    published, made = taken_us(rounds, lambda: channel.host.publish_in_place(head, fill), lambda: plain.fill(7))
+    published, made = taken_us(rounds, publish, lambda: plain.fill(7))
     return row(f"publish {count:,} bodies in place", "us", published, "the same into an array", made)
 
 
@@ -212,3 +243,64 @@ def _show_row(count: int, kind: np.dtype, rounds: int) -> Row:
     note = f"{(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns a body and {SHOW_US} us"
     bar = f"figure <= {SHOW_BODY_US * count + SHOW_US:.0f}"
     return row(f"show {count:,} bodies, {kind.name}", "us", published, "memcpy", copied, bar, note)
+
+
+def wake_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Rows of waking. share: of a whole run's rounds. Raises TwixtError."""
+    rounds = rounds_of(WAKE_ROUNDS, share)
+    say("wake a viewer that waits")
+    wake = _wake(rounds)
+    yield wake
+    for count, bar in BARS.items():
+        say(f"publish {count:,} bodies to a viewer that waits")
+        yield _woken(count, bar, rounds, f"{wake.limit:.1f} us of it is a bare write that wakes")
+
+
+def _wake(rounds: int) -> Row:
+    with Channel(min(BARS)) as channel, waiting_viewer(channel.host) as is_waiting, sleeper() as write:
+        wake = channel.host._service.wakes.wake_all
+        woken, written = taken_us(rounds, wake, write, before=is_waiting)
+    return row("wake a viewer that waits", "us", woken, "a bare write that wakes", written)
+
+
+def _woken(count: int, bar: str, rounds: int, note: str) -> Row:
+    """Publish that wakes a viewer in another process, which sleeps until there is a snapshot."""
+    slots = Layout.for_bodies(count).slots
+    with Channel(count) as channel, waiting_viewer(channel.host) as is_waiting:
+        copy = Memcpy(count * BODY.itemsize, slots)
+        published, copied = taken_us(rounds, channel.publish, copy, before=is_waiting)
+    name, limit_name = f"publish {count:,} bodies and wake", f"memcpy, {slots} places"
+    return row(name, "us", published, limit_name, copied, bar, note)
+
+
+@contextmanager
+def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
+    """A viewer in another process that only waits for snapshots.
+
+    Yields a function that returns once the viewer sleeps; it raises TwixtError where the viewer does not.
+    """
+    with process(python(VIEWER.format(name=host.name))) as viewer:
+
+        def is_waiting() -> None:
+            patience_ends_s = time.monotonic() + PATIENCE_S
+            while not len(host._service.wakes):
+                if not viewer.is_alive or time.monotonic() > patience_ends_s:
+                    raise TwixtError(f"the viewer that was to wait did not: {viewer.last_words()}")
+                time.sleep(0)
+            asleep_ns = time.perf_counter_ns() + FALLING_ASLEEP_NS
+            while time.perf_counter_ns() < asleep_ns:
+                time.sleep(0)  # lets the thread that received the request go to sleep too
+
+        yield is_waiting
+
+
+@contextmanager
+def sleeper() -> Iterator[Callable[[], object]]:
+    """A process that sleeps until a byte arrives. Yields a function that writes one."""
+    reading, writing = os.pipe()
+    try:
+        with process([python_program(), "-I", "-S", "-c", SLEEPER, str(reading)], pass_fds=[reading]):
+            yield lambda: os.write(writing, b"w")
+    finally:
+        os.close(reading)
+        os.close(writing)

@@ -1,6 +1,6 @@
 """Cost of drawing a cloud of bodies, without swap, clock or channel: each shape, each method of interpolation, uploads.
 
-One idea: two ways of drawing take turns, picture by picture, on one context; each waits until its picture is complete.
+Two ways of drawing take turns, picture by picture, on one context; each waits until its picture is complete.
 A shape is compared with the fastest known way to draw that shape alone (`lean`), a method on the GPU with `linear`, a
 method in numpy with a copy of its result.
 
@@ -25,6 +25,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.shapes.shape import Box, Capsule, Cylinder, Ellipsoid, Shape
 from twixt.ipc.snapshot import BODY
 from twixt.render.display.display import open_display
+from twixt.render.draw.frame.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LIT_LEVELS, Level
 from twixt.render.interpolation import METHODS, create
 
 COUNTS = (1_000, 10_000, 100_000)
@@ -44,6 +45,17 @@ POSE_BYTES = 28
 ON_GPU, PLAINEST = ("auto", "hermite", "none"), "linear"
 # Snapshots given to a method in numpy.
 KEPT = 6
+LOOK_COUNTS = (100, 1_000, 10_000)
+LOOK_ROUNDS, LOOK_BUDGET_S = 60, 4.0
+# Height of the ground below the cloud's middle, whose radius is 1 m.
+GROUND_M = -1.0
+PLAIN = FULL._replace(name="no shadows", shadows=False)
+LOOKS: dict[str, Level] = {
+    "round shadows": FULL,
+    "shadow map": LIT_LEVELS[1],
+    "shadow map, contact": BEST_BY_PROCESSOR,
+    "shadow map, contact, 4 samples": BEST,
+}
 
 
 def shape_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
@@ -166,3 +178,30 @@ def _sampled(name: str, rounds: int) -> Row:
         rounds, lambda: method.sample(next(times_ns)), Memcpy(METHOD_BODIES * POSE_BYTES), budget_s=METHOD_BUDGET_S
     )
     return row(f"numpy {name}, {METHOD_BODIES:,} bodies", "us", taken, "memcpy of the poses", copied)
+
+
+def look_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """A row for each look and number of bodies: a frame with it, against one without. share: of a whole run's rounds."""
+    window = open_display(Config(pacing="unlimited"))
+    try:
+        for count in LOOK_COUNTS if share >= 1 else LOOK_COUNTS[:1]:
+            cloud = Cloud(window, count, ground=GROUND_M)
+            for name, level in LOOKS.items():
+                say(f"{name}, {count:,} bodies")
+                yield _compared(cloud, f"{name}, {count:,} bodies", level, rounds_of(LOOK_ROUNDS, share))
+            cloud.release()
+    finally:
+        window.close()
+
+
+def _compared(cloud: Cloud, name: str, look: Level, rounds: int) -> Row:
+    works = [lambda level=level: _draw(cloud, level) for level in (look, PLAIN)]  # type: ignore[misc]
+    for work in works * 2:  # programs are compiled, memory is allocated
+        work()
+    taken, plain = taken_us(rounds, *works, budget_s=LOOK_BUDGET_S)
+    return row(name, "us", taken, PLAIN.name, plain)
+
+
+def _draw(cloud: Cloud, level: Level) -> None:
+    cloud.renderer.level = level
+    cloud.draw(0.5)

@@ -1,6 +1,6 @@
 """Cost of a frame without its drawing: wake-up, playback clock, log; and a frame without a new snapshot.
 
-One idea: work in Python is compared with an empty call. A wait is compared with the spin at its end alone: where other
+Work in Python is compared with an empty call. A wait is compared with the spin at its end alone: where other
 programs interrupt the spin, no wait can end on time. The wait runs on a thread of its own, because it asks the system
 for finer timers on its thread.
 

@@ -136,8 +136,7 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
         return taken_us
 
     def end_bare() -> None:
-        if (backdrop := renderer.panel_backdrop) is not None:
-            backdrop.free((), size_px)  # no panels
+        renderer.mark_covered(())
         renderer.finish()
 
     def picture(size_px: tuple[int, int] = size_px) -> None:
@@ -146,9 +145,9 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
         end_bare()
 
     def panels() -> None:
-        overlay.draw(lambda: state, (), size_px, 1.0, renderer.panel_backdrop)
+        overlay.draw(lambda: state, (), size_px, 1.0)
+        renderer.mark_covered(overlay.covered)
         renderer.finish()
-        overlay.settle()
 
     def background() -> None:
         window.screen.use()

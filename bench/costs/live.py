@@ -1,6 +1,6 @@
 """Frames a second of the viewer's frame loop, beside the least that can be drawn on the same window.
 
-One idea: the frame loop itself runs here without pacing, on a physics process that publishes 30 times a second. It
+The frame loop itself runs here without pacing, on a physics process that publishes 30 times a second. It
 takes turns with a loop that draws two fixed snapshots of the same world with `LeanSpheres` and swaps, and with one that
 only clears and swaps. Each turn has several frames, so that all draw as in use.
 
@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bench.child_process import command, process
@@ -99,7 +100,7 @@ def measure(
     """Frames a second of each of `kinds`, in `rounds` turns of about `stretch_s` seconds each."""
     with _frame_loop(config, window, link) as loop:
         ticks: set[int] = set()
-        frames = _frames(config, window, link, loop, ticks)
+        frames = _frames(window, link, loop, ticks)
         lean_s = _seconds(frames[LEAN], FEWEST_FRAMES) / FEWEST_FRAMES
         length = max(FEWEST_FRAMES, round(stretch_s / lean_s))
         fps: dict[str, list[float]] = {kind: [] for kind in kinds}
@@ -156,20 +157,22 @@ def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
     raise TwixtError("no two snapshots could be read within 20 s; measure again while no other program runs")
 
 
-def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[str, Frame]:
+def _frames(window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[str, Frame]:
     """Functions that make one frame of each kind. ticks: receives the newest tick of each of the viewer's frames."""
-    from twixt.render.overlay.panel_state import Panel
-
     older, newer = (snapshot.bodies["position"] for snapshot in newest_two(link))
     lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]
     size_px = window.framebuffer_size
-    camera = loop.stage.camera.matrices(size_px, size_px)  # type: ignore[union-attr]  # frames were drawn
-    panel = Panel(link, config.pacing)
+    camera = loop.stage.view.orbit.matrices(size_px, size_px)  # type: ignore[union-attr]  # frames were drawn
+    loop.over.make_panels(size_px, window.content_scale)
+    while loop.over.make_some():
+        pass
     count = 0
 
-    def ours(with_panel: Panel | None) -> Frame:
+    def ours(overlay: bool) -> Frame:
+        settings = replace(loop.input.settings, overlay=overlay)
+
         def frame() -> None:
-            loop.over.panel = with_panel
+            loop.input.settings = settings
             ticks.add(loop.frame().newest_tick)
 
         return frame
@@ -186,7 +189,7 @@ def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, ticks: set
         window.context.clear()
         window.swap()
 
-    return {OURS: ours(None), OVERLAY: ours(panel), LEAN: lean_frame, EMPTY: empty_frame}
+    return {OURS: ours(False), OVERLAY: ours(True), LEAN: lean_frame, EMPTY: empty_frame}
 
 
 def _settle(frame: Frame) -> None:

@@ -1,6 +1,6 @@
 """Cost of a picture with marks, beside one of as many bodies: blending, laying out, upload and drawing.
 
-One idea: marks are blended and laid out by numpy in every frame, bodies by shaders. So a picture of marks of the five
+Marks are blended and laid out by numpy in every frame, bodies by shaders. So a picture of marks of the five
 kinds that bodies have, too, takes turns with one of such bodies, at the same places and of the same sizes. A second row
 has marks of all kinds.
 """

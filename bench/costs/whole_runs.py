@@ -30,7 +30,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.snapshot import BODY
 from twixt.render.display import glfw_library
-from twixt.render.snapshots.intake import gpu_slots
+from twixt.render.draw.frame.snapshot_ring import gpu_slots
 from twixt.sim.process.viewer_command import python_program
 
 # World of a start, limit of the time to its first picture (s), and rounds of about two seconds.

@@ -1,6 +1,6 @@
 """`python -m bench guest`: slowdown of a loop that never waits while a viewer shows it, by the wall clock.
 
-One idea: the core of physics belongs to the user. The default world and a user's own loop run as fast as they can, each
+The core of physics belongs to the user. The default world and a user's own loop run as fast as they can, each
 in a process of its own; their viewer is stopped and continued in turns of a second (`watched_loop`). On free cores the
 viewer should cost the loop nothing. Beside another busy program it may take a small share, and must still draw motion.
 
@@ -11,22 +11,20 @@ at the end. The table marks missed limits; the exit code does not depend on them
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
-import signal
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import twixt
-from bench.child_process import process
 from bench.guest import watched_loop
-from bench.guest.slowdown import LoopTurn, Slowdown, WatchedFrames, slowdown, step_us, watched_frames
 from bench.load import busy_loops, free_cores
+from bench.loop_process import loop_process
 from bench.pages import Notes, Results, Table, TableColumn
 from bench.rows import Row
+from bench.slowdown import LoopTurn, Slowdown, WatchedFrames, slowdown, step_us, watched_frames
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
@@ -36,8 +34,8 @@ BODIES = (1_000, 10_000, 100_000)
 LOADS = ("none", "loop")
 SECONDS, ROW_SECONDS, FEWEST_SECONDS = 20.0, 10.0, 0.4
 TURN_S = 1.0
-# Time for a loop to end once it is asked to (s).
-FAREWELL_S = 15.0
+# Time left out after a viewer attached, in turns, and at most in s: it loads its overlay and compiles its programs.
+SETTLING_TURNS, SETTLING_S = 5, 3.0
 # Name of the version that runs this benchmark.
 HERE = "this version"
 # Limits by load: largest slowdown (percent), smallest frames a second.
@@ -221,9 +219,13 @@ def measure(case: LoopCase, seconds: float, say: Say = str) -> WatchedLoop:
     free = free_cores()
     with busy_loops(1 if case.load == "loop" else 0) as busy, tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "frames.csv")
-        run = _LoopRun(busy)
-        failure = run.measure(_command(case, rounds, turn_s, log))
-        turns = [] if failure else run.turns
+        begin, turns, others = CpuTime.now(*busy), list[LoopTurn](), None
+        with loop_process(_command(case, turn_s, log)) as loop, contextlib.suppress(TwixtError):
+            for number in range(2 * rounds + 1):  # the last without the viewer: each watched turn has two neighbours
+                turns.append(loop.turn(number % 2 == 1, turn_s).wall)
+                others = CpuTime.now(*busy, *loop.pids).lost_since(begin)
+        if loop.failure:  # the viewer may have died: in the last turn it then ran for a part of the time, or not at all
+            turns = []
         return WatchedLoop(
             case,
             slowdown(turns),
@@ -231,9 +233,9 @@ def measure(case: LoopCase, seconds: float, say: Say = str) -> WatchedLoop:
             step_us=step_us(turns, True),
             alone_us=step_us(turns, False),
             free_before=free,
-            others=run.others,
+            others=others,
             load_average=os.getloadavg()[0],
-            failure=failure,
+            failure=loop.failure,
         )
 
 
@@ -246,63 +248,15 @@ def _watched_frames(log: str, turns: list[LoopTurn]) -> WatchedFrames:
         return WatchedFrames(None, None)
 
 
-class _LoopRun:
-    """A running loop: its turns so far, and the cores that other programs had until the last of them."""
-
-    def __init__(self, busy: list[int]) -> None:
-        self.turns: list[LoopTurn] = []
-        self.others: float | None = None
-        self._own, self._begin = list(busy), CpuTime.now(*busy)
-
-    def measure(self, command: list[str]) -> str:
-        """Runs the loop to its end. Returns the reason why its turns do not count, empty where they do."""
-        viewer: int | None = None
-        failure = ""
-        try:
-            with process(command, is_read=True, farewell_s=FAREWELL_S) as child:
-                self._own.append(child.pid)
-                for line in child.lines():
-                    message = json.loads(line)
-                    match message.pop("kind"):
-                        case "viewer":
-                            self._own.append(message["pid"])
-                            viewer = _pidfd_of(message["pid"])
-                        case "turn":
-                            self.turns.append(LoopTurn(**message))
-                            self.others = CpuTime.now(*self._own).lost_since(self._begin)
-                        case "error":
-                            failure = message["words"]
-                ended = child.failure()
-        finally:
-            if viewer is not None:
-                _continue(viewer)
-        if not failure and (ended or not self.turns):
-            failure = f"the loop ended with {ended}" if ended else "the loop made no turn"
-        # The viewer may have died: in the last turn it then ran for a part of the time, or not at all.
-        return failure
-
-
-def _pidfd_of(pid: int) -> int | None:
-    with contextlib.suppress(AttributeError, OSError):  # not available on this system, or the viewer has ended
-        return os.pidfd_open(pid)
-    return None
-
-
-def _continue(viewer: int) -> None:
-    """Continues a viewer whose loop was killed while it was stopped; it then ends by itself."""
-    with contextlib.suppress(OSError):
-        signal.pidfd_send_signal(viewer, signal.SIGCONT)
-    os.close(viewer)
-
-
-def _command(case: LoopCase, rounds: int, turn_s: float, log: str) -> list[str]:
+def _command(case: LoopCase, turn_s: float, log: str) -> list[str]:
     loop = os.path.abspath(str(watched_loop.__file__))
-    numbers = ["--bodies", str(case.bodies), "--rounds", str(rounds), "--turn", str(turn_s)]
     code = (
         f"import runpy, sys; sys.path.insert(0, {case.folder!r}); sys.argv[0] = 'guest_loop'; "
         f"runpy.run_path({loop!r}, run_name='__main__')"
     )
-    return [python_program(), "-P", "-c", code, case.way, *numbers, "--log", log]
+    settle_s = min(SETTLING_S, SETTLING_TURNS * turn_s)
+    options = ["--bodies", str(case.bodies), "--settle", str(settle_s), "--log", log]
+    return [python_program(), "-P", "-c", code, case.way, *options]
 
 
 def _text(value: float | None, form: str) -> str:

@@ -1,7 +1,7 @@
 """A simulation that never waits, whose viewer is stopped and continued in turns: the program of `python -m bench guest`.
 
-One idea: the same loop, the same process, the same minute. In one turn the viewer is stopped (SIGSTOP, which the
-channel tolerates), in the next it runs; steps are counted by the wall clock. Each turn is reported as a line of JSON.
+The same loop, the same process, the same minute. In one turn the viewer is stopped (SIGSTOP, which the
+channel tolerates), in the next it runs; steps are counted by the wall clock. Turns are asked for by `LoopProcess`.
 
 Always: the viewer is a process of its own that draws offscreen with the default pacing, and has ended when this ends.
 Uses only names that earlier versions also have, each from the module that has it there (`HOMES`), so that it can run in
@@ -29,8 +29,6 @@ WORLD, LOOP = "world", "show"
 WORLD_NAME, TIME_SCALE = "balls", 1000.0
 # Time left out (s): after the viewer was stopped, for what was under way; after it was continued, for what it missed.
 STOPPED_S, GOES_ON_S = 0.1, 0.4
-# Time left out after a viewer attached, in turns, and at most in s: it loads its overlay and compiles its programs.
-SETTLING_TURNS, SETTLING_S = 5, 3.0
 # Longest time for a viewer to attach (s).
 PATIENCE_S = 30.0
 # Longest time for it to end (s).
@@ -133,15 +131,18 @@ def show_steps(bodies: int, log: str, options: dict[str, Any]) -> Iterator[tuple
 KINDS = {WORLD: world_steps, LOOP: show_steps}
 
 
-def run_turns(step: Step, seconds: float) -> dict[str, Any]:
-    """Runs steps for `seconds`. Returns begin_ns, end_ns and the steps between them, at whole steps."""
+def run_turn(step: Step, seconds: float) -> dict[str, Any]:
+    """Runs steps for `seconds`. Returns begin_ns, end_ns, and the steps and the thread's processor time between them, at
+    whole steps."""
     made = begin_made = step()
+    begin_cpu_ns = time.thread_time_ns()
     begin_ns = now_ns = time.perf_counter_ns()
     ends_ns = begin_ns + round(seconds * 1e9)
     while now_ns < ends_ns:
         made = step()
         now_ns = time.perf_counter_ns()
-    return {"begin_ns": begin_ns, "end_ns": now_ns, "steps": made - begin_made}
+    cpu_ns = time.thread_time_ns() - begin_cpu_ns
+    return {"begin_ns": begin_ns, "end_ns": now_ns, "steps": made - begin_made, "cpu_ns": cpu_ns}
 
 
 def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None:
@@ -151,7 +152,7 @@ def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None
         if viewer.poll() is not None or time.monotonic() > patience_ends:
             raise RuntimeError(f"no viewer came: it {viewer.ending}")
         step()
-    run_turns(step, settling_s)
+    run_turn(step, settling_s)
     if viewer.poll() is not None:
         raise RuntimeError(f"the viewer {viewer.ending}")
 
@@ -161,63 +162,54 @@ def json_writer() -> Callable[..., None]:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def tell(kind: str, **told: Any) -> None:
-        print(json.dumps({"kind": kind, **told}), file=out, flush=True)
+    def tell(**told: Any) -> None:
+        print(json.dumps(told), file=out, flush=True)
 
     return tell
 
 
 def main() -> None:
-    """`loop.py world|show --bodies N --rounds N --turn S --log FILE`; reports each turn."""
+    """`watched_loop.py world|show --bodies N --settle S --commands FD --log FILE`; answers as `LoopProcess` asks."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
     parser = argparse.ArgumentParser()
     parser.add_argument("way", choices=KINDS)
     parser.add_argument("--bodies", type=int, required=True)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--turn", type=float, required=True)
+    parser.add_argument("--settle", type=float, required=True)
+    parser.add_argument("--commands", type=int, required=True)
     parser.add_argument("--log", required=True)
-    parser.add_argument("--options", default="{}")
     asked = parser.parse_args()
     tell = json_writer()
     opened = contextlib.contextmanager(KINDS[asked.way])
     try:
-        with opened(asked.bodies, asked.log, json.loads(asked.options)) as (host, viewer, step):
-            attach_viewer(host, viewer, step, min(SETTLING_S, SETTLING_TURNS * asked.turn))
-            tell("viewer", pid=viewer.pid)
+        with opened(asked.bodies, asked.log, {}) as (host, viewer, step), os.fdopen(asked.commands) as commands:
+            attach_viewer(host, viewer, step, asked.settle)
+            tell(viewer=viewer.pid)
             try:
-                take_turns(viewer.pid, step, asked.rounds, asked.turn, tell)
+                for line in commands:
+                    wanted = json.loads(line)
+                    tell(watched=wanted["watched"], **turn(viewer.pid, step, wanted["watched"], wanted["seconds"]))
             except ProcessLookupError:
                 viewer.wait(FAREWELL_S)
                 raise RuntimeError(f"the viewer {viewer.ending} while it was measured") from None
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(viewer.pid, signal.SIGCONT)
     except (RuntimeError, OSError) as error:
-        tell("error", words=str(error))
+        tell(failure=str(error))
     except (KeyboardInterrupt, BrokenPipeError):
         pass
 
 
-def take_turns(viewer_pid: int, step: Step, rounds: int, turn_s: float, tell: Callable[..., None]) -> None:
-    """Runs turns with the viewer stopped, running, stopped, ... Raises ProcessLookupError where the viewer has ended.
-
-    The last turn is a stopped one, so that each running turn has two neighbours.
-    """
-    try:
-        for _ in range(rounds):
-            os.kill(viewer_pid, signal.SIGSTOP)
-            run_turns(step, STOPPED_S)
-            tell("turn", watched=False, **run_turns(step, turn_s))
-            os.kill(viewer_pid, signal.SIGCONT)
-            run_turns(step, GOES_ON_S)
-            watched = run_turns(step, turn_s)
-            see(viewer_pid)
-            tell("turn", watched=True, **watched)
-        os.kill(viewer_pid, signal.SIGSTOP)
-        run_turns(step, STOPPED_S)
-        tell("turn", watched=False, **run_turns(step, turn_s))
-        see(viewer_pid)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(viewer_pid, signal.SIGCONT)
+def turn(viewer_pid: int, step: Step, watched: bool, seconds: float) -> dict[str, Any]:
+    """A turn with the viewer running, or stopped; it is stopped afterwards. Raises ProcessLookupError where the viewer
+    has ended."""
+    os.kill(viewer_pid, signal.SIGCONT if watched else signal.SIGSTOP)
+    run_turn(step, GOES_ON_S if watched else STOPPED_S)
+    found = run_turn(step, seconds)
+    see(viewer_pid)
+    os.kill(viewer_pid, signal.SIGSTOP)
+    return found
 
 
 def see(viewer_pid: int) -> None:

@@ -1,6 +1,6 @@
 """Lean drawing of moving spheres, boxes and capsules: the limit with which the viewer's own drawing is compared.
 
-The one idea: the vertex shader mixes two buffers of positions, and of quaternions where bodies turn. A body is one
+The vertex shader mixes two buffers of positions, and of quaternions where bodies turn. A body is one
 point: a sphere is shaded by the pixel's place in the point; for a box or a capsule each pixel casts a ray. One size,
 one colour, no depth but the point's own, hard edges, no hidden bodies, no background but a clear. A viewer that draws
 all that it must as fast as this has no cost of its own.

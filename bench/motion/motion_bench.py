@@ -1,6 +1,6 @@
 """`python -m bench motion`: errors of each method, for each world under each trouble, against the truth.
 
-One idea: the speed of the machine changes no figure. Worlds are recorded, the snapshots' way to the viewer is a trace,
+The speed of the machine changes no figure. Worlds are recorded, the snapshots' way to the viewer is a trace,
 the display is a grid of instants. So the figures depend on the clock and the methods alone.
 
 Always: the table, the JSON document and the page in docs/ hold the same figures. Runs no process, reads no clock.
@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 import twixt
 from bench.motion.drawn_motion import (
@@ -22,15 +26,134 @@ from bench.motion.drawn_motion import (
     TroubleTrace,
     motion_figures,
 )
-from bench.motion.motion_page import page, picture, tables
-from bench.motion.recordings import PICTURED, Subject
-from bench.pages import Results
+from bench.motion.recordings import PICTURED, Recording, Subject
+from bench.pages import BOTH, PAGE, Part, Results, Table, TableColumn
 from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
 from twixt.render.interpolation import METHODS, create
+from twixt.render.measure.report.plots import FONT_PT, INK, empty_figure, save
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+METHOD = TableColumn("method", lambda row: row.method)
+WIDTH_IN, HEIGHT_IN = 8.0, 4.6  # 800 px
+PICTURED_METHODS = ("none", "linear", "catmull", "hermite", "auto")
+TROUBLE = "ahead 10 Hz"
+# Simulated seconds: around one impact of the bounce; one turn of the circle.
+BOUNCE_S, ROUND_S = (4.6, 5.0), (3.4, 4.4)
+# Visible depth of the floor (metres).
+BELOW_M = 0.1
+TRUE, DRAWN, KNOWN, FLOOR = "#9fd3b0", "#2a78c2", "#d62728", "#dddddd"
 SCHEMA = "twixt-bench-motion-1"
 QUICK_SECONDS, QUICK_WORLDS, QUICK_TROUBLES = 4.0, 1, 2
+
+
+def as_text(value: float) -> str:
+    """Text of a figure: three digits, at most two decimals; "-" where nothing could be compared."""
+    if value != value:
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 99.5 else f"{value:.1f}" if abs(value) >= 9.95 else f"{value:.2f}"
+
+
+def _figure(name: str, unit: str, statistic: str, key: str, where: str = BOTH) -> TableColumn:
+    """The column of one of the `MotionFigures`, narrow in a terminal."""
+    narrow = name.replace(" ", "\n") + f"\n{unit} {statistic}"
+    return TableColumn(f"{name} {unit} {statistic}", lambda row: getattr(row.figures, key), as_text, narrow, where)
+
+
+FIGURES = (
+    _figure("position", "mm", "p50", "position_p50_mm"),
+    _figure("position", "mm", "p99", "position_p99_mm"),
+    _figure("position", "mm", "max", "position_max_mm"),
+    _figure("rotation", "deg", "p99", "rotation_p99_deg"),
+    _figure("rotation", "deg", "max", "rotation_max_deg", PAGE),
+    _figure("overshoot", "mm", "p99", "overshoot_p99_mm", PAGE),
+    _figure("overshoot", "mm", "max", "overshoot_max_mm"),
+    _figure("off path", "mm", "max", "off_path_max_mm"),
+    _figure("jump", "mm", "p99", "jump_p99_mm"),
+    _figure("jump", "mm", "max", "jump_max_mm", PAGE),
+    _figure("from now", "mm", "p50", "now_p50_mm", PAGE),
+    _figure("age", "ms", "mean", "age_mean_ms"),
+    _figure("age", "ms", "p99", "age_p99_ms", PAGE),
+)
+
+
+def tables(results: Sequence[Result]) -> list[Part]:
+    """A table for each world and trouble, 80 characters wide in a terminal."""
+    return [
+        Table((METHOD, *FIGURES), list(rows), f"{world}: {trouble}")
+        for (world, trouble), rows in groupby(results, key=lambda result: (result.world, result.trouble))
+    ]
+
+
+def page(what: Size, results: Sequence[Result]) -> Iterator[Part]:
+    """Figures of docs/motion.md."""
+    yield f"Seed {what.seed}, {what.seconds:g} s each."
+    yield "## Figures"
+    for world, rows in groupby(results, key=lambda result: result.world):
+        yield f"<details><summary>{world}</summary>"
+        yield Table((TableColumn("trouble", lambda row: row.trouble), METHOD, *FIGURES), list(rows))
+        yield "</details>"
+
+
+class Way(NamedTuple):
+    """Path of one body in the plane of its motion: (f, 2) each, metres."""
+
+    true: NDArray[np.floating]
+    drawn: NDArray[np.floating]
+    snapshots: NDArray[np.floating]
+
+
+def picture(recorded: Recording, path: str, seed: int = 0) -> None:
+    """Saves the picture. Raises TwixtError.
+
+    recorded: body 0 bounces in the plane of x and z, body 1 moves on a circle in that of x and y.
+    """
+    figure = empty_figure(WIDTH_IN, HEIGHT_IN)
+    replay = MotionReplay(recorded)
+    axes = figure.subplots(2, len(PICTURED_METHODS))
+    for column, method in enumerate(PICTURED_METHODS):
+        bounce, circle = (_way(replay, method, seed, *how) for how in ((0, 2, BOUNCE_S), (1, 1, ROUND_S)))
+        upper, lower = axes[:, column]
+        upper.axhspan(-1.0, 0.0, color=FLOOR, linewidth=0)
+        upper.set_title(method, fontsize=FONT_PT + 2, color=INK)
+        _draw(upper, bounce)
+        _draw(lower, circle)
+        upper.set_ylim(-BELOW_M, bounce.true[:, 1].max() + BELOW_M)
+        lower.set_aspect("equal")
+    for one, name in zip(axes[:, 0], ("a bounce", "a circle"), strict=True):
+        one.set_ylabel(name, fontsize=FONT_PT, color=INK)
+    figure.legend(
+        *axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=FONT_PT, frameon=False
+    )
+    save(figure, path)
+
+
+def _way(replay: MotionReplay, method: str, seed: int, body: int, up: int, span_s: tuple[float, float]) -> Way:
+    rows = replay.rows(TROUBLES[TROUBLE].trace(seed, SECONDS))
+    shown = replay.show(rows, method, seed)
+    truth, (begin_ns, end_ns) = replay.truth, (round(second * 1e9) for second in span_s)
+    sim_ns = np.array([row.sim_ns for row in rows])
+
+    def within(times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return (times_ns >= begin_ns) & (times_ns <= end_ns)
+
+    plane = (0, up)
+    return Way(
+        truth.states.position[within(truth.times_ns), body][:, plane],
+        shown.places.position[within(shown.asked_ns), body][:, plane],
+        truth.at(sim_ns[within(sim_ns)]).position[:, body][:, plane],
+    )
+
+
+def _draw(axes: Axes, way: Way) -> None:
+    axes.plot(*way.true.T, color=TRUE, linewidth=3, label="where it truly was")
+    axes.plot(*way.snapshots.T, "o", color="none", markeredgecolor=KNOWN, markersize=8, label="a snapshot of it")
+    axes.plot(*way.drawn.T, "-o", color=DRAWN, linewidth=0.6, markersize=2.6, label="drawn, one dot a frame")
+    axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
+    for side in axes.spines.values():
+        side.set_visible(False)
 
 
 class Result(NamedTuple):

@@ -1,6 +1,6 @@
 """Reference recordings of finely stepped worlds, and their bodies at any instant: the truth for drawn motion.
 
-One idea: a world with contacts moves differently at another dt. So there is one trajectory, stepped `FINE` times as
+A world with contacts moves differently at another dt. So there is one trajectory, stepped `FINE` times as
 finely as the fastest snapshots come. Snapshots are some of its states, and the motion between them is known.
 
 Always: states are `1 / (SNAPSHOT_HZ * FINE)` s apart, in memory of their own; a corrected body has its visible pose.

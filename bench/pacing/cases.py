@@ -1,6 +1,6 @@
 """Cases of the laboratory, each display with each work; and the bars: figures with a limit that the pacer must keep.
 
-One idea: a bar's figure is computed from true presents and from the pacer's plans, the worst of all seeds. Only costs,
+A bar's figure is computed from true presents and from the pacer's plans, the worst of all seeds. Only costs,
 which are compared with costs on another display, are means of all seeds.
 
 Always: a case is made anew from its seed for each contestant; all contestants get the same case.
@@ -299,3 +299,22 @@ def _off_from(run: PlayedRun) -> float:
     """Share of frames with a visible error after the change of mode; the interval of the change itself is not in it."""
     after = [frame for frame in run.seen if frame.visible_ns >= run.change_ns]
     return sum(abs(error) > VISIBLE_ERROR_MS for error in errors_ms(after)) / len(after)
+
+
+class CaseRow(NamedTuple):
+    """One contestant on one display under one work: the mean of all seeds."""
+
+    display: str
+    work: str
+    contestant: str
+    figures: Figures
+
+
+class LaboratoryResults(NamedTuple):
+    """Results of the laboratory."""
+
+    rows: list[CaseRow]
+    bars: list[Bar]
+    changes: list[CaseRow]  # "work" is the change of mode; figures from the change on
+    seeds: int
+    seconds: float  # length of each trace

@@ -1,6 +1,6 @@
 """`python -m bench pacing`: every contestant on every display under every work, then the bars.
 
-One idea: rows are means of all seeds; the page, the plot, the table and the JSON document hold the same rows.
+Rows are means of all seeds; the page, the plot, the table and the JSON document hold the same rows.
 
 Two results stand beside them. The time of the pacer's own calls per frame is the only figure in real time: a slow pacer
 delays its own frames, most in those in which it replays its past. One run, frame by frame, can be written as CSV, to
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bench.pacing import cases
-from bench.pacing.cases import CONTESTANTS, ORACLE, TWIXT, Bar
+from bench.pacing.cases import CONTESTANTS, ORACLE, TWIXT, CaseRow, LaboratoryResults
 from bench.pacing.displays import ModelDisplay
 from bench.pacing.pacing_page import draw, page, shown
 from bench.pacing.play import Contestant, Figures, PlayedFrame, errors_ms, figures, mean, play, twixt_pacer
@@ -114,25 +114,6 @@ def _ms(ns: int) -> str:
 
 
 SCHEMA = "twixt-bench-pacing-1"
-
-
-class CaseRow(NamedTuple):
-    """One contestant on one display under one work: the mean of all seeds."""
-
-    display: str
-    work: str
-    contestant: str
-    figures: Figures
-
-
-class LaboratoryResults(NamedTuple):
-    """Results of the laboratory."""
-
-    rows: list[CaseRow]
-    bars: list[Bar]
-    changes: list[CaseRow]  # "work" is the change of mode; figures from the change on
-    seeds: int
-    seconds: float  # length of each trace
 
 
 class LaboratoryOptions(NamedTuple):

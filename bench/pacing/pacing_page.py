@@ -18,8 +18,7 @@ from bench.pages import Notes, Part, Table, TableColumn
 from twixt.render.measure.report.plots import FONT_PT, INK, RULE, empty_figure, save
 
 if TYPE_CHECKING:
-    from bench.pacing.cases import Bar, PlayedRun
-    from bench.pacing.laboratory import CaseRow, LaboratoryResults
+    from bench.pacing.cases import Bar, CaseRow, LaboratoryResults, PlayedRun
 
 
 SHORT = {"twixt": "twixt", "never widen": "never", "oracle": "oracle"}

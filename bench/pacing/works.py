@@ -1,6 +1,6 @@
 """Work traces, generated and recorded: the cost of each frame, and the times at which the processor is taken away.
 
-One idea: a whole trace is made from its seed before anything runs, so that every contestant gets the same trace. Costs
+A whole trace is made from its seed before anything runs, so that every contestant gets the same trace. Costs
 belong to frames by number, loads and stolen time to instants.
 
 `recorded.txt` holds a line of each recording: its name, a colon, and for each frame its cost and the time of its swap

@@ -1,6 +1,6 @@
 """The scene that every viewer draws for `python -m bench peers`; runs in that viewer's process, prints one line of JSON.
 
-One idea: a viewer has four methods. Where it draws on the thread that steps, `draw` makes a frame. Where it has a
+A viewer has four methods. Where it draws on the thread that steps, `draw` makes a frame. Where it has a
 thread or a process for that, `draw` does nothing. `fps` counts frames that were drawn, not calls of `draw`.
 """
 

@@ -1,6 +1,6 @@
 """Tests the figures of two kinds of runs, A and B, for differences beyond the noise.
 
-The one idea: the unit is the run, not the frame. The frames of one run depend on each other, so hundreds of them say
+The unit is the run, not the frame. The frames of one run depend on each other, so hundreds of them say
 as little about the next run as one does. A difference counts as seen when two tests agree:
 
 - a permutation test over all figures at once (Westfall and Young 1993). It deals the runs to two sides in many ways,

@@ -1,6 +1,6 @@
 """Noise of the machine during runs in turns, and the runs that count in spite of it.
 
-The one idea: noise is judged by figures that do not depend on the difference between A and B: the cores that other
+Noise is judged by figures that do not depend on the difference between A and B: the cores that other
 programs used during a run, and the spread among the runs of A. A run that other programs disturbed is left out, so that
 it can neither cause nor hide a difference. Where too few runs are left, or runs of A differ too much, there is no
 verdict.

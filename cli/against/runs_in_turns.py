@@ -1,6 +1,6 @@
 """Runs two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
 
-The one idea: each run is a `twixt measure` in a process of its own, with the words that were typed. The turns are
+Each run is a `twixt measure` in a process of its own, with the words that were typed. The turns are
 A B B A, so that a drift of the machine affects both alike. Ctrl-C ends the turns; the runs made so far are compared.
 
 Always: no process is left behind; a run that failed is reported and does not count. Not here: the comparison of the
@@ -16,7 +16,6 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from twixt.cli.against.noise import MachineLoad, Noise
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.endings import AskedToEnd, interrupted_by_signals
 from twixt.cli.progress import Say, leave_each, progress
+from twixt.cli.turns import order_in_turn, run_in_turns
 from twixt.ipc.errors import FAILED, INTERRUPTED, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.sim.process.viewer_command import twixt_command
@@ -40,7 +40,7 @@ LEAST_COUNTING = 0.6
 # Where a larger share of the runs is disturbed, none is repeated, as a repetition would be disturbed too. Repetitions
 # are at most this share of the requested runs.
 MOST_DISTURBED = 0.5
-SIDES, TURNS = "AB", "ABBA"
+SIDES = "AB"
 # Flags for a single run: each run would overwrite the file of the one before.
 OF_ONE_RUN = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
 # Flags with which nothing runs.
@@ -77,7 +77,7 @@ class Turns:
     def next_side(self) -> str | None:
         """Side of the next run; None: there are enough. Disturbed runs are repeated if they are few."""
         if len(self.runs) < 2 * self.repeat:
-            return TURNS[len(self.runs) % len(TURNS)]
+            return order_in_turn(SIDES, len(self.runs) // 2)[len(self.runs) % 2]
         disturbed = sum(bool(run.load.disturbed) for run in self.runs)
         if disturbed > MOST_DISTURBED * len(self.runs) or len(self.runs) >= 2 * self.repeat * (1 + MOST_DISTURBED):
             return None
@@ -216,15 +216,16 @@ def take_turns(
     """Makes `repeat` runs of each side, and repeats disturbed ones. longest_s: limit of one run. pick: returns the
     figures of a report. say: shows progress. Raises TwixtError where a run is refused."""
     turns = Turns(repeat)
-    begin_s = time.monotonic()
+
+    def run_of(side: str) -> Run:
+        return _run(side, arguments[side], longest_s, pick)
+
     try:
-        while (side := turns.next_side) is not None:
-            number, wanted = len(turns.runs), max(2 * repeat, len(turns.runs) + 1)
-            left = (time.monotonic() - begin_s) / number * (wanted - number) if number else 0.0
-            say(f"run {number + 1} of {wanted}: {side}" + (f", {left:.0f} s to go" if number else ""))
-            turns.runs.append(run := _run(side, arguments[side], longest_s, pick))
+        sides = iter(lambda: turns.next_side, None)
+        for run in run_in_turns(sides, lambda made: max(2 * repeat, made + 1), str, run_of, say):
+            turns.runs.append(run)
             if run.is_refused:  # as all others would be
-                raise TwixtError(f"a run of {side} was refused: {run.fault}")
+                raise TwixtError(f"a run of {run.side} was refused: {run.fault}")
     except KeyboardInterrupt:
         turns.interrupted = True
     return turns

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -180,11 +179,10 @@ def shared_memory() -> Verdict:
                 start = time.perf_counter()
                 target[:] = payload
                 seconds.append(time.perf_counter() - start)
-            reader = memory.map_read_only(made.read_only_fd(), COPIED_BYTES) if sys.platform != "win32" else None
-            seen = reader is None or (reader.view[0] == 7 and reader.view.readonly)
+            reader = memory.map_read_only(made.read_only_fd(), COPIED_BYTES)
+            seen = reader.view[0] == 7 and reader.view.readonly
             del target
-            if reader is not None:
-                reader.close()
+            reader.close()
         finally:
             made.close()
     except (TwixtError, OSError) as error:

@@ -82,29 +82,29 @@ class Slider:
 
 
 class Toggle:
-    """On or off, changed by the user. value: the present state; the other may be assigned. fold, on_change: as of a
-    Slider. Raises TwixtError."""
+    """On or off, changed by the user. value: the present state; the other may be assigned. is_on: the same, to be read
+    only, which takes no call. fold, on_change: as of a Slider. Raises TwixtError."""
 
     kind = "toggle"
 
     def __init__(self, name: str, value: bool = False, fold: str = FOLD) -> None:
         self.name, self.fold = _checked_name("Toggle", name), _checked_name("Toggle", fold)
-        self._value = flag("Toggle.value", value)
+        self.is_on = flag("Toggle.value", value)
         self.on_change: Callable[[], None] = _nobody
 
     @property
     def value(self) -> bool:
         """The present state."""
-        return self._value
+        return self.is_on
 
     @value.setter
     def value(self, value: bool) -> None:
-        self._value = flag("Toggle.value", value)
+        self.is_on = flag("Toggle.value", value)
         self.on_change()
 
     def set(self, number: float) -> None:
         """Takes a viewer's value: 0 is off."""
-        self._value = bool(number != 0)
+        self.is_on = bool(number != 0)
 
     @property
     def shown(self) -> tuple[float, float, float]:

@@ -35,7 +35,7 @@ class _Request(NamedTuple):
     is_needed: bool
 
 
-class Growth:
+class SegmentAllocator:
     """Next segment of a host: its request, and the segment once it is made.
 
     wake_service: notifies the service thread of work. ready: the segment made last, until it is taken. error: of a
@@ -50,7 +50,7 @@ class Growth:
         self.ready: SegmentMemory | None = None
         self.error: TwixtError | None = None
 
-    def ask(self, capacity: int, columns: Columns, need: int | None = None) -> None:
+    def request(self, capacity: int, columns: Columns, need: int | None = None) -> None:
         """Requests a segment for twice `capacity` records; at least for `need` records, where given. Raises NoRoom or
         LayoutError where that cannot be made."""
         ample = min(2 * capacity, MAX_CAPACITY)
@@ -81,7 +81,7 @@ class Growth:
         if ready is not None:
             ready.memory.close()
 
-    def work(self) -> bool:
+    def step(self) -> bool:
         """Makes a piece of the requested segment; True while there is more to make. On the service thread."""
         request = self._request
         if self._making is not None:

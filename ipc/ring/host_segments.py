@@ -1,8 +1,7 @@
-"""Segments of a host: the current one, the next one, and the newest snapshot that waits for the next one.
+"""Ring of a host: its current segment, the next one, and the newest snapshot that waits for the next one.
 
-The one idea: a snapshot that is too large for the current segment is kept in private memory until the service thread
-has made a larger one. The publishing thread then moves into it; where nothing more is published, the service thread
-does.
+A snapshot that is too large for the current segment is kept in private memory until the service thread has made a
+larger one. The publishing thread then moves into it; where nothing more is published, the service thread does.
 
 Always: a publish costs its copy and never waits for memory: the next segment is requested when the current one is
 three quarters full. One snapshot waits at most; a newer complete one replaces it, and it counts as `dropped`. After an
@@ -26,11 +25,11 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
-from twixt.ipc.ring.growth import Growth, SegmentMemory
-from twixt.ipc.ring.layout import ColumnForm, Layout, first_rows, part_count
+from twixt.ipc.ring.growth import SegmentAllocator, SegmentMemory
+from twixt.ipc.ring.layout import ColumnForm, Layout, first_rows
 from twixt.ipc.ring.slot import OpenSlot, PrivateSlot
 from twixt.ipc.ring.writer import RingWriter, Stored
-from twixt.ipc.snapshot import NO_MARKS, RECORD, Head, vertex_records
+from twixt.ipc.snapshot import Head, vertex_records
 
 # Number of a snapshot that has none yet: above all others.
 NO_NUMBER: Final = 1 << 62
@@ -69,11 +68,11 @@ class WaitingSnapshot:
         """Keeps a complete snapshot in place of the one before, with the number after `latest`, the ring's newest."""
         slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
         slot.head = slot.head._replace(count=slot.count, marks=slot.mark_count)
-        slot.drop()
+        slot.close()
         before = self.slot
         # No call from here on: an interruption comes before all of it, or after.
         slot.number = latest + 1  # only now: the one that waited before it may have become visible during its block
-        slot.is_taken = True
+        slot.is_committed = True
         self.slot = slot
         if before is not None:
             self.dropped += 1
@@ -88,11 +87,14 @@ class WaitingSnapshot:
         self.late.append(late)
 
 
-class Segments:
-    """All segments of a host. One thread at a time publishes; `work` is called by the service thread, the rest by any.
+class HostRing:
+    """All segments of a host, and what is published in them. One thread at a time publishes; `step` is called by the
+    service thread, the rest by any.
 
-    name: of the simulation. first: the segment to begin with. wake_service: notifies the service thread of work.
-    wake_viewers: called when a snapshot or a plan is visible.
+    name: of the simulation. first: the segment to begin with. columns: name -> (dtype, values per row), and "part" or
+    "world" as a third value where rows are not of bodies. wake_service: notifies the service thread of work.
+    wake_viewers: called when a snapshot or a plan is visible. waiting: the snapshot that waits for a larger segment.
+    capacity: records, of bodies and marks together, that fit without growing.
     """
 
     def __init__(
@@ -105,80 +107,55 @@ class Segments:
     ) -> None:
         self.writing = threading.RLock()  # held while a segment is written, and at the end
         self.is_ended = False
-        self.columns = dict(columns)
+        self.columns = dict(columns)  # of every snapshot, as they were given
         self._name, self._wake_service, self._wake_viewers = name, wake_service, wake_viewers
         self._changing = threading.Lock()  # held while `writer` changes, or its memory's descriptor is copied
         self.writer = RingWriter(first.memory, first.layout)
+        self.capacity = first.layout.capacity
         self._to_close: deque[RingWriter] = deque()  # by the service thread
         self._predecessor: RingWriter | None = None  # segment left, whose successor word is not set yet
         self.waiting = WaitingSnapshot()
         # A larger segment is requested above the first number of records, but not for exactly the second.
-        self._ask_above, self._first_count = self.capacity * 3 // 4, self.capacity
-        self.growth = Growth(wake_service)
+        self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
+        self.allocator = SegmentAllocator(wake_service)
         self._is_idle = threading.Event()  # set while the service thread makes no segment
 
-    @property
-    def capacity(self) -> int:
-        """Records, of bodies and marks together, that fit into the current segment."""
-        return self.writer.layout.capacity
-
-    def publish(
-        self,
-        head: Head,
-        bodies: NDArray[np.void],
-        columns: Mapping[str, NDArray[np.generic]],
-        marks: NDArray[np.void] = NO_MARKS,
-    ) -> int | None:
-        """See `Host.publish`."""
-        count = len(bodies)
-        if marks is not NO_MARKS:
-            count += len(marks)
-        parts = part_count(columns, self.columns) if columns else 0
-        count = max(count, parts)
-        with self.writing:
-            if self.is_ended:
-                self.require_running()
-            if count > self._ask_above and count != self._first_count:
-                self._look_ahead(count)
-            if fits := count <= self.writer.layout.capacity:
-                published_ns = self.writer.publish(head, bodies, columns, marks)
-                if self.waiting.slot is not None:
-                    self.waiting.drop()
-        if fits:
-            self._wake_viewers()
-            return published_ns
-        with self.begin(len(bodies), marks=len(marks), parts=parts) as slot:
-            slot.records.view(RECORD)[...] = bodies.view(RECORD)
-            slot.write_marks(marks)
-            slot.head, slot.columns = head, columns
-        return slot.published_ns
-
     def begin(self, bodies: int, shown: int | None = None, marks: int = 0, parts: int = 0) -> OpenSlot:
-        """See `Host.begin`."""
+        """The next snapshot's slot for `bodies` bodies and `marks` marks, to be written in place: see `OpenSlot`.
+        Leaving its block raises HostEnded where the host ended meanwhile. shown: if smaller than `bodies + marks`, only
+        the first `shown` records are published, bodies before marks, from a slot in private memory. parts: rows of its
+        part columns; the columns are those of the host, with a row for each body, for each part, or one.
+
+        Raises NoRoom where memory for a larger segment is short, HostEnded after the end; RingError at the end of the
+        block for a head or columns that cannot be published.
+        """
         count = bodies + marks
         with self.writing:
             if self.is_ended:
                 self.require_running()
             if shown is not None and shown < count:
-                complete = functools.partial(self._complete_first, shown)
-                return OpenSlot(NO_NUMBER, bodies, PrivateSlot(), complete, mark_count=marks)
-            count = max(count, parts)
-            if count > self._ask_above and count != self._first_count:
-                self._look_ahead(count)
-            if count > self.writer.layout.capacity:
-                return OpenSlot(NO_NUMBER, bodies, PrivateSlot(), self._keep, mark_count=marks, part_count=parts)
-            slot = self.writer.begin(bodies, marks)
-        slot.complete = self._complete
-        return slot
+                slot: OpenSlot = PrivateSlot(functools.partial(self._commit_first, shown))
+                slot.reopen(NO_NUMBER, bodies, marks)
+                return slot
+            if parts > count:
+                count = parts
+            if count > self._request_above and count != self._first_count:
+                self._prepare_room(count)
+            if count > self.capacity:
+                slot = PrivateSlot(self._keep)
+                slot.reopen(NO_NUMBER, bodies, marks, parts)
+                return slot
+            return self.writer.begin(bodies, marks, self._commit)
 
-    def has_taken(self, slot: OpenSlot) -> bool:
-        """See `Host.has_taken`."""
+    def is_committed(self, slot: OpenSlot) -> bool:
+        """True if the slot's snapshot is complete: visible, or waiting for a larger segment. To be called after an
+        interruption (Ctrl-C), which may come after completion but before the end of the call."""
         with self.writing:
             self.require_running()
-            return slot.is_taken or self.writer.latest >= slot.number
+            return slot.is_committed or self.writer.latest >= slot.number
 
     def newest(self) -> Stored | None:
-        """See `Host.newest`."""
+        """Views of the newest snapshot, to be read before the next publish; None before the first."""
         with self.writing:
             self.require_running()
             if (slot := self.waiting.newer_than(self.writer.latest)) is not None:
@@ -186,19 +163,22 @@ class Segments:
             return next(iter(self.writer.last_two()[-1:]), None)
 
     def reserve(self, count: int) -> None:
-        """See `Host.reserve`."""
+        """Requests room for `count` records if they do not fit: for twice the present capacity where memory allows.
+        Snapshots that do not fit wait for it. Raises NoRoom or SharedMemoryError where it could not be made;
+        the next call requests it again."""
         with self.writing:
             self.require_running()
             if count > self.capacity:
-                self._look_ahead(count)
-                error, self.growth.error = self.growth.error, None
+                self._prepare_room(count)
+                error, self.allocator.error = self.allocator.error, None
                 if error is not None and count > self.capacity:
                     raise error
 
     def await_room(self, timeout_s: float) -> bool:
-        """See `Host.await_room`."""
+        """Waits until no snapshot waits for a larger segment, after the last publish. False where one still waits: after
+        `timeout_s`, at the end of the host, or because the segment could not be made."""
         ends_s = time.monotonic() + timeout_s
-        while self.waiting.slot is not None and not self.is_ended and self.growth.error is None:
+        while self.waiting.slot is not None and not self.is_ended and self.allocator.error is None:
             left_s = ends_s - time.monotonic()
             if left_s <= 0:
                 break
@@ -208,12 +188,13 @@ class Segments:
         return self.waiting.slot is None
 
     def set_columns(self, columns: Mapping[str, ColumnForm]) -> None:
-        """See `Host.set_columns`."""
+        """Replaces the columns, from the next snapshot on. Moves into a new segment; the last two snapshots are copied
+        there, with new columns zero."""
         with self.writing:
             self.require_running()
             self._leave_predecessor()
             before, self.columns = self.columns, dict(columns)
-            self.growth.forget()
+            self.allocator.forget()
             try:
                 layout = Layout.for_bodies(self.capacity, columns)
                 self._move(SegmentMemory(memory.create(layout.segment_bytes), layout))
@@ -245,13 +226,13 @@ class Segments:
             current = self.writer.memory
             return {"size": current.size}, os.dup(current.read_only_fd())
 
-    def work(self) -> bool:
+    def step(self) -> bool:
         """Does a piece of the service thread's work: closes left segments, makes the next one, publishes the waiting
         snapshot. True while there is more."""
         while self._to_close:
             self._to_close.popleft().close()
-        more = self.growth.work()
-        if self.growth.ready is not None and self.waiting.slot is not None:
+        more = self.allocator.step()
+        if self.allocator.ready is not None and self.waiting.slot is not None:
             self._publish_waiting()
         if not more:
             self._is_idle.set()
@@ -260,7 +241,7 @@ class Segments:
     def close(self) -> None:
         """Closes all segments. After the service thread's end, with `is_ended` set."""
         with self.writing, self._changing:
-            self.growth.close()
+            self.allocator.close()
             for writer in (*self._to_close, self.writer):
                 writer.close()
 
@@ -277,35 +258,46 @@ class Segments:
                 "end, and in the process that made it"
             )
 
-    def _complete(self, slot: OpenSlot) -> int:
+    def _commit(self, slot: OpenSlot) -> int:
         with self.writing:
             if self.is_ended:
                 self.require_running()
-            published_ns = self.writer.complete(slot)
+            published_ns = self.writer.commit(slot)
             if self.waiting.slot is not None:
                 self.waiting.drop()
         self._wake_viewers()
         return published_ns
 
-    def _complete_first(self, shown: int, slot: OpenSlot) -> int:
+    def _commit_first(self, shown: int, slot: OpenSlot) -> int:
         """Publishes the first `shown` records of a private slot, which keeps all bodies: vertices give way first, then
         marks."""
         with self.writing:
             self.require_running()
-            writer = self.writer
             slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
-            slot.drop()
-            slot.number = writer.latest + 1
+            slot.close()
+            slot.number = self.writer.latest + 1
             bodies = min(shown, slot.count)
             columns = first_rows(slot.columns, self.columns, bodies)
             marks = slot.marks[: slot.mark_count - vertex_records(slot.head.vertices)][: shown - bodies]
-            head = slot.head._replace(vertices=0)
-            published_ns = writer.publish(head, slot.records[:bodies], columns, marks)
-            writer.forget_source()
+            published_ns = self._copy_in(slot.head._replace(vertices=0), slot.records[:bodies], columns, marks)
             if self.waiting.slot is not None:
                 self.waiting.drop()
         self._wake_viewers()
         return published_ns
+
+    def _copy_in(
+        self,
+        head: Head,
+        bodies: NDArray[np.void],
+        columns: Mapping[str, NDArray[np.generic]],
+        marks: NDArray[np.void],
+    ) -> int:
+        """Copies a snapshot that fits into the current segment; returns `published_ns`."""
+        with self.writer.begin(len(bodies), len(marks)) as copy:
+            copy.write(bodies, marks)
+            copy.head, copy.columns = head, columns
+        assert copy.published_ns is not None
+        return copy.published_ns
 
     def _keep(self, slot: OpenSlot) -> None:
         """Keeps a complete snapshot until there is a segment for it."""
@@ -313,7 +305,7 @@ class Segments:
             self.require_running()
             self.writer.check(slot.head._replace(marks=slot.mark_count), slot.count, slot.columns)
             self.waiting.keep(slot, self.writer.latest)
-        if self.growth.ready is not None or slot.record_count <= self.capacity:
+        if self.allocator.ready is not None or slot.record_count <= self.capacity:
             self._publish_waiting()
 
     def _publish_waiting(self) -> None:
@@ -322,29 +314,28 @@ class Segments:
             slot = None if self.is_ended or self.writer.is_open else self.waiting.newer_than(self.writer.latest)
             if slot is None:
                 return
-            begin_ns, ready = time.perf_counter_ns(), self.growth.ready
+            begin_ns, ready = time.perf_counter_ns(), self.allocator.ready
             if slot.record_count > self.capacity and ready is not None:
                 self._move(ready)
             if slot.record_count > self.capacity:  # memory was short: the next publish requests it again
                 return
-            published_ns = self.writer.publish(slot.head, slot.records, slot.columns, slot.marks)
-            self.writer.forget_source()
+            published_ns = self._copy_in(slot.head, slot.records, slot.columns, slot.marks)
             self.waiting.published(LateSnapshot(slot.head, published_ns, time.perf_counter_ns() - begin_ns))
         self._wake_viewers()
 
-    def _look_ahead(self, count: int) -> None:
+    def _prepare_room(self, count: int) -> None:
         """Moves into the next segment where `count` records need it and it is ready; requests it where it is not."""
         self._leave_predecessor()
-        growth, ready = self.growth, self.growth.ready
+        allocator, ready = self.allocator, self.allocator.ready
         if count > self.capacity and ready is not None:
             self._move(ready)
         capacity = self.capacity
         if count > capacity:
-            if growth.error is None:  # else `reserve` raises it first
-                growth.ask(capacity, self.columns, count)
-        elif count > self._ask_above:
-            growth.ask(capacity, self.columns)
-            self._ask_above = capacity
+            if allocator.error is None:  # else `reserve` raises it first
+                allocator.request(capacity, self.columns, count)
+        elif count > self._request_above:
+            allocator.request(capacity, self.columns)
+            self._request_above = capacity
 
     def _move(self, segment: SegmentMemory) -> None:
         """Makes `segment` the current one, after the last two snapshots are copied into it."""
@@ -353,22 +344,22 @@ class Segments:
             try:
                 new_writer = RingWriter.grown(segment.memory, segment.layout, old_writer)
             except Exception:
-                self.growth.take(segment)
+                self.allocator.take(segment)
                 segment.memory.close()
                 raise
             with self._changing:
                 self._predecessor = old_writer
-                self.writer = new_writer
-        self.growth.take(segment)
-        self._ask_above, self._first_count = self.capacity * 3 // 4, -1
+                self.writer, self.capacity = new_writer, segment.layout.capacity
+        self.allocator.take(segment)
+        self._request_above, self._first_count = self.capacity * 3 // 4, -1
         self._leave_predecessor()
 
     def _leave_predecessor(self) -> None:
         """Sets the predecessor's successor word, so that its viewers request this segment. Also completes this after an
         interruption."""
-        left, ready = self._predecessor, self.growth.ready
+        left, ready = self._predecessor, self.allocator.ready
         if ready is not None and ready.memory is self.writer.memory:
-            self.growth.take(ready)
+            self.allocator.take(ready)
         if left is not None and left is not self.writer:
             left.set_successor()
             self._to_close.append(left)  # by the service thread: unmapping much memory takes long, too

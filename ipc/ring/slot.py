@@ -1,6 +1,6 @@
-"""One slot on the writer's side: its memory as arrays, and its state while it is written in place.
+"""One snapshot on the writer's side: its memory as arrays, and its state while it is written in place.
 
-Always: arrays of a slot keep the memory mapped; a slot that was opened and dropped leaves only half-written bytes,
+Always: arrays of a slot keep the memory mapped; a slot that was opened and aborted leaves only half-written bytes,
 which no reader accepts. Not here: the sequence words (`writer`).
 """
 
@@ -18,24 +18,33 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring.layout import HEAD_PACKING, Layout
-from twixt.ipc.snapshot import BODY, MARK, Head
+from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head
 
 # numpy copies structured records field by field (330 us for 10,000); as plain words it is one memcpy (20 us).
 WORDS = np.dtype("<u8")
 # Of the record of a body, and of a mark.
 WORDS_PER_RECORD = BODY.itemsize // at.WORD
 NO_HEAD = Head()
+NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
 
 
 class RingError(TwixtError):
     """A snapshot that cannot be published."""
 
 
-def words_of_marks(marks: NDArray[np.void]) -> NDArray[np.uint64]:
-    """The words of MARK records, shape (m,). Raises RingError for another array."""
-    if not isinstance(marks, np.ndarray) or marks.ndim != 1 or (marks.dtype is not MARK and marks.dtype != MARK):
-        raise RingError(f"marks must be a one-dimensional array of MARK records, got {kind_of(marks)}")
-    return np.ascontiguousarray(marks).view(WORDS)
+def words_of(records: NDArray[np.void], dtype: np.dtype[np.void]) -> NDArray[np.uint64]:
+    """The words of `records`, shape (n,), of dtype `BODY` or `MARK`. Raises RingError for another array."""
+    if (
+        not isinstance(records, np.ndarray)
+        or records.ndim != 1
+        or not (records.dtype is dtype or records.dtype == dtype)
+    ):
+        name, kind = ("bodies", "BODY") if dtype is BODY else ("marks", "MARK")
+        raise RingError(f"{name} must be a one-dimensional array of {kind} records, got {kind_of(records)}")
+    if not (len(records) and records.flags.c_contiguous):
+        records = np.ascontiguousarray(records)
+        return records.view(WORDS)
+    return np.frombuffer(records, WORDS)  # takes half the time of a view
 
 
 def kind_of(value: object) -> str:
@@ -43,112 +52,41 @@ def kind_of(value: object) -> str:
     return f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
-class Slot:
-    """Views of one slot, made once.
-
-    By `frombuffer`: its arrays keep the memory mapped, those of `ndarray(buffer=...)` do not.
-    number: of the snapshot that is written, or was written last. count, words: bodies that were copied in last, and
-    the words of their records.
-    """
-
-    def __init__(self, view: memoryview, layout: Layout, slot: int) -> None:
-        start = layout.slot_offset(slot)
-        self.number = 0
-        self.sequence = layout.sequence_word(slot)
-        head = layout.head_offset(slot)
-        self.head = view[head : head + HEAD_PACKING.size]
-        self.published = head // at.WORD + at.PUBLISHED_IN_HEAD
-        self.all_words = np.frombuffer(view, WORDS, layout.capacity * WORDS_PER_RECORD, layout.bodies_offset(slot))
-        self.columns = {
-            name: np.frombuffer(view, dtype, rows * width, start + offset).reshape(rows, width)
-            for name, dtype, width, offset, rows in (
-                (*column[:4], column.rows(layout.capacity, layout.capacity)) for column in layout.columns
-            )
-        }
-        self.tag: object = None
-        self._view, self._records_offset = view, layout.bodies_offset(slot)
-        self.count, self.words = 0, self.all_words[:0]
-
-    def resized(self, count: int) -> NDArray[np.uint64]:
-        """Sets `count` and returns `words` of that many bodies."""
-        self.count, self.words = count, self.all_words[: count * WORDS_PER_RECORD]
-        return self.words
-
-    def mark_words(self, count: int, marks: int) -> NDArray[np.uint64]:
-        """The words of `marks` marks after `count` bodies."""
-        return self.all_words[count * WORDS_PER_RECORD : (count + marks) * WORDS_PER_RECORD]
-
-    def records(self, count: int) -> NDArray[np.void]:
-        """The records of `count` bodies, a new array each time."""
-        return np.frombuffer(self._view, BODY, count, self._records_offset)
-
-    def marks(self, count: int, marks: int) -> NDArray[np.void]:
-        """The records of `marks` marks after `count` bodies, a new array each time."""
-        return np.frombuffer(self._view, MARK, marks, self._records_offset + count * BODY.itemsize)
-
-
-class PrivateSlot:
-    """Private memory in place of a slot, for a snapshot that is too large for the segment."""
-
-    tag: object = None
-
-    def records(self, count: int) -> NDArray[np.void]:
-        """The records of `count` bodies, all bytes zero."""
-        return np.zeros(count, BODY)
-
-    def marks(self, count: int, marks: int) -> NDArray[np.void]:
-        """The records of `marks` marks, all bytes zero."""
-        return np.zeros(marks, MARK)
-
-
-class RecordsKept(RingError):
-    """A view of a slot's records is left after its block, and could still be used to write."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "records written in place must not be kept, nor any part of them: from now on viewers read that memory; "
-            "take views anew each time, and copy what is needed later"
-        )
-
-
 class OpenSlot:
-    """A slot that is written in place, until it is complete, or dropped without effect.
+    """Memory for one snapshot, written in place until it is committed, or aborted without effect.
 
         with ring.begin(count) as slot:
             slot.records["position"] = ...
             slot.head = Head(...)
 
-    Complete when the block ends, dropped when it raises. A slot that is neither, after an interruption, is used for the
-    next snapshot; if its block still runs, its end raises RingError.
+    Committed when the block ends, aborted when it raises. A slot that is neither, after an interruption, is aborted by
+    the next `begin`; if its block still runs, its end raises RingError.
 
     number: of the snapshot. count, mark_count: bodies and marks. part_count: rows of its part columns. head, columns: of
-    the snapshot, to be set in the block; `count`, `marks`, `parts` and `published_ns` of `head` are filled in. published_ns: the instant at which it became
-    visible; None before.
-    is_taken: complete, though it may have to wait for a larger segment before it is visible.
-    tag: any value of the caller's about the bytes of this slot; None after they were written in another way.
-    complete, forget: called at the end of the block and when the slot is dropped; `complete` returns `published_ns`.
+    the snapshot, to be set in the block; `count`, `marks`, `parts` and `published_ns` of `head` are filled in.
+    published_ns: the instant at which it became visible; None before.
+    is_committed: complete, though it may have to wait for a larger segment before it is visible.
+    tag: any value of the caller's about the bytes of this slot; None after they were copied in by `write`.
+    commit: called at the end of the block; returns `published_ns`. forget: called when the slot is aborted.
     """
-
-    _marks: NDArray[np.void] | None = None  # until they are written: most snapshots have none
 
     def __init__(
         self,
-        number: int,
-        count: int,
-        slot: Slot | PrivateSlot,
-        complete: Callable[[OpenSlot], int | None],
+        commit: Callable[[OpenSlot], int | None],
         forget: Callable[[OpenSlot], None] | None = None,
-        mark_count: int = 0,
-        part_count: int = 0,
     ) -> None:
+        self.commit, self._forget = commit, forget
+        self.tag: object = None
+        self.reopen(0, 0)
+
+    def reopen(self, number: int, count: int, mark_count: int = 0, part_count: int = 0) -> None:
+        """Opens the slot for another snapshot. The tag is kept."""
         self.number, self.count, self.mark_count, self.part_count = number, count, mark_count, part_count
-        self.head = NO_HEAD
-        self.columns: Mapping[str, NDArray[np.generic]] = {}
+        self.head, self.columns = NO_HEAD, NO_COLUMNS
         self.published_ns: int | None = None
-        self.is_taken = False
-        self.complete = complete
-        self._forget, self._slot = forget, slot
+        self.is_committed = False
         self._records: NDArray[np.void] | None = None
+        self._marks: NDArray[np.void] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -157,11 +95,11 @@ class OpenSlot:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            return self.drop()
+            return self.abort()
         try:
-            self.published_ns = self.complete(self)
+            self.published_ns = self.commit(self)
         except BaseException:
-            self.drop()
+            self.abort()
             raise
 
     @property
@@ -172,10 +110,10 @@ class OpenSlot:
     @property
     def records(self) -> NDArray[np.void]:
         """The slot's own memory, shape (count,), dtype BODY, holding an older snapshot or zeros. Read-only once the
-        slot is complete or dropped; views taken before are not, see `is_kept`."""
+        slot is committed or aborted; views taken before are not, see `is_kept`."""
         if self._records is None:
             # An array of its own: it is the base of every view of `records`, so that its references count them.
-            self._base = self._slot.records(self.count)
+            self._base = self._new_records()
             records = self._base[:]
             self._references = sys.getrefcount(self._base)
             self._records = records
@@ -185,21 +123,23 @@ class OpenSlot:
     def marks(self) -> NDArray[np.void]:
         """As `records`: memory of the marks, shape (mark_count,), dtype MARK."""
         if self._marks is None:
-            self._marks = self._slot.marks(self.count, self.mark_count)
+            self._marks = self._new_marks()
         return self._marks
 
+    def write(self, bodies: NDArray[np.void], marks: NDArray[np.void] = NO_MARKS) -> None:
+        """Copies BODY records, shape (count,), and MARK records, shape (mark_count,), into the slot. Raises RingError
+        for others."""
+        words = words_of(bodies, BODY)
+        if len(bodies) != self.count:
+            raise RingError(f"this slot was opened for {self.count} bodies, got {len(bodies)}")
+        self.tag = None
+        self.words()[...] = words
+        if self.mark_count:
+            self.write_marks(marks)
+
     def write_marks(self, marks: NDArray[np.void]) -> None:
-        """Copies MARK records, shape (mark_count,), into the slot. Raises RingError for another dtype."""
-        self.marks.view(WORDS)[...] = words_of_marks(marks)
-
-    @property
-    def tag(self) -> object:
-        """The caller's value about the bytes of the slot."""
-        return self._slot.tag
-
-    @tag.setter
-    def tag(self, tag: object) -> None:
-        self._slot.tag = tag
+        """Copies MARK records, shape (mark_count,), into the slot. Raises RingError for others."""
+        self.marks.view(WORDS)[...] = words_of(marks, MARK)
 
     @property
     def is_kept(self) -> bool:
@@ -211,11 +151,83 @@ class OpenSlot:
             gc.collect()  # views that are garbage do not count
         return sys.getrefcount(self._base) > self._references
 
-    def drop(self) -> None:
-        """Ends the writing without publishing. Without effect once complete."""
+    def close(self) -> None:
+        """Makes the arrays read-only."""
         if self._records is not None:
             self._records.flags.writeable = False
         if self._marks is not None:
             self._marks.flags.writeable = False
+
+    def abort(self) -> None:
+        """Ends the writing without publishing. Without effect once committed."""
+        self.close()
         if self._forget is not None:
             self._forget(self)
+
+    def words(self) -> NDArray[np.uint64]:
+        """Memory of the bodies as words, to be written all at once and not kept."""
+        return self.records.view(WORDS)
+
+    def _new_records(self) -> NDArray[np.void]:
+        raise NotImplementedError
+
+    def _new_marks(self) -> NDArray[np.void]:
+        raise NotImplementedError
+
+
+class RingSlot(OpenSlot):
+    """A slot of a segment. Its views are made once; it is opened anew for each of its snapshots.
+
+    By `frombuffer`: its arrays keep the memory mapped, those of `ndarray(buffer=...)` do not.
+    sequence, published: places of words. head_bytes: memory of the head. column_rows: all rows of each column.
+    """
+
+    def __init__(
+        self,
+        view: memoryview,
+        layout: Layout,
+        slot: int,
+        commit: Callable[[OpenSlot], int],
+        forget: Callable[[OpenSlot], None],
+    ) -> None:
+        super().__init__(commit, forget)
+        start = layout.slot_offset(slot)
+        self.sequence = layout.sequence_word(slot)
+        head = layout.head_offset(slot)
+        self.head_bytes = view[head : head + HEAD_PACKING.size]
+        self.published = head // at.WORD + at.PUBLISHED_IN_HEAD
+        self.column_rows = {
+            name: np.frombuffer(view, dtype, rows * width, start + offset).reshape(rows, width)
+            for name, dtype, width, offset, rows in (
+                (*column[:4], column.rows(layout.capacity, layout.capacity)) for column in layout.columns
+            )
+        }
+        self._words = np.frombuffer(view, WORDS, layout.capacity * WORDS_PER_RECORD, layout.bodies_offset(slot))
+        self._view, self._records_offset = view, layout.bodies_offset(slot)
+
+    def stored(self, count: int) -> NDArray[np.void]:
+        """The records of `count` bodies, a new array each time."""
+        return np.frombuffer(self._view, BODY, count, self._records_offset)
+
+    def stored_marks(self, count: int, marks: int) -> NDArray[np.void]:
+        """The records of `marks` marks after `count` bodies, a new array each time."""
+        return np.frombuffer(self._view, MARK, marks, self._records_offset + count * BODY.itemsize)
+
+    def words(self) -> NDArray[np.uint64]:
+        return self._words[: self.count * WORDS_PER_RECORD]
+
+    def _new_records(self) -> NDArray[np.void]:
+        return np.frombuffer(self._view, BODY, self.count, self._records_offset)
+
+    def _new_marks(self) -> NDArray[np.void]:
+        return self.stored_marks(self.count, self.mark_count)
+
+
+class PrivateSlot(OpenSlot):
+    """A slot in private memory, all bytes zero, for a snapshot that cannot go into the segment now."""
+
+    def _new_records(self) -> NDArray[np.void]:
+        return np.zeros(self.count, BODY)
+
+    def _new_marks(self) -> NDArray[np.void]:
+        return np.zeros(self.mark_count, MARK)

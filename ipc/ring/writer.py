@@ -1,11 +1,8 @@
-"""Physics' side of the ring: each snapshot is one copy into the next slot. It never waits for a reader.
+"""Writer of one segment: `begin` opens the next snapshot's slot, which is filled in place and committed.
 
-The one idea: a slot is begun, filled and ended. `publish` fills it by a copy; `begin` returns it to the caller, to be
-filled in place.
-
-Always: `publish` checks a snapshot before it writes any of it; an interrupted publish (Ctrl-C) leaves the last
-snapshots complete, and the next publish uses its slot; the cost does not depend on readers.
-Not here: the order of stores (`sequence`), the meaning of a head's numbers.
+Always: it never waits for a reader; a head and columns that cannot be published are refused before they are written;
+an interrupted publish (Ctrl-C) leaves the last snapshots complete, and the next publish uses its slot; the cost does
+not depend on readers. Not here: the order of stores (`sequence`), the meaning of a head's numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +21,8 @@ from twixt.ipc.ring import sequence
 from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, LATEST, PART_ROWS, Layout, LayoutError
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
-from twixt.ipc.ring.slot import WORDS, WORDS_PER_RECORD, OpenSlot, RingError, Slot, kind_of, words_of_marks
-from twixt.ipc.snapshot import BODY, NO_MARKS, Head, vertex_records
-
-NO_WORDS = np.zeros(0, WORDS)
+from twixt.ipc.ring.slot import OpenSlot, RingError, RingSlot, kind_of
+from twixt.ipc.snapshot import NO_MARKS, Head, vertex_records
 
 
 class Stored(NamedTuple):
@@ -62,10 +57,8 @@ class RingWriter:
         header = layout.header()
         memory.view[: len(header)] = header
         self._words: sequence.Words = memory.view[: layout.segment_bytes].cast("Q")
-        self._slots = [Slot(memory.view, layout, slot) for slot in range(layout.slots)]
-        self._opened: OpenSlot | None = None
-        self._source: NDArray[np.void] | None = None
-        self._source_words = NO_WORDS
+        self._slots = [self._new_slot(place) for place in range(layout.slots)]
+        self._opened: RingSlot | None = None
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
@@ -82,7 +75,8 @@ class RingWriter:
         keeps_parts = all(column.name in shared for column in layout.columns if column.per == PART_ROWS)
         new = RingWriter(memory, layout, now_ns=old._now_ns)
         for stored in old.last_two():
-            slot, count, marks = new._begin(stored.number), len(stored.bodies), len(stored.marks)
+            count, marks = len(stored.bodies), len(stored.marks)
+            slot = new._open(stored.number, count, marks)
             parts = stored.head.parts if keeps_parts else 0
             rows = {
                 column.name: stored.columns[column.name][: column.rows(count, parts)]
@@ -90,8 +84,8 @@ class RingWriter:
                 else np.zeros((column.rows(count, parts), column.width), column.dtype)
                 for column in layout.columns
             }
-            slot.resized(count)[...] = stored.bodies.view(WORDS)
-            slot.mark_words(count, marks)[...] = stored.marks.view(WORDS)
+            slot.write(stored.bodies, stored.marks)
+            slot.close()
             new._end(slot, _packed(stored.head, count, marks, parts), rows, stored.head.published_ns)
         new._words[at.SCENE_VERSION] = old._words[at.SCENE_VERSION]
         plan = sequence.read_record(old._words, new._fence, at.PLAN_SEQUENCE, len(Plan._fields))
@@ -114,55 +108,39 @@ class RingWriter:
         """True while a slot is written in place, and after an interruption of that."""
         return self._opened is not None
 
-    def publish(
-        self,
-        head: Head,
-        bodies: NDArray[np.void],
-        columns: Mapping[str, NDArray[np.generic]] = {},
-        marks: NDArray[np.void] = NO_MARKS,
-    ) -> int:
-        """Copies a snapshot into the ring and makes it visible. Returns the instant of that, `published_ns`.
-
-        bodies: BODY records, shape (n,). marks: MARK records, shape (m,), n + m <= capacity, of which the last ones hold
-        the vertices that `head` counts. columns: exactly those of the layout, with a row for each body, for each part, or one.
-        `count`, `marks`, `parts` and `published_ns` of `head` are filled in. Raises before anything is written.
-        """
-        # The same array as last time is not checked again.
-        records = self._source_words if bodies is self._source else self._checked_words(bodies)
-        count = len(records) // WORDS_PER_RECORD
-        mark_count = 0 if marks is NO_MARKS else self._checked_count(marks, count)
-        parts = self._checked_columns(count, columns) if columns or self.layout.columns else 0
-        packed = _packed(head, count, mark_count, parts)
-        slot = self._begin()
-        slot.tag = None
-        target = slot.words if count == slot.count else slot.resized(count)
-        target[...] = records
-        if mark_count:
-            slot.mark_words(count, mark_count)[...] = words_of_marks(marks)
-        return self._end(slot, packed, columns)
-
-    def begin(self, count: int, marks: int = 0) -> OpenSlot:
+    def begin(self, count: int, marks: int = 0, commit: Callable[[OpenSlot], int] | None = None) -> RingSlot:
         """The next snapshot's slot, of `count` bodies and `marks` marks, to be written in place in a `with` block.
-        Raises RingError."""
-        self._require_room(count, marks)
-        slot = self._begin()
-        self._opened = opened = OpenSlot(slot.number, count, slot, self.complete, self.forget, marks)
-        return opened
+        commit: called at its end in place of the writer's own. Raises RingError."""
+        if count + marks > self.layout.capacity:
+            self._refuse(count, marks)
+        words = self._words if not self.memory.closed else self._open_words()
+        left = self._opened
+        if left is not None:  # its block was interrupted, or still runs and will raise at its end
+            place = left.number % self.layout.slots
+            if self._slots[place] is left:
+                self._slots[place] = self._new_slot(place)
+            left.abort()
+        slot = self._open(sequence.next_number(words, LATEST), count, marks)
+        slot.commit = commit or self.commit
+        self._opened = slot
+        return slot
 
-    def complete(self, opened: OpenSlot) -> int:
+    def commit(self, opened: OpenSlot) -> int:
         """Makes a slot visible, with its head and columns, at the end of its block. Returns `published_ns`."""
-        if opened is not self._opened:
+        slot = self._opened
+        if slot is None or opened is not slot:
             raise RingError(
                 "while a snapshot was being written in place another was begun, which took its place; "
                 "end a slot's block, once, before the next publish"
             )
         if self.memory.closed:
             self._open_words()
-        columns = opened.columns
-        parts = self._checked_columns(opened.count, columns) if columns or self.layout.columns else 0
-        packed = _packed(opened.head, opened.count, opened.mark_count, parts)
-        opened.drop()
-        return self._end(self._slots[opened.number % self.layout.slots], packed, columns)
+        columns = slot.columns
+        parts = self._checked_columns(slot.count, columns) if columns or self.layout.columns else 0
+        packed = _packed(slot.head, slot.count, slot.mark_count, parts)
+        slot.close()
+        self._opened = None
+        return self._end(slot, packed, columns)
 
     def check(self, head: Head, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
         """Raises RingError for a snapshot that cannot be published, however much room there is."""
@@ -170,7 +148,7 @@ class RingWriter:
         _packed(head, count, head.marks, parts)
 
     def forget(self, opened: OpenSlot) -> None:
-        """Closes `opened` without publishing it; the next publish takes its slot."""
+        """Drops `opened` without publishing it; the next publish takes its slot."""
         if opened is self._opened:
             self._opened = None
 
@@ -185,9 +163,9 @@ class RingWriter:
         self._open_words()[at.SCENE_VERSION] = version
 
     def set_successor(self) -> None:
-        """Sets the word by which readers request the next segment, the last one written here. Drops an open slot."""
+        """Sets the word by which readers request the next segment, the last one written here. Aborts an open slot."""
         if self._opened is not None:
-            self._opened.drop()
+            self._opened.abort()
         self._open_words()[at.SUCCESSOR] = 1
 
     def last_two(self) -> list[Stored]:
@@ -198,35 +176,32 @@ class RingWriter:
     def close(self) -> None:
         """Closes the memory; viewers keep what they have mapped. Idempotent."""
         self._slots = []
-        self.forget_source()
         self._words = memoryview(b"").cast("Q")
         self.memory.close()
 
-    def _begin(self, number: int | None = None) -> Slot:
-        """The slot of snapshot `number`, or of the next one, marked as being written."""
-        words = self._words if not self.memory.closed else self._open_words()
-        if self._opened is not None:  # its block was interrupted, or still runs and will raise at its end
-            self._opened.drop()
-        if number is None:
-            number = sequence.next_number(words, LATEST)
+    def _new_slot(self, place: int) -> RingSlot:
+        return RingSlot(self.memory.view, self.layout, place, self.commit, self.forget)
+
+    def _open(self, number: int, count: int, marks: int) -> RingSlot:
+        """The slot of snapshot `number`, marked as being written."""
         slot = self._slots[number % self.layout.slots]
-        sequence.begin_write(words, self._fence, slot.sequence, number)
-        slot.number = number
+        sequence.begin_write(self._words, self._fence, slot.sequence, number)
+        slot.reopen(number, count, marks)
         return slot
 
     def _end(
         self,
-        slot: Slot,
+        slot: RingSlot,
         packed_head: bytes,
         columns: Mapping[str, NDArray[np.generic]],
         published_ns: int | None = None,
     ) -> int:
         """Writes the rest of the slot, and makes its snapshot visible. Returns `published_ns`, by default now."""
         if columns:
-            for name, rows in slot.columns.items():
+            for name, rows in slot.column_rows.items():
                 values = columns[name]
                 np.copyto(rows[: len(values)], values.reshape(len(values), rows.shape[1]))
-        slot.head[:] = packed_head
+        slot.head_bytes[:] = packed_head
         if published_ns is None:
             published_ns = self._now_ns()
         words = self._words
@@ -242,34 +217,9 @@ class RingWriter:
             )
         return self._words
 
-    def _checked_words(self, bodies: NDArray[np.void]) -> NDArray[np.uint64]:
-        """The words of `bodies`, which are kept as the source of the next publish."""
-        if (
-            not isinstance(bodies, np.ndarray)
-            or bodies.ndim != 1
-            or (bodies.dtype is not BODY and bodies.dtype != BODY)
-        ):
-            raise RingError(f"bodies must be a one-dimensional array of BODY records, got {kind_of(bodies)}")
-        self._require_room(len(bodies))
-        if not bodies.flags.c_contiguous:
-            return np.ascontiguousarray(bodies).view(WORDS)
-        self._source, self._source_words = bodies, bodies.view(WORDS)
-        return self._source_words
-
-    def forget_source(self) -> None:
-        """Drops the reference to the bodies last published."""
-        self._source, self._source_words = None, NO_WORDS
-
-    def _checked_count(self, marks: NDArray[np.void], bodies: int) -> int:
-        """Number of `marks` to be written after so many bodies. Raises RingError."""
-        count = len(words_of_marks(marks)) // WORDS_PER_RECORD
-        self._require_room(bodies, count)
-        return count
-
-    def _require_room(self, count: int, marks: int = 0) -> None:
-        if count + marks > self.layout.capacity:
-            got = f"{count} and {marks} marks" if marks else f"{count}"
-            raise RingError(f"this segment holds {self.layout.capacity} bodies, got {got}; grow it first")
+    def _refuse(self, count: int, marks: int = 0) -> NoReturn:
+        got = f"{count} and {marks} marks" if marks else f"{count}"
+        raise RingError(f"this segment holds {self.layout.capacity} bodies, got {got}; grow it first")
 
     def _checked_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]], has_room: bool = True) -> int:
         """Number of rows of the part columns. has_room: they must fit into this segment. Raises RingError."""
@@ -289,19 +239,19 @@ class RingWriter:
                 and rows.size == wanted * width
             ):
                 raise RingError(f"column {name!r} must be {wanted} rows of {width} x {dtype}, got {kind_of(rows)}")
-        if has_room and parts is not None:
-            self._require_room(parts)
+        if has_room and parts is not None and parts > self.layout.capacity:
+            self._refuse(parts)
         return parts or 0
 
     def _stored(self, number: int) -> Stored:
         slot = self._slots[number % self.layout.slots]
-        head = Head(*HEAD_PACKING.unpack(slot.head))
+        head = Head(*HEAD_PACKING.unpack(slot.head_bytes))
         columns = {
-            column.name: slot.columns[column.name][: column.rows(head.count, head.parts)]
+            column.name: slot.column_rows[column.name][: column.rows(head.count, head.parts)]
             for column in self.layout.columns
         }
-        marks = slot.marks(head.count, head.marks) if head.marks else NO_MARKS
-        return Stored(number, head, slot.all_words.view(BODY)[: head.count], columns, marks)
+        marks = slot.stored_marks(head.count, head.marks) if head.marks else NO_MARKS
+        return Stored(number, head, slot.stored(head.count), columns, marks)
 
 
 def _packed(head: Head, count: int, marks: int, parts: int) -> bytes:

@@ -11,10 +11,7 @@ thread alone, except for `wake`, which any thread may call.
 from __future__ import annotations
 
 import contextlib
-import os
-import select
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +22,12 @@ from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.parent_log import ParentLog, to_field
 from twixt.ipc.session import wire
+from twixt.ipc.system import wakes
+from twixt.ipc.system.interface import WakeSender
 
 if TYPE_CHECKING:
+    from twixt.ipc.ring.host_segments import HostRing
     from twixt.ipc.scene.packed_scene import PackedScene
-    from twixt.ipc.session.overlay_messages import WrittenOverlay
 
 # Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
 # user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
@@ -70,6 +69,13 @@ class WrittenCamera(NamedTuple):
     camera: Camera | None
 
 
+class WrittenOverlay(NamedTuple):
+    """Images or figures of a host, as fields and bytes; newer ones are another object."""
+
+    fields: dict[str, Any]
+    content: bytes
+
+
 @dataclass
 class SentState:
     """State of the host that was sent, or queued, to one viewer last. report_number: of a report asked for and not
@@ -85,27 +91,24 @@ class SentState:
 
 
 class HostRequests(Protocol):
-    """Part of the host that the service thread calls.
+    """Part of the host that the service thread uses.
 
-    describe_for_viewer: the description. segment_for_viewer: its fields, and a descriptor
-    that the caller owns. has_newer: True for a newer snapshot or plan. report_for_viewer: the report's blocks.
-    work: does a piece of other work; True while there is more.
+    describe_for_viewer: the description. report_for_viewer: the report's blocks.
     """
 
     scene: WrittenScene
     camera: WrittenCamera
     overlays: dict[str, WrittenOverlay]
+    ring: HostRing
 
     def describe_for_viewer(self) -> dict[str, Any]: ...
-    def segment_for_viewer(self) -> tuple[dict[str, Any], int]: ...
-    def has_newer(self, number: int, plan_number: int) -> bool: ...
     def report_for_viewer(self) -> dict[str, Any] | None: ...
-    def work(self) -> bool: ...
 
 
 class AttachedViewer:
     """One accepted connection. attached: its first message was a valid `attach`. sent: what it has of the host's state.
-    muted_until_ns: no message is read before that instant."""
+    muted_until_ns: no message is read before that instant. wake: sends one wake, from any thread; never waits, never
+    raises."""
 
     def __init__(self, connection: socket.socket, now_ns: int) -> None:
         connection.setblocking(False)
@@ -123,8 +126,8 @@ class AttachedViewer:
         self._unsent: dict[str, wire.Outgoing] = {}
         # Of the scene whose sending began last, and of the one that is queued: a queued one may be replaced.
         self._known = self._queued = KnownContents()
-        self._wake: tuple[int, int] | None = None
-        self._wake_lock = threading.Lock()  # no byte may be written to a descriptor that was closed and reused
+        self._wakes: WakeSender | None = None
+        self.wake: Callable[[], None] = _wakes_not_open
 
     def post(self, kind: str, content: bytes, descriptors: Sequence[int] = ()) -> None:
         """Queue a message in place of an older one of its kind. Takes the descriptors over."""
@@ -178,45 +181,30 @@ class AttachedViewer:
                 self.muted_until_ns = self._second_began_ns + SECOND_NS
         return messages
 
-    def open_wake(self) -> int:
-        """Make the pipe for wakes. Returns a duplicate of the read end, for the viewer; the caller closes it.
-
-        A pipe wakes in half the time of a socket. Both ends stay open here: without a reader a write would raise
-        SIGPIPE, which may kill the process, while a pipe that is never read only becomes full.
-        """
-        self._wake = os.pipe()
-        os.set_blocking(self._wake[1], False)
-        return os.dup(self._wake[0])
-
-    def wake(self) -> None:
-        """Send one wake, from any thread. Never waits, never raises."""
-        with self._wake_lock:
-            if self._wake is not None:
-                try:
-                    os.write(self._wake[1], b"w")
-                except OSError:  # full, because the viewer does not read it
-                    pass
+    def open_wakes(self) -> int:
+        """Lets `wake` send wakes. Returns a descriptor of the viewer's end, which the caller closes."""
+        self._wakes = wakes.sender()
+        self.wake = self._wakes.ring
+        return self._wakes.viewer_descriptor()
 
     def close(self) -> None:
-        """Close the connection and the pipe, and drop queued messages."""
-        with self._wake_lock:
-            self._close_all()
+        """Close the connection and the wakes, and drop queued messages."""
+        if self._wakes is not None:
+            self._wakes.close()
+        self.close_in_child()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`."""
-        self._close_all()
-
-    def _close_all(self) -> None:
-        with fork.LOCK:
-            self.connection.close()
-            if self._wake is not None:
-                wire.close_all(self._wake)
-                self._wake = None
+        """Part of `fork.Guarded`. The wakes close themselves."""
+        fork.close(self.connection)
         self._inbox.close()
         for message in (*self._unsent.values(), *((self._sending,) if self._sending else ())):
             message.close()
         self._unsent.clear()
         self._sending = None
+
+
+def _wakes_not_open() -> None:
+    """No-op: the viewer has not attached."""
 
 
 def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
@@ -233,9 +221,9 @@ def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
         left_ns = deadline_ns - time.perf_counter_ns()
         if not unfinished or left_ns <= 0:
             return
-        poller = select.poll()
+        poller = wakes.poller()
         for viewer in unfinished:
-            poller.register(viewer.connection, select.POLLOUT)
+            poller.register(viewer.connection, wakes.WRITABLE)
         poller.poll(-(-left_ns // 1_000_000))
 
 

@@ -291,7 +291,7 @@ class Link:
         match message.kind, message.descriptors:
             case "welcome", [descriptor]:
                 self.description = message_checks.description(fields.get("description"))
-                self._connection.set_wake_pipe(descriptor)
+                self._connection.receive_wakes(descriptor)
             case "segment", [descriptor]:
                 self._take_segment(descriptor, wire.whole_number(fields, "size"))
             case "scene", ():

@@ -10,56 +10,51 @@ meaning of messages (`client`).
 from __future__ import annotations
 
 import contextlib
-import os
-import select
-import socket
-import stat
 import time
 from collections import deque
 from typing import Any
 
 from twixt.ipc.process import fork
 from twixt.ipc.session import listener, wire
+from twixt.ipc.system import names, wakes
+from twixt.ipc.system.interface import WakeReceiver
 
 # Most messages queued for a full socket. Physics' service thread empties it within ms, unless its process is stopped.
 UNSENT_LIMIT = 256
 
 
 class Connection:
-    """A Unix socket to the simulation, and the pipe for its wakes. Not connected before `connect`."""
+    """A socket to the simulation, and the receiver of its wakes. Not connected before `connect`."""
 
     def __init__(self) -> None:
-        listener.check_system()
+        listener.check_unpatched()
         self._unsent: deque[wire.Outgoing] = deque()
         self._inbox = wire.Inbox(wire.HOST_JSON_LIMIT, wire.HOST_RAW_LIMIT, wire.DESCRIPTORS_LIMIT)
-        self._poller = select.poll()
-        self._wake: int | None = None
+        self._poller = wakes.poller()
+        self._wakes: WakeReceiver | None = None
         with fork.LOCK:
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._socket = names.new_socket()
             fork.guard(self)
 
     def connect(self, name: str, timeout_s: float) -> None:
         """Connect to the simulation of that name. Raises TwixtError if there is none."""
         listener.connect(self._socket, name, timeout_s)
-        self._poller.register(self._socket, select.POLLIN)
+        self._poller.register(self._socket, wakes.READABLE)
 
-    def set_wake_pipe(self, descriptor: int) -> None:
-        """Keep a duplicate of the pipe for wakes. Raises WireError for another kind of file, or a second pipe."""
-        if self._wake is not None or not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            raise wire.WireError("the simulation must hand out one pipe to wake its viewer by; restart it")
-        with fork.LOCK:
-            self._wake = os.dup(descriptor)
-        os.set_blocking(self._wake, False)
-        self._poller.register(self._wake, select.POLLIN)
+    def receive_wakes(self, descriptor: int) -> None:
+        """Receive wakes by a duplicate of the descriptor. Raises WireError for another kind of it, or a second one."""
+        try:
+            if self._wakes is not None:
+                raise ValueError
+            with fork.LOCK:
+                self._wakes = wakes.receiver(descriptor)
+        except ValueError:
+            raise wire.WireError("the simulation must hand out one pipe to wake its viewer by; restart it") from None
+        self._poller.register(self._wakes, wakes.READABLE)
 
     def take_wake(self) -> bool:
         """True if a wake has come since the last call."""
-        if self._wake is None:
-            return False
-        try:
-            return bool(os.read(self._wake, 64))
-        except OSError:
-            return False
+        return self._wakes is not None and self._wakes.take()
 
     def send(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
         """Queue a message and send what fits; False where `UNSENT_LIMIT` are queued already."""
@@ -90,17 +85,17 @@ class Connection:
         if left_ns <= 0:
             return False
         if self._unsent:
-            self._poller.modify(self._socket, select.POLLIN | select.POLLOUT)
+            self._poller.modify(self._socket, wakes.READABLE | wakes.WRITABLE)
         # Rounded up to whole ms: rounded down, the last fraction of a ms would be spent polling in a loop.
         self._poller.poll(-(-left_ns // 1_000_000))
-        self._poller.modify(self._socket, select.POLLIN)
+        self._poller.modify(self._socket, wakes.READABLE)
         return True
 
     @property
     def peer_pid(self) -> int | None:
         """Process id of the simulation; None where the system does not report it."""
         try:
-            return listener.peer_pid(self._socket)
+            return names.peer_pid(self._socket)
         except OSError:  # the socket is closed
             return None
 
@@ -110,16 +105,16 @@ class Connection:
 
     @property
     def wake_fileno(self) -> int | None:
-        """Descriptor of the pipe for wakes: readable when a wake has come. None before `set_wake_pipe`."""
-        return self._wake
+        """Descriptor that is readable when a wake has come. None before `receive_wakes`."""
+        return None if self._wakes is None else self._wakes.fileno()
 
     def close(self) -> None:
-        """Close socket and pipe, and drop queued messages."""
+        """Close the socket and the receiver of wakes, and drop queued messages."""
         with fork.LOCK:
             self._socket.close()
-            if self._wake is not None:
-                os.close(self._wake)
-                self._wake = None
+            if self._wakes is not None:
+                self._wakes.close()
+                self._wakes = None
         self._inbox.close()
         self._unsent.clear()
 

@@ -9,16 +9,14 @@ is read is checked like the rest of a message, and reading never waits.
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from twixt.ipc.interaction import overlay_figures, overlay_images
 from twixt.ipc.process import fork
 from twixt.ipc.session import wire
-from twixt.ipc.session.attached_viewer import AttachedViewer
+from twixt.ipc.session.attached_viewer import AttachedViewer, WrittenOverlay
+from twixt.ipc.system import memory
 
 # Kinds of these messages, and what makes values of their fields and bytes.
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
@@ -31,28 +29,14 @@ MOST_BYTES = max(overlay_images.MOST_BYTES, overlay_figures.MOST_BYTES)
 INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
 
 
-class WrittenOverlay(NamedTuple):
-    """Images or figures of a host, as fields and bytes; newer ones are another object."""
-
-    fields: dict[str, Any]
-    content: bytes
-
-
 def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
     """Queues them for a viewer. Raises OSError where there is no descriptor left."""
     fields, content = overlay.fields | {"size": len(overlay.content)}, overlay.content
-    if not content or sys.platform != "linux":
+    if not content:
         viewer.post(kind, wire.encode(kind, fields, content))
         return
     with fork.LOCK:
-        descriptor = os.memfd_create(f"twixt {kind}")
-        try:
-            written = 0
-            while written < len(content):
-                written += os.write(descriptor, memoryview(content)[written:])
-        except BaseException:
-            os.close(descriptor)
-            raise
+        descriptor = memory.make_file(content, kind)
         viewer.post(kind, wire.encode(kind, fields, descriptors=1), [descriptor])
 
 
@@ -61,13 +45,11 @@ def received(message: wire.Message) -> Any:
     size = wire.whole_number(message.fields, "size")
     if not 0 <= size <= MOST_BYTES:
         raise wire.WireError(f"{message.kind} of {size} bytes came, of {MOST_BYTES} at most")
-    content = _read(message.descriptors, size) if message.descriptors else message.raw
+    try:
+        (descriptor,) = message.descriptors or (None,)
+        content = message.raw if descriptor is None else memory.read_file(descriptor, size)
+    except ValueError:
+        raise wire.WireError("images or figures came without memory to read them from") from None
     if len(content) != size:
         raise wire.WireError(f"{message.kind} came with {len(content)} of {size} bytes")
     return OVERLAYS[message.kind](message.fields, content)
-
-
-def _read(descriptors: Sequence[int], size: int) -> bytes:
-    if len(descriptors) != 1 or not stat.S_ISREG(os.fstat(descriptors[0]).st_mode):
-        raise wire.WireError("images or figures came without memory to read them from")
-    return os.pread(descriptors[0], size, 0)

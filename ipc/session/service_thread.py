@@ -6,13 +6,12 @@ step never returns.
 
 Always: an error of one viewer closes its connection alone; this thread waits for no viewer, except for
 `END_PATIENCE_NS` at the end; queues are bounded; every callback runs on this thread. Not here: the shared memory
-(`Host`). Linux. macOS has `select.poll` too, but is untested.
+(`Host`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import select
 import threading
 import time
 from collections.abc import Iterator
@@ -24,12 +23,20 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
 from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.session import overlay_messages, wire
-from twixt.ipc.session.attached_viewer import AttachedViewer, HostRequests, call_guarded, encode_or_drop, flush_all
+from twixt.ipc.session.attached_viewer import (
+    AttachedViewer,
+    HostRequests,
+    WrittenOverlay,
+    call_guarded,
+    encode_or_drop,
+    flush_all,
+)
 from twixt.ipc.session.listener import Listener, check_peer
-from twixt.ipc.session.overlay_messages import INTERVALS_NS, WrittenOverlay
+from twixt.ipc.session.overlay_messages import INTERVALS_NS
 from twixt.ipc.session.received_actions import KINDS as ACTIONS
 from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.wakes import SelfPipe, WakeQueue
+from twixt.ipc.system import wakes
 
 # Viewers attached at once; a bound on descriptors (three each).
 VIEWERS_LIMIT = 32
@@ -126,7 +133,7 @@ class ServiceThread:
                     self._accept(now_ns)
                 for viewer in list(self._connected):
                     self._serve_viewer(viewer, ready.get(viewer.connection.fileno(), 0), now_ns)
-                self._has_work = bool(call_guarded(self._host.work))
+                self._has_work = bool(call_guarded(self._host.ring.step))
             self._send_end()
         finally:
             for viewer in self._connected:
@@ -136,18 +143,19 @@ class ServiceThread:
 
     def _wait(self) -> dict[int, int]:
         now_ns = time.perf_counter_ns()
-        poller = select.poll()
-        poller.register(self._self_pipe, select.POLLIN)
+        poller = wakes.poller()
+        poller.register(self._self_pipe, wakes.READABLE)
         instants: list[int] = [now_ns] if self._has_work else []
         if now_ns >= self._accept_after_ns:
-            poller.register(self._listener.socket, select.POLLIN)
+            poller.register(self._listener.socket, wakes.READABLE)
         else:
             instants.append(self._accept_after_ns)
         self._is_status_scheduled = self._are_overlays_scheduled = False
         for viewer in self._connected:
             is_read = now_ns >= viewer.muted_until_ns
             # Registered for no event, poll still reports a viewer that has gone.
-            poller.register(viewer.connection, select.POLLIN * is_read | select.POLLOUT * viewer.has_more)
+            events = wakes.READABLE * is_read | wakes.WRITABLE * viewer.has_more
+            poller.register(viewer.connection, events)
             if not is_read:
                 instants.append(viewer.muted_until_ns)
             if not viewer.attached:
@@ -189,7 +197,7 @@ class ServiceThread:
 
     def _serve_viewer(self, viewer: AttachedViewer, events: int, now_ns: int) -> None:
         try:
-            if events & ~select.POLLOUT and not self._receive(viewer, events, now_ns):
+            if events & ~wakes.WRITABLE and not self._receive(viewer, events, now_ns):
                 if viewer.muted_until_ns > now_ns:  # else a viewer could continue a flood over a new connection
                     self._accept_after_ns = viewer.muted_until_ns
                 self._disconnect(viewer)
@@ -211,7 +219,7 @@ class ServiceThread:
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
         """Receive and obey messages; False where the viewer has gone. Those that it sent before are obeyed, up to its
         limit a second."""
-        while viewer.muted_until_ns <= now_ns or events & (select.POLLHUP | select.POLLERR):
+        while viewer.muted_until_ns <= now_ns or events & wakes.GONE:
             messages = viewer.receive(now_ns)
             if messages is None:
                 return False
@@ -251,7 +259,7 @@ class ServiceThread:
         fields = {"name": self._listener.name, "description": self._host.describe_for_viewer()}
         welcome = encode_or_drop("welcome", fields, "description", descriptors=1)
         with fork.LOCK:
-            viewer.post("welcome", welcome, [viewer.open_wake()])
+            viewer.post("welcome", welcome, [viewer.open_wakes()])
         self._post_segment(viewer)
         viewer.attached = True
         self._count()
@@ -259,13 +267,13 @@ class ServiceThread:
 
     def _post_segment(self, viewer: AttachedViewer) -> None:
         with fork.LOCK:
-            fields, descriptor = self._host.segment_for_viewer()
+            fields, descriptor = self._host.ring.handed_out()
             viewer.post("segment", wire.encode("segment", fields, descriptors=1), [descriptor])
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
         # Tested after the viewer is in the queue: a publish in between finds it there, and wakes it.
-        if self._host.has_newer(number, plan_number) and self.wakes.remove(viewer):
+        if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 
     def _post_changes(self, viewer: AttachedViewer, now_ns: int) -> None:

@@ -12,7 +12,6 @@ import threading
 from collections import deque
 
 from twixt.ipc.process import fork
-from twixt.ipc.session import wire
 from twixt.ipc.session.attached_viewer import AttachedViewer
 
 
@@ -66,7 +65,8 @@ class SelfPipe:
         with fork.LOCK:
             self._reading, self._writing = socket.socketpair()
             fork.guard(self)
-        self._reading.setblocking(False)
+        for end in (self._reading, self._writing):
+            end.setblocking(False)
 
     def fileno(self) -> int:
         """Descriptor that is readable after `notify`."""
@@ -76,7 +76,7 @@ class SelfPipe:
         """End the present `poll`, or the next one. From any thread; no effect after `close`."""
         # Buffer full: a wake-up is already pending. Closed: the thread has ended.
         with self._lock, contextlib.suppress(OSError):
-            self._writing.send(b"p", wire.SEND_FLAGS)
+            self._writing.send(b"p")
 
     def drain(self) -> None:
         """Take in all notifications so far."""

@@ -11,7 +11,6 @@ is closed unless a message took it. Not done here: waiting, and the check of the
 
 from __future__ import annotations
 
-import array
 import contextlib
 import json
 import os
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
+from twixt.ipc.system import memory
 
 # Version of the framing and of the messages' fields, the same on both sides. Raised with every change of either.
 FORMAT = 3
@@ -40,8 +40,6 @@ PENDING_DESCRIPTORS_LIMIT = 8
 SURROGATE = b"\\ud"
 # Bytes taken from the kernel at once.
 RECEIVE_BYTES = 1 << 16
-# Never waits, and raises no SIGPIPE where the reader has gone.
-SEND_FLAGS = getattr(socket, "MSG_DONTWAIT", 0) | getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 class WireError(TwixtError):
@@ -171,14 +169,10 @@ def receive(
     """Receive at most `piece_bytes` without waiting; returns the messages completed by it, or None at the end of the
     stream. Raises WireError.
 
-    The kernel closes descriptors beyond `descriptors_limit`; with 0, all of them. With descriptors the piece is
-    `RECEIVE_BYTES`.
+    The kernel closes descriptors beyond `descriptors_limit`; with 0, all of them.
     """
     try:
-        if descriptors_limit:
-            piece, came = _receive_with_descriptors(connection, descriptors_limit)
-        else:
-            piece, came = connection.recv(piece_bytes, socket.MSG_DONTWAIT), []
+        piece, came = memory.receive(connection, piece_bytes, descriptors_limit)
     except BlockingIOError:
         return []
     except OSError:
@@ -187,16 +181,6 @@ def receive(
         close_all(came)
         return None
     return inbox.feed(piece, came)
-
-
-def _receive_with_descriptors(connection: socket.socket, limit: int) -> tuple[bytes, list[int]]:
-    flags = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-    came = array.array("i")
-    piece, ancillary, _, _ = connection.recvmsg(RECEIVE_BYTES, socket.CMSG_SPACE(limit * came.itemsize), flags)
-    for level, kind, content in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            came.frombytes(content[: len(content) - len(content) % came.itemsize])
-    return piece, list(came)
 
 
 class Outgoing:
@@ -209,9 +193,8 @@ class Outgoing:
     def send(self, connection: socket.socket) -> bool:
         """Send without waiting; True once all bytes are sent. Raises OSError where the other side has gone."""
         while self._rest:
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", self._descriptors))]
             try:
-                sent = connection.sendmsg([self._rest], rights if self._descriptors else [], SEND_FLAGS)
+                sent = memory.send(connection, self._rest, self._descriptors)
             except BlockingIOError:
                 return False
             self.close()

@@ -15,13 +15,12 @@ import contextlib
 import gc
 import os
 import struct
-import sys
 import threading
 import time
 from typing import Any, NamedTuple
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.process import fork, mappings
+from twixt.ipc.process import fork
 from twixt.ipc.trace import startup_times
 
 # Spans each process keeps: six minutes of a viewer at 60 frames a second (12 a frame), two of physics at 1000 steps.
@@ -88,6 +87,7 @@ LOG = _kind("write the log")
 ACCOUNT = _kind("account")
 REST = _kind("rest")
 AHEAD = _kind("ahead of the frame", "ticks")
+USER_DRAW = _kind("user's drawing")
 
 
 class Span(NamedTuple):
@@ -188,15 +188,19 @@ class SpanMemory:
     def __init__(self, descriptor: int, kept: int = KEPT_SPANS, path: str = "") -> None:
         self.path = path
         self._descriptor, self._kept = descriptor, kept
-        self._view = memoryview(mappings.map_shared(descriptor, _bytes_of(kept)))
+        from twixt.ipc import system  # late: without --profile, and in programs that import a world alone
+
+        self._view = memoryview(system.memory.map_shared(descriptor, _bytes_of(kept)))
         self._words = self._view[:HEAD_BYTES].cast("q")
         fork.guard(self)
 
     @classmethod
     def create(cls, origin_ns: int, kept: int = KEPT_SPANS) -> SpanMemory:
         """New memory, whose time axis begins at `origin_ns`. Raises TwixtError where it cannot be made."""
+        from twixt.ipc import system
+
         try:
-            descriptor, path = _new_descriptor(_bytes_of(kept))
+            descriptor, path = system.memory.make_openable(_bytes_of(kept), "trace")
             memory = cls(descriptor, kept, path)
         except OSError as error:
             needed = f"{_bytes_of(kept) >> 20} MB"
@@ -207,7 +211,7 @@ class SpanMemory:
     @classmethod
     def open(cls, path: str, kept: int = KEPT_SPANS) -> SpanMemory:
         """Opens the span memory that another process made, by its `path`. Raises OSError where that has ended."""
-        memory = cls(os.open(path, os.O_RDWR | os.O_CLOEXEC), kept)
+        memory = cls(os.open(path, os.O_RDWR), kept)
         memory.close()
         return memory
 
@@ -234,8 +238,6 @@ class SpanMemory:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-            if self.path and not self.path.startswith("/proc/"):
-                os.unlink(self.path)
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`. In the child it is replaced by empty private memory."""
@@ -268,20 +270,3 @@ def _nowhere() -> memoryview:
 
 def _bytes_of(kept: int) -> int:
     return HEAD_BYTES + len(SIDES) * (HEAD_BYTES + kept * SPAN.size)
-
-
-def _new_descriptor(size: int) -> tuple[int, str]:
-    """Descriptor of new memory, and the path by which other processes open it."""
-    if not hasattr(os, "memfd_create"):  # untested
-        import tempfile
-
-        descriptor, path = tempfile.mkstemp(prefix="twixt-trace-")
-        os.ftruncate(descriptor, size)
-        return descriptor, path
-    descriptor = mappings.new_memory(size, f"{mappings.NAME}-trace")
-    if sys.platform == "linux":
-        import fcntl
-
-        # A reader of memory that was shortened would be killed by SIGBUS.
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-    return descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -1,54 +1,26 @@
 """Key bindings: keys that change the settings of this viewer, and keys that send commands to physics.
 
-`KEYS` is the one list of keys: the overlay and the README show it, `act` obeys it.
+`BINDINGS` is the one table of keys: their effect, the note about it, and their line of help in the overlay.
 A command carries the instant and the draw time at which the user acted. Pure: sends nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.render.display.input import Key
 
-# Keys that send commands to physics. With a user's own loop (`twixt.show`) they go to that program, as all keys that
-# the viewer does not use; if it takes no events, a note says that they do nothing.
-ASK_PHYSICS = frozenset(("Space", ".", "[", "]", "S", "R"))
 # Work added to every step by the S key unless a flag sets it, ms: under half of real time at 60 steps a second.
 SLOW_PHYSICS_MS = 40.0
 TIME_SCALES = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0, 100.0)
 
-KEYS: dict[str, str] = {
-    "I": "interpolation",
-    "C": "clock",
-    "P": "prefer",
-    "V": "split view",
-    "T": "trails",
-    "F": "frame all",
-    "Space": "pause / go on",
-    ".": "one step",
-    "[": "slower",
-    "]": "faster",
-    "S": "slow physics",
-    "R": "reset",
-    "H": "hide this",
-    "F12": "screenshot",
-    "Esc": "quit",
-}
-
-
-def bound(key: Key) -> str:
-    """Name in `KEYS` of a pressed key, by its character or its place; empty for other keys and with a modifier."""
-    if key.modifiers:
-        return ""
-    return next((name for name in (key.name, key.place) if name in KEYS), "")
-
 
 @dataclass(frozen=True)
-class Controls:
+class ViewerSettings:
     """Settings that the user changes by keys. Those of physics follow its latest plan and status."""
 
     interpolation: str
@@ -63,7 +35,7 @@ class Controls:
     prefer: str = PREFERENCES[0]
     split: bool = False
     trails: bool = False
-    own_loop: bool = False  # True: physics is the user's own loop, where ASK_PHYSICS have no effect
+    own_loop: bool = False  # True: physics is the user's own loop, where keys that ask physics have no effect
     own_method: str | None = None  # module:Class of the user's interpolation, a choice besides the built-in ones
     slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # that S switches on: shortest, longest
     listens: bool = False  # True: the user's own loop takes events
@@ -77,99 +49,152 @@ class Controls:
 
     @property
     def keys(self) -> dict[str, str]:
-        """Keys that have an effect, and their effects."""
-        return {key: does for key, does in KEYS.items() if self.has_keys and not self.is_programs(key)}
+        """Keys that have an effect, and their lines of help."""
+        return {key: text for key, text in KEYS.items() if self.has_keys and not self.is_programs(key)}
 
     def is_programs(self, key: str) -> bool:
         """True if the viewer leaves this key to the user's own loop. R asks a loop that takes events for a reset."""
-        return self.own_loop and key in ASK_PHYSICS and not (self.listens and key == "R")
+        return self.own_loop and BINDINGS[key].asks_physics and not (self.listens and key == "R")
 
 
-def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Controls, Command | None]:
+class Effect(NamedTuple):
+    """Settings after a key, and the name and value of its command to physics; name "": no command."""
+
+    settings: ViewerSettings
+    command: str = ""
+    value: float | list[float] | None = None
+
+
+class KeyBinding(NamedTuple):
+    """One key. help: its effect in a few words, for the overlay. note: for the user, of the settings before and after.
+
+    asks_physics: it sends a command. With a user's own loop (`twixt.show`) such keys go to that program, as all keys
+    that the viewer does not use; if it takes no events, a note says that they do nothing.
+    """
+
+    help: str
+    act: Callable[[ViewerSettings], Effect]
+    note: Callable[[ViewerSettings, ViewerSettings], str]
+    asks_physics: bool = False
+
+
+def _with(now: ViewerSettings, field: str, value: Any) -> Effect:
+    return Effect(replace(now, **{field: value}))
+
+
+def _chosen(field: str, choices: Callable[[ViewerSettings], tuple[str, ...]], help: str = "") -> KeyBinding:
+    """A key that cycles through the choices of a setting."""
+
+    def act(now: ViewerSettings) -> Effect:
+        options, chosen = choices(now), getattr(now, field)
+        following = options[(options.index(chosen) + 1) % len(options)] if chosen in options else options[0]
+        return _with(now, field, following)
+
+    return KeyBinding(help or field, act, lambda _, after: f"{field}: {getattr(after, field)}")
+
+
+def _switched(field: str, help: str) -> KeyBinding:
+    """A key that switches a setting on and off."""
+    return KeyBinding(
+        help,
+        lambda now: _with(now, field, not getattr(now, field)),
+        lambda _, after: f"{help} {'on' if getattr(after, field) else 'off'}",
+    )
+
+
+def _scaled(help: str, faster: bool) -> KeyBinding:
+    """A key that changes the time scale."""
+
+    def act(now: ViewerSettings) -> Effect:
+        scale = next_scale(now.time_scale, faster)
+        return Effect(replace(now, time_scale=scale), "time_scale", scale)
+
+    def note(before: ViewerSettings, after: ViewerSettings) -> str:
+        end = "" if after.time_scale != before.time_scale else ", and no further"
+        return f"time scale {after.time_scale:g}{end}"
+
+    return KeyBinding(help, act, note, asks_physics=True)
+
+
+def _slow_physics_note(_: ViewerSettings, after: ViewerSettings) -> str:
+    least_ms, most_ms = after.slow_physics_ms
+    more = f"{least_ms:g} ms" if least_ms == most_ms else f"{least_ms:g} to {most_ms:g} ms"
+    return f"slow physics: {more} more a step" if after.slow_physics else "slow physics off"
+
+
+def _no_note(_before: ViewerSettings, _after: ViewerSettings) -> str:
+    return ""
+
+
+BINDINGS: dict[str, KeyBinding] = {
+    "I": _chosen("interpolation", lambda now: now.methods),
+    "C": _chosen("clock", lambda _: CLOCKS),
+    "P": _chosen("prefer", lambda _: PREFERENCES),
+    "V": _switched("split", "split view"),
+    "T": _switched("trails", "trails"),
+    "F": KeyBinding("frame all", lambda now: Effect(replace(now, frame_all=True)), lambda *_: "all bodies framed"),
+    "Space": KeyBinding(
+        "pause / go on",
+        lambda now: Effect(replace(now, paused=not now.paused), "resume" if now.paused else "pause"),
+        lambda _, after: "paused" if after.paused else "goes on",
+        asks_physics=True,
+    ),
+    ".": KeyBinding(
+        "one step", lambda now: Effect(replace(now, paused=True), "step"), lambda *_: "one step", asks_physics=True
+    ),
+    "[": _scaled("slower", faster=False),
+    "]": _scaled("faster", faster=True),
+    "S": KeyBinding(
+        "slow physics",
+        lambda now: Effect(
+            replace(now, slow_physics=not now.slow_physics),
+            "slow_physics",
+            None if now.slow_physics else list(now.slow_physics_ms),
+        ),
+        _slow_physics_note,
+        asks_physics=True,
+    ),
+    "R": KeyBinding("reset", lambda now: Effect(now, "reset"), lambda *_: "reset", asks_physics=True),
+    "H": KeyBinding(
+        "hide this",
+        lambda now: Effect(replace(now, overlay=not now.overlay)),
+        lambda _, after: "overlay shown" if after.overlay else "overlay hidden: H shows it",
+    ),
+    # Its note comes once the file is written.
+    "F12": KeyBinding("screenshot", lambda now: Effect(replace(now, screenshot=True)), _no_note),
+    "Esc": KeyBinding("quit", lambda now: Effect(replace(now, quit=True)), _no_note),
+}
+KEYS: dict[str, str] = {key: binding.help for key, binding in BINDINGS.items()}
+
+
+def bound(key: Key) -> str:
+    """Name in `BINDINGS` of a pressed key, by its character or its place; empty for other keys and with a modifier."""
+    if key.modifiers:
+        return ""
+    return next((name for name in (key.name, key.place) if name in BINDINGS), "")
+
+
+def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tuple[ViewerSettings, Command | None]:
     """Settings after `key`, and its command to physics, if any.
 
     acted_ns: the instant of the key, ns of perf_counter. draw_time_ns: simulated time that the user saw.
     """
-
-    def command(name: str, value: float | list[float] | None = None) -> Command:
-        return Command(name, value, acted_ns, draw_time_ns)
-
-    if now.own_loop and key in ASK_PHYSICS:
+    binding = BINDINGS.get(key)
+    if binding is None or (now.own_loop and binding.asks_physics):
         return now, None
-    match key:
-        case "I":
-            return replace(now, interpolation=_after(now.methods, now.interpolation)), None
-        case "C":
-            return replace(now, clock=_after(CLOCKS, now.clock)), None
-        case "P":
-            return replace(now, prefer=_after(PREFERENCES, now.prefer)), None
-        case "V":
-            return replace(now, split=not now.split), None
-        case "T":
-            return replace(now, trails=not now.trails), None
-        case "F":
-            return replace(now, frame_all=True), None
-        case "Space":
-            return replace(now, paused=not now.paused), command("resume" if now.paused else "pause")
-        case ".":
-            return replace(now, paused=True), command("step")
-        case "[" | "]":
-            scale = next_scale(now.time_scale, faster=key == "]")
-            return replace(now, time_scale=scale), command("time_scale", scale)
-        case "S":
-            added = None if now.slow_physics else list(now.slow_physics_ms)
-            return replace(now, slow_physics=not now.slow_physics), command("slow_physics", added)
-        case "R":
-            return now, command("reset")
-        case "H":
-            return replace(now, overlay=not now.overlay), None
-        case "F12":
-            return replace(now, screenshot=True), None
-        case "Esc":
-            return replace(now, quit=True), None
-    return now, None
+    settings, name, value = binding.act(now)
+    return settings, Command(name, value, acted_ns, draw_time_ns) if name else None
 
 
-def note_of(key: str, before: Controls, after: Controls) -> str:
-    """Note for the user about the effect of a key. Empty for F12, reported once the file is written, and for Esc."""
+def note_of(key: str, before: ViewerSettings, after: ViewerSettings) -> str:
+    """Note for the user about the effect of a key of `BINDINGS`; empty for F12, noted once the file is written, and
+    Esc."""
     if before.is_programs(key):
         return "" if before.listens else f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
-    match key:
-        case "I":
-            return f"interpolation: {after.interpolation}"
-        case "C":
-            return f"clock: {after.clock}"
-        case "P":
-            return f"prefer: {after.prefer}"
-        case "V":
-            return f"split view {_switched(after.split)}"
-        case "T":
-            return f"trails {_switched(after.trails)}"
-        case "F":
-            return "all bodies framed"
-        case "Space":
-            return "paused" if after.paused else "goes on"
-        case ".":
-            return "one step"
-        case "[" | "]":
-            end = "" if after.time_scale != before.time_scale else ", and no further"
-            return f"time scale {after.time_scale:g}{end}"
-        case "S":
-            least_ms, most_ms = after.slow_physics_ms
-            more = f"{least_ms:g} ms" if least_ms == most_ms else f"{least_ms:g} to {most_ms:g} ms"
-            return f"slow physics: {more} more a step" if after.slow_physics else "slow physics off"
-        case "R":
-            return "reset"
-        case "H":
-            return "overlay shown" if after.overlay else "overlay hidden: H shows it"
-    return ""
+    return BINDINGS[key].note(before, after)
 
 
-def _switched(on: bool) -> str:
-    return "on" if on else "off"
-
-
-def reflect_slow_physics(now: Controls, status: Mapping[str, Any]) -> Controls:
+def reflect_slow_physics(now: ViewerSettings, status: Mapping[str, Any]) -> ViewerSettings:
     """Settings with slow physics as in `status`. When off, S will switch on the last value, else that of the flags."""
     slow = status.get("slow_physics_ms")
     asked = slow or (status.get("trouble_asked") or {}).get("slow_physics_ms")
@@ -182,8 +207,3 @@ def next_scale(scale: float, faster: bool) -> float:
     if faster:
         return next((step for step in TIME_SCALES if step > scale * 1.001), TIME_SCALES[-1])
     return next((step for step in reversed(TIME_SCALES) if step < scale * 0.999), TIME_SCALES[0])
-
-
-def _after(choices: tuple[str, ...], chosen: str) -> str:
-    """The next choice, after the last one the first; the first if `chosen` is not a choice."""
-    return choices[(choices.index(chosen) + 1) % len(choices)] if chosen in choices else choices[0]

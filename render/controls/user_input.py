@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from twixt.ipc.commands import Command
 from twixt.ipc.config.config import Config
 from twixt.ipc.interaction.user_actions import RESET, UserEvent
-from twixt.render.controls.key_bindings import Controls, act, bound, note_of, reflect_slow_physics
+from twixt.render.controls.key_bindings import ViewerSettings, act, bound, note_of, reflect_slow_physics
 from twixt.render.controls.user_reports import UserReports
 from twixt.render.display.input import Event, Key, MouseButton, MouseMove, Scroll
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.picking.hand import Hand
+from twixt.render.picking.hand import PointerTool
 from twixt.render.scene.stage import Stage
 
 if TYPE_CHECKING:
@@ -37,17 +37,17 @@ def covers_nothing(_x_px: float, _y_px: float) -> bool:
 
 
 class UserInput:
-    """Input of one viewer's user, obeyed between frames.
+    """Input of one viewer's user, applied between frames.
 
-    controls: the present settings. early: input from before the first picture; the first frame obeys it.
+    settings: the present ones. early: input from before the first picture; the first frame applies it.
     """
 
     def __init__(self, config: Config, link: Link, stage: Stage, early: Sequence[Event]) -> None:
-        self.controls = replace(first_controls(config), own_loop=link.description.get("loop") == "user")
+        self.settings = replace(first_settings(config), own_loop=link.description.get("loop") == "user")
         self._link, self._stage, self._early = link, stage, early
-        self._pointer, self._reports, self._hand = Pointer(), UserReports(link), Hand(stage, link)
-        stage.hand = self._hand.draw
-        self._note, self._noted_ns = "", 0
+        self._pointer, self._reports, self._tool = Pointer(), UserReports(link), PointerTool(stage, link)
+        stage.draw_over = self._tool.draw
+        self._note, self.note_ends_ns = "", 0
         self._acted_ns = 0  # of the last command, until a new plan arrives
         self._plan_number = link.plan().number
         self._status: dict[str, Any] = {}
@@ -55,20 +55,20 @@ class UserInput:
 
     def follow(self, link: Link) -> None:
         """Sends commands to another simulation from now on; settings are taken over from its first status and plan."""
-        self.controls = replace(self.controls, own_loop=link.description.get("loop") == "user")
+        self.settings = replace(self.settings, own_loop=link.description.get("loop") == "user")
         self._link, self._status, self._acted_ns = link, {}, 0
-        self._reports, self._hand = UserReports(link), Hand(self._stage, link)
-        self._stage.hand = self._hand.draw
+        self._reports, self._tool = UserReports(link), PointerTool(self._stage, link)
+        self._stage.draw_over = self._tool.draw
         self._plan_number = link.plan().number
 
-    def obey(
+    def apply_events(
         self,
         events: list[Event],
         size_px: tuple[int, int],
         draw_time_ns: int,
         covers: Callable[[float, float], bool] = covers_nothing,
     ) -> int:
-        """Obeys keys and mouse. Returns the instant (ns) of the last input whose effect this frame shows, or 0.
+        """Applies keys and mouse. Returns the instant (ns) of the last input whose effect this frame shows, or 0.
 
         size_px: of the window. draw_time_ns: simulated time that the user saw. covers: of a pixel, True if a panel
         covers it.
@@ -79,14 +79,14 @@ class UserInput:
             return 0
         acted_ns, used_ns = 0, set[int]()
         for event in events:
-            if isinstance(event, Key) and self.controls.has_keys and (key := bound(event)):
-                if not self.controls.is_programs(key):
+            if isinstance(event, Key) and self.settings.has_keys and (key := bound(event)):
+                if not self.settings.is_programs(key):
                     used_ns.add(event.acted_ns)
                 acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
         self._reports.keys(events, used_ns, draw_time_ns)
-        camera = self._stage.camera
+        camera = self._stage.view.orbit
         if camera is not None:
-            rest = self._hand.take(events, size_px, draw_time_ns, covers)
+            rest = self._tool.apply_events(events, size_px, draw_time_ns, covers)
             moved_ns = self._pointer.move_camera(camera, rest, size_px[1], covers)
             if moved_ns:
                 self._reports.camera_moved()
@@ -96,13 +96,13 @@ class UserInput:
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
         """Reports to the program what the user sees and drags, after a frame. size_px: of the window."""
         self._reports.look(self._stage.view, size_px, now_ns)
-        self._hand.report(size_px, draw_time_ns, now_ns)
+        self._tool.report(size_px, draw_time_ns, now_ns)
 
     def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
-        """Obeys one key. Returns `acted_ns` if it changed a setting of this viewer, 0 for commands and no effect."""
-        before = self.controls
-        self.controls, command = act(key, before, acted_ns, draw_time_ns)
-        if note := note_of(key, before, self.controls):
+        """Applies one key. Returns `acted_ns` if it changed a setting of this viewer, 0 for commands and no effect."""
+        before = self.settings
+        self.settings, command = act(key, before, acted_ns, draw_time_ns)
+        if note := note_of(key, before, self.settings):
             self.say(note, acted_ns)
         if command is not None:
             self._send(command)
@@ -110,66 +110,60 @@ class UserInput:
         if key == "R" and before.own_loop and before.listens:
             self._link.tell(UserEvent(RESET, acted_ns=acted_ns, draw_time_ns=draw_time_ns))
             return 0
-        if self.controls.frame_all:
-            self.controls = before
-            self._stage.frame_all()
+        if self.settings.frame_all:
+            self.settings = before
+            self._stage.view.frame_all()
             self._reports.camera_moved()
             return acted_ns
         self._choose()
-        return acted_ns if self.controls != before else 0
+        return acted_ns if self.settings != before else 0
 
     def say(self, note: str, now_ns: int) -> None:
         """Shows `note` on the picture for `NOTE_NS`."""
-        self._note, self._noted_ns = note, now_ns
+        self._note, self.note_ends_ns = note, now_ns + NOTE_NS
 
     def note(self, now_ns: int) -> str:
         """Note for the user about the last key; empty after `NOTE_NS`."""
-        return self._note if now_ns - self._noted_ns <= NOTE_NS else ""
-
-    def press_all(self, keys: Sequence[str], now_ns: int, draw_time_ns: int) -> None:
-        """Presses the keys of overlay buttons that were clicked just now."""
-        for key in keys:
-            self.press(key, now_ns, draw_time_ns)
+        return self._note if now_ns <= self.note_ends_ns else ""
 
     def turn(self, turned: Turned) -> None:
-        """Obeys moved sliders of the overlay."""
+        """Applies moved sliders of the overlay."""
         for command in turned.commands:
             self._link.send(command)  # not `_send`: these commands change no plan, from which a frame knows the effect
         if turned.buffer_ms is not None:
-            self._stage.clock.buffer_ms = turned.buffer_ms or None
+            self._stage.main.clock.buffer_ms = turned.buffer_ms or None
 
     def screenshot_taken(self) -> None:
         """Resets the request for a screenshot, after it was taken."""
-        self.controls = replace(self.controls, screenshot=False)
+        self.settings = replace(self.settings, screenshot=False)
 
     def reflect(self, plan: Plan) -> int:
         """Takes over the plan and status of physics. Returns the instant (ns) of the user's last command if a new plan
         answers it, in the first frame that follows the plan; else 0."""
-        self._reflect_status(plan)
+        if self._link.status is not self._status:
+            self._reflect_status(plan)
         if plan.number == self._plan_number:
             return 0
         self._plan_number = plan.number
-        self.controls = replace(self.controls, paused=plan.rate == 0, time_scale=plan.rate or self.controls.time_scale)
+        self.settings = replace(self.settings, paused=plan.rate == 0, time_scale=plan.rate or self.settings.time_scale)
         acted_ns, self._acted_ns = self._acted_ns, 0
         return acted_ns
 
     def _reflect_status(self, plan: Plan) -> None:
         """Takes over what another viewer or a flag has set, so that keys go on from there."""
         before, status = self._status, self._link.status
-        if status is before:
-            return
         self._status = status
-        self.controls = replace(self.controls, listens=status.get("listens") is True)
+        self.settings = replace(self.settings, listens=status.get("listens") is True)
         if not before or status.get("slow_physics_ms") != before.get("slow_physics_ms"):
-            self.controls = reflect_slow_physics(self.controls, status)
+            self.settings = reflect_slow_physics(self.settings, status)
         if not before:
-            scale = status.get("time_scale", self.controls.time_scale)
+            scale = status.get("time_scale", self.settings.time_scale)
             # A plan without a wall instant waits for the first viewer: that is no pause.
             is_paused = plan.rate == 0 and plan.wall_ns != 0
-            self.controls = replace(self.controls, paused=is_paused, time_scale=scale)
+            self.settings = replace(self.settings, paused=is_paused, time_scale=scale)
 
     def _choose(self) -> None:
-        now = self.controls
+        now = self.settings
         self._stage.choose(now.interpolation, now.clock, now.prefer, now.split, now.trails)
 
     def _send(self, command: Command) -> None:
@@ -177,11 +171,11 @@ class UserInput:
         self._acted_ns = command.acted_ns
 
 
-def first_controls(config: Config) -> Controls:
+def first_settings(config: Config) -> ViewerSettings:
     """Settings by the flags; in a split view those of the right half, the run's own picture."""
     method, clock = ("", "") if config.split is None else config.split[1]
     own = method or config.interpolation
-    return Controls(
+    return ViewerSettings(
         own,
         clock or config.clock,
         config.overlay,
@@ -212,7 +206,7 @@ class Pointer:
         height_px: int,
         covers: Callable[[float, float], bool] = covers_nothing,
     ) -> int:
-        """Obeys this frame's mouse events. Returns the instant (ns) of the last that moved the camera, or 0.
+        """Applies this frame's mouse events. Returns the instant (ns) of the last that moved the camera, or 0.
 
         covers: of a pixel, True if a panel covers it.
         """

@@ -29,8 +29,8 @@ from twixt.render.cores.thread_time import thread_ids
 
 # Shortest slice that the kernel accepts.
 SLICE_NS = 100_000
-# Python's switch interval while `ShortTurns` are open: the longest wait until another thread releases the lock.
-TURN_S = 0.0002
+# Python's switch interval while `ShortSwitchInterval` are open: the longest wait until another thread releases the lock.
+SWITCH_S = 0.0002
 
 
 class SchedulerCalls(NamedTuple):
@@ -92,8 +92,8 @@ def _numbers() -> SchedulerCalls | None:
     return _CALLS.get(platform.machine()) if sys.platform == "linux" else None
 
 
-class ShortTurns:
-    """Sets Python's switch interval to `TURN_S` while at least one of these objects is open.
+class ShortSwitchInterval:
+    """Sets Python's switch interval to `SWITCH_S` while at least one of these objects is open.
 
     Always: when the last one is closed, the switch interval is what it was before the first.
     """
@@ -104,16 +104,16 @@ class ShortTurns:
 
     def __init__(self) -> None:
         self._is_open = True
-        with ShortTurns._lock:
-            if not ShortTurns._open:
-                ShortTurns._usual_s = sys.getswitchinterval()
-                sys.setswitchinterval(TURN_S)
-            ShortTurns._open += 1
+        with ShortSwitchInterval._lock:
+            if not ShortSwitchInterval._open:
+                ShortSwitchInterval._usual_s = sys.getswitchinterval()
+                sys.setswitchinterval(SWITCH_S)
+            ShortSwitchInterval._open += 1
 
     def close(self) -> None:
         """Restores the switch interval if this is the last one open. May be called again."""
-        with ShortTurns._lock:
+        with ShortSwitchInterval._lock:
             was_open, self._is_open = self._is_open, False
-            ShortTurns._open -= was_open
-            if was_open and not ShortTurns._open:
-                sys.setswitchinterval(ShortTurns._usual_s)
+            ShortSwitchInterval._open -= was_open
+            if was_open and not ShortSwitchInterval._open:
+                sys.setswitchinterval(ShortSwitchInterval._usual_s)

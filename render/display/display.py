@@ -20,6 +20,7 @@ from twixt.render.pacing.refresh.refresh_estimate import Refresh, SwapProbe
 
 if TYPE_CHECKING:
     from twixt.render.display.presentation.present_times import Presented
+    from twixt.render.display.presentation.wayland_frame import AwaitCall
     from twixt.render.draw.context import Context
     from twixt.render.pacing.refresh.fence_trial import FenceTrial
 
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
 OFFSCREEN_SECONDS = 10.0
 OFFSCREEN_SCREENSHOT = "twixt-screenshot.png"
 OFFSCREEN_PLOT = "twixt-pacing.png"
-
-
-class AwaitCall(Protocol):
-    """Waits for the compositor's frame callback, for `timeout_ns` at most; True if it has come."""
-
-    def __call__(self, timeout_ns: int) -> bool: ...
 
 
 class Display(Protocol):

@@ -16,7 +16,7 @@ from twixt.render.draw import context
 from twixt.render.pacing.refresh.fence_trial import FenceTrial
 
 if TYPE_CHECKING:
-    from twixt.render.display.display import AwaitCall
+    from twixt.render.display.presentation.wayland_frame import AwaitCall
 
 
 class OffscreenWindow:

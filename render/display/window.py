@@ -27,8 +27,8 @@ from twixt.ipc.process.notices import print_notice  # noqa: E402
 from twixt.render.display.window_input import WindowInput, WindowState  # noqa: E402
 
 if TYPE_CHECKING:
-    from twixt.render.display.display import AwaitCall
     from twixt.render.display.display_changes import WindowPlace
+    from twixt.render.display.presentation.wayland_frame import AwaitCall
 
 OFFSCREEN_HINT = "draw without a window: --offscreen"
 

@@ -21,10 +21,10 @@ from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.software.separate_spheres import LEAST
-from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, Detail, possible
+from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, SphereLod, possible
 
 # Programs of spheres that a cheaper quality level may need.
-CHEAPER = frozenset(detail.name for detail in (*map(Detail._make, PLAIN), *FLAT))
+CHEAPER = frozenset(lod.name for lod in (*map(SphereLod._make, PLAIN), *FLAT))
 NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
 
 

@@ -1,6 +1,6 @@
 """Draws the world between snapshots that lie on the GPU.
 
-The one idea: a picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
+A picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
 shadows, outline; one for each program and layer that has such bodies), whatever the number of bodies; nothing
 here runs once for each body.
 
@@ -26,15 +26,12 @@ from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.render.draw.bodies import part_values
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.level_floor import LevelFloor
-from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.bodies.still_planes import still_key
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
 from twixt.render.draw.flat.background import Background, Still
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
-from twixt.render.draw.flat.few_bodies import BodyRecords
-from twixt.render.draw.flat.overlay_sheet import runs_of
-from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
+from twixt.render.draw.flat.panel_backgrounds import Rectangle
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
 from twixt.render.draw.frame.layers import Layer, PlacedLayer, place_all
 from twixt.render.draw.frame.quality_levels import FULL, Level
@@ -49,6 +46,7 @@ from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.software.picture_bounds import PictureBounds
 from twixt.render.draw.software.small_pictures import SmallPictures
 from twixt.render.draw.software.stale_parts import meet
+from twixt.render.draw.solids import Solids
 from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws
 
@@ -97,10 +95,11 @@ class SceneRenderer:
         self._ahead = ProgramsAhead(self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit)
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
-        self._panels = PanelBackdrop(BodyRecords(self._bodies))
         self._bounds = PictureBounds(self._bodies)
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
+        self._is_alone = True  # the frame has no other picture
+        self._covered: Sequence[Rectangle] | None = None  # as given to `mark_covered` in this frame
         self._motion = POSE_VARIANTS[0]  # of the picture drawn last
         self._still_key: Hashable = None  # of its planes, None where they may move
         self._has_planes = False  # they were drawn with its background
@@ -161,7 +160,6 @@ class SceneRenderer:
             scale3 = part_columns.get(SCALE3)
             if scale3 is not None and scale3.shape == (len(records), 3):
                 drawn.ring.upload_stretch(slot, np.asarray(scale3, np.float32))
-        self._panels.uploaded(slot)
 
     def record_count(self, count: int) -> int:
         """Number of records that a slot holds for a snapshot of `count` bodies: one for each part."""
@@ -227,10 +225,10 @@ class SceneRenderer:
         """
         bodies, scene, target = self._bodies, self._bodies.scene, self._target
         placed = place_all(layers, bodies.ring, bodies.members.layers)
+        self._is_alone, self._covered = not target.is_begun, None
         if not target.is_begun:
             target.begin()
             self._timers.begin_frame()
-            self._panels.begin()
         self.end_pictures()
         target.cover(viewport, clip or viewport)
         part = viewport
@@ -245,10 +243,6 @@ class SceneRenderer:
         view = self._view = SceneView(scene, camera, part, self._lit.affordable(self.level), wide, floor)
         self._motion = placed[0].variant.motion if placed else self._motion
         key = self._background.key(self._uniforms.key, scene)
-        if bodies.is_software and not view.is_mapped:
-            self._panels.drawn((key, scene.outline), view._replace(viewport=viewport), placed)
-            if len(marks):
-                self._panels.drawn_over()
 
         def begin() -> None:
             self._uniforms.bind()
@@ -256,7 +250,7 @@ class SceneRenderer:
             self._meshes.pose(placed)
             self._transparent.begin(camera, placed)
 
-        def lay() -> None:
+        def draw_background() -> None:
             self._still_key = still_key(bodies.ring, placed, scene)
             still = None
             if self._still_key is not None:
@@ -264,7 +258,7 @@ class SceneRenderer:
             bounds, is_whole = None, view.level.scale == 1 and view.viewport == (0, 0, *target.framebuffer.size)
             if bodies.is_software and is_whole and not len(marks):
                 bounds = self._bounds.of_picture(view, placed, still is not None)
-            self._has_planes = self._background.lay(target, view, key, still, bounds)
+            self._has_planes = self._background.draw(target, view, key, still, bounds)
             if (parts := self._background.parts) is not None:
                 target.framebuffer.scissor = parts[0]
 
@@ -273,10 +267,10 @@ class SceneRenderer:
 
         with self._timers.next():
             if view.is_mapped:
-                self._lit.draw(view, placed, begin, (lay, draw))
+                self._lit.draw(view, placed, begin, (draw_background, draw))
             else:
                 begin()
-                lay()
+                draw_background()
                 draw()
             self._draw_over(view)
         target.uncut()
@@ -312,7 +306,7 @@ class SceneRenderer:
             return False
         return self._ahead.prepare(self._view, self._motion) or (self._bodies.is_software and self._small.prepare())
 
-    def begin_ahead(self) -> None:
+    def prepare_background(self) -> None:
         """Draws the next frame's background between two frames, in case nothing but bodies will have moved.
 
         Changes no picture: a frame that needs another background draws it as usual.
@@ -323,16 +317,8 @@ class SceneRenderer:
         if self._context.fbo is not target.framebuffer or view.viewport != (0, 0, *target.size_px):
             return
         key = self._background.key(self._uniforms.key, self._scene)
-        if self._background.lay_ahead(target, view, key, self._still_key):
+        if self._background.prepare(target, view, key, self._still_key):
             self._bodies.flush()
-
-    def look_ahead(self) -> None:
-        """Finds, between two frames, the panels over still parts of a picture of the two newest snapshots.
-
-        For the time after an upload: the next frame then need not compute it.
-        """
-        if self._background.is_copied and not self.level.mapped:
-            self._panels.look_ahead(self._bodies.scene, self.level)
 
     def clear(self) -> None:
         """Clears the frame to black."""
@@ -345,6 +331,11 @@ class SceneRenderer:
         if self._small.is_begun:
             with self._timers.next():
                 self._small.end()
+
+    def mark_covered(self, rectangles: Sequence[Rectangle] | None) -> None:
+        """Records what other code has drawn over the picture in this frame: these rectangles, from the window's top left,
+        and nothing else; None: unknown. Unless this is called, the next frame is drawn whole."""
+        self._covered = rectangles
 
     def invalidate(self) -> None:
         """Records that other code has drawn into the framebuffer between two frames: the next one is drawn whole."""
@@ -367,15 +358,6 @@ class SceneRenderer:
         """
         return self._timers.elapsed_ns
 
-    @property
-    def panel_backdrop(self) -> PanelBackdrop | None:
-        """Parts of the frame that are known not to change, for the overlay's panels.
-
-        None where copies of pixels save no time, and before the frame's first picture.
-        """
-        is_still = self._background.is_copied and self._target.is_begun and not self.level.mapped
-        return self._panels if is_still else None
-
     def read_pixels(self) -> NDArray[np.uint8]:
         """Pixels of the frame drawn last, RGB, (height, width, 3), top row first. Of a window: before the swap."""
         return self._target.read()
@@ -396,7 +378,6 @@ class SceneRenderer:
         return ORIGIN if self._view is None else self._view.camera.eye
 
     def _draw_flat(self, rows: FlatRows) -> None:
-        self._panels.drawn_over()
         self._flat.note(rows)
         if self._view is not None:
             with self._timers.next():
@@ -413,7 +394,7 @@ class SceneRenderer:
         self._meshes.draw_silhouettes(view.level)
 
     def _draw_over(self, view: SceneView) -> None:
-        """Draws what comes over all opaque bodies: thin lines, and what is seen through."""
+        """Draws what comes over all opaque bodies: thin lines, and transparent bodies."""
         self._marks.draw_lines(view)
         if view.scene.outline is not None:
             self._draw_outline(view)
@@ -434,9 +415,9 @@ class SceneRenderer:
         target.depth_mask = True
 
     def _parts_over(self) -> list[Viewport] | None:
-        """Parts of the frame's only picture that the overlay's panels cover; None: not known."""
-        panels, view = self._panels.panels, self._view
-        if panels is None or view is None:
+        """Parts of the frame's only picture that other code has drawn over; None: not known."""
+        covered, view = self._covered, self._view
+        if covered is None or view is None or not self._is_alone or self._flat.are_drawn:
             return None
         height_px = view.viewport[3]
-        return [(left, height_px - bottom, right - left, bottom - top) for left, top, right, bottom in runs_of(panels)]
+        return [(left, height_px - bottom, right - left, bottom - top) for left, top, right, bottom in covered]

@@ -1,38 +1,39 @@
-"""Layers over the picture of a frame: panels, labels, and a note of the last key.
+"""Layers over the picture of a frame: panels, labels, images and figures of the program, a note of the last key.
 
-The one idea: importing Dear ImGui takes longer than a frame, so a thread imports it. Fonts and programs are then
-made in steps of some milliseconds between two frames. Until they are ready, frames are drawn without panels and words.
+Importing Dear ImGui takes longer than a frame, so a thread imports it. Fonts and programs are then made in steps of some
+milliseconds between two frames. Until they are ready, frames are drawn without panels and words.
 
-Always: no part of the panels is made within a frame, so that opening them delays no frame. When `OverPicture.close`
+Always: no part of the panels is made within a frame, so that opening them delays no frame. When `OverlayLayer.close`
 returns, the import has ended.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from twixt.render.controls.user_input import covers_nothing
-from twixt.render.cores.priority import ShortTurns
-from twixt.render.display.input import Event
+from twixt.render.cores.priority import ShortSwitchInterval
+from twixt.render.display.input import Event, MouseButton, MouseMove, PointerLeft
 from twixt.render.overlay.clear_places import KEYS_HEIGHT, TOP_HEIGHT, panel_places
 from twixt.render.overlay.program_pictures import ProgramPictures
 from twixt.render.scene.labels import PlacedLabel, at_borders, foot, head
-from twixt.render.scene.picture import DrawnPicture
 from twixt.render.scene.stage import side_by_side
 
 if TYPE_CHECKING:
+    from twixt.ipc.interaction.overlay_texts import OverlayText
     from twixt.ipc.session.client import Link
     from twixt.ipc.snapshot import Head
-    from twixt.render.controls.user_input import UserInput
-    from twixt.render.display.display import Display
-    from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
+    from twixt.render.controls.sliders import Turned
+    from twixt.render.draw.flat.panel_backgrounds import Rectangle
+    from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.measure.frame_rows import FrameRow
     from twixt.render.overlay.imgui_context import LabelOverlay
-    from twixt.render.overlay.panel_state import Panel, PictureFacts
-    from twixt.render.viewer.frame_loop import FrameLoop
+    from twixt.render.overlay.overlay import Overlay
+    from twixt.render.overlay.panel_state import PanelFacts, PanelFigures
+    from twixt.render.overlay.shown_values import OverlayState
 
 
 def load_overlay_library() -> None:
@@ -40,8 +41,9 @@ def load_overlay_library() -> None:
 
     Ignores a failed import: the next import of the modules raises again, and is reported there.
     """
-    with closing(ShortTurns()):
+    with closing(ShortSwitchInterval()):
         try:
+            import twixt.render.overlay.overlay
             import twixt.render.overlay.panel_state  # noqa: F401
         except Exception:
             pass
@@ -67,65 +69,94 @@ class OverlayLibrary:
             self._loading.join()
 
 
-class OverPicture:
-    """Layers over the picture of one frame loop. Needs the window's OpenGL context to be current."""
+class OverlayFrame(NamedTuple):
+    """One frame, as far as the layers over its picture depend on it."""
 
-    def __init__(self, loop: FrameLoop, display: Display, user_input: UserInput, pacing: str) -> None:
-        self.panel: Panel | None = None
-        self.notice = ""  # for the user, on the panels
-        self.key_note = ""  # of the last key, while it is shown
-        self._loop, self._display, self._input, self._pacing = loop, display, user_input, pacing
+    link: Link  # to the simulation that is drawn
+    size_px: tuple[int, int]  # of the framebuffer
+    scale: float  # its pixels per unit of text size
+    has_panels: bool  # the user wants the panels
+    is_starting: bool
+    draw_time_ns: int  # simulated time that the user saw last
+    labels: Sequence[PlacedLabel] = ()  # of the picture
+    split_labels: tuple[str, str] | None = None  # of the left and the right half
+    note: str = ""  # of the last key
+
+
+class OverlayUse(NamedTuple):
+    """Layers drawn in one frame, and the user's input on them."""
+
+    is_drawn: bool  # any layer was
+    covered: Sequence[Rectangle] | None = None  # all pixels that were drawn over; None: unknown
+    keys: Sequence[str] = ()  # whose buttons were clicked
+    turned: Turned | None = None  # sliders
+
+
+NOTHING_DRAWN = OverlayUse(False, ())
+
+
+class OverlayLayer:
+    """Layers over the picture of one viewer. Needs the window's OpenGL context to be current.
+
+    pacing: as chosen by its flag. facts: returns what the panels show of the present; called only when they are laid
+    out anew. panels: None until they are made. now_ns: the clock of the frames.
+    """
+
+    def __init__(
+        self,
+        renderer: SceneRenderer,
+        pacing: str,
+        facts: Callable[[], PanelFacts],
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self.panels: Overlay | None = None
+        self._figures: PanelFigures | None = None
+        self._renderer, self._pacing, self._facts, self._now_ns = renderer, pacing, facts, now_ns
         self._library = OverlayLibrary()
         self._labels: LabelOverlay | None = None
         self._pictures = ProgramPictures()
         self._making: Iterator[None] | None = None  # remaining steps before the panels or the labels can be drawn
-        self._shown: DrawnPicture | None = None  # in the last frame
+        self._frame: OverlayFrame | None = None  # the last one
+        self._note = ""  # on the panels
 
-    @property
-    def covers(self) -> Callable[[float, float], bool]:
-        """Function of a pixel: true if a shown panel covers it."""
-        return self.panel.covers if self.panel is not None and self._loop.controls.overlay else covers_nothing
+    def covers(self, x_px: float, y_px: float) -> bool:
+        """True if a shown panel covers that pixel."""
+        panels = self.panels
+        return panels is not None and self._frame is not None and self._frame.has_panels and panels.covers(x_px, y_px)
 
     @property
     def is_being_made(self) -> bool:
         """True if the panels are wanted and not complete yet, so that the next frames will differ."""
-        is_wanted = self._loop.controls.overlay and self.panel is None
-        return self._making is not None or (is_wanted and not self._loop.is_starting)
+        frame = self._frame
+        is_wanted = frame is not None and frame.has_panels and not frame.is_starting and self.panels is None
+        return self._making is not None or is_wanted
 
-    def make_panel(self) -> None:
-        """Begins making the panels between the next frames. Their library must have been loaded."""
-        if self.panel is None and self._making is None:
-            self._making = self._panel_steps()
+    def make_panels(self, size_px: tuple[int, int], scale: float) -> None:
+        """Begins making the panels between the next frames, for a framebuffer of `size_px` with `scale` pixels per unit
+        of text size. Their library must have been loaded."""
+        if self.panels is None and self._making is None:
+            self._making = self._panel_steps(size_px, scale)
 
-    def draw(self, shown: DrawnPicture | None, events: list[Event], size_px: tuple[int, int]) -> bool:
-        """Draws panels and labels into the framebuffer in use and obeys the mouse on them; False: nothing was drawn.
-
-        shown: the picture of this frame, None before the first snapshot. events: of this frame. size_px: of the
-        framebuffer.
-        """
-        self._shown = shown
-        panel = self._shown_panel()
-        words = (
-            self._loop.stage.labels
-            if panel is not None
-            else self._loop.stage.labels + self._labels_without_panels(size_px)
-        )
-        if texts := self._texts(size_px, panel is not None):
-            words = [*words, *texts]
+    def draw(self, frame: OverlayFrame, events: list[Event]) -> OverlayUse:
+        """Draws the layers into the framebuffer in use, and applies the mouse events on the panels."""
+        self._frame = frame
+        link, panels = frame.link, self._shown_panels(frame) if frame.has_panels else None
+        words = frame.labels
+        if panels is None and (frame.note or frame.split_labels is not None):
+            words = [*words, *self._labels_without_panels(frame)]
+        if texts := link.status.get("texts"):
+            words = [*words, *self._texts(texts, frame, panels is not None)]
         if words:
-            self._draw_words(words, size_px)
-        has_pictures = self._draw_pictures(size_px, panel is not None)
-        if panel is not None:
-            is_still = not words and not has_pictures
-            self._draw_panel(panel, events, size_px, self._loop.stage.renderer.panel_backdrop if is_still else None)
-        elif self.panel is not None and events:
-            self.panel.pass_hidden_events(events, self._display.content_scale)
-        return bool(words) or has_pictures or panel is not None
-
-    def settle(self) -> None:
-        """Ends the frame, once all of its drawing is complete."""
-        if self.panel is not None:
-            self.panel.settle()
+            self._draw_words(words, frame)
+        received = link.received
+        has_pictures = bool(received.images or received.figures or self._pictures.are_shown)
+        if has_pictures:
+            has_pictures = self._draw_pictures(frame, panels is not None)
+        if panels is not None:
+            return self._draw_panels(panels, frame, events, is_alone=not words and not has_pictures)
+        if self.panels is not None and events:
+            self.panels.pass_events([event for event in events if _passes_hidden(event)], frame.scale)
+        return OverlayUse(True) if words or has_pictures else NOTHING_DRAWN
 
     def make_some(self) -> bool:
         """Does one step of making panels or labels that are not ready; False if all are.
@@ -136,36 +167,37 @@ class OverPicture:
             return False
         if next(self._making, self) is self:
             self._making = None
-        self._loop.stage.renderer.invalidate()
+        self._renderer.invalidate()
         return True
 
-    def redraw_early(self, until_ns: int) -> bool:
+    def redraw_early(self, size_px: tuple[int, int], scale: float, until_ns: int) -> bool:
         """Does the steps of a redraw of the panels' sheet that are due and expected to end by `until_ns`; False: none.
 
-        Changes no pixel of a frame, not even of one that was drawn but is not presented yet.
+        size_px, scale: as the next frame's. Changes no pixel of a frame, not even of one that was drawn but is not
+        presented yet.
         """
-        if self._making is not None or self.panel is None or not self._loop.controls.overlay:
+        frame, panels = self._frame, self.panels
+        if self._making is not None or panels is None or frame is None or not frame.has_panels:
             return False
-        size_px, scale = self._display.framebuffer_size, self._display.content_scale
         is_done = False
-        while self.panel.redraw_early(self._loop, size_px, scale, until_ns, self._facts):
+        while panels.redraw_early(self._state, size_px, scale, until_ns):
             is_done = True
         return is_done
 
-    def note(self, row: FrameRow, newest: Head | None) -> None:
+    def add(self, row: FrameRow, newest: Head | None) -> None:
         """Adds a presented frame to the figures of the panels."""
-        if self.panel is not None:
-            self.panel.note(row, newest)
+        if self._figures is not None:
+            self._figures.add(row, newest)
 
-    def be_sparing(self, sparing: bool) -> None:
-        """Sets whether the panels are redrawn less often, to leave the core to physics."""
-        if self.panel is not None:
-            self.panel.be_sparing(sparing)
+    def reduce_redraws(self, is_reduced: bool) -> None:
+        """Sets whether panels that are not in use are redrawn less often, to leave the core to physics."""
+        if self.panels is not None:
+            self.panels.reduce_redraws(is_reduced)
 
-    def follow(self, link: Link) -> None:
-        """Shows the figures of another simulation from now on."""
-        if self.panel is not None:
-            self.panel.follow(link)
+    def forget_snapshots(self) -> None:
+        """Drops the newest snapshot: another simulation is drawn from now on."""
+        if self._figures is not None:
+            self._figures.forget_snapshots()
 
     def close(self) -> None:
         """Waits for the import. Does not call OpenGL."""
@@ -173,88 +205,92 @@ class OverPicture:
 
     def release(self) -> None:
         """Releases all OpenGL objects."""
-        for overlay in (self._labels, self.panel):
+        for overlay in (self._labels, self.panels):
             if overlay is not None:
                 overlay.close()
         self._pictures.release()
 
-    def _shown_panel(self) -> Panel | None:
-        """The panels; None while they are hidden, or not ready."""
-        if not self._loop.controls.overlay:
-            return None
-        if self.panel is None and not self._loop.is_starting and self._library.is_loaded:
-            self.make_panel()
-        return self.panel
+    def _shown_panels(self, frame: OverlayFrame) -> Overlay | None:
+        """The panels; None while they are not ready."""
+        if self.panels is None and not frame.is_starting and self._library.is_loaded:
+            self.make_panels(frame.size_px, frame.scale)
+        return self.panels
 
-    def _labels_without_panels(self, size_px: tuple[int, int]) -> list[PlacedLabel]:
+    def _labels_without_panels(self, frame: OverlayFrame) -> list[PlacedLabel]:
         """Labels of the two halves and the note of the last key, which are shown without the panels, too."""
-        loop, scale = self._loop, self._display.content_scale
-        halves, note = loop.stage.split_labels, self.key_note
-        if (halves is None and not note) or loop.is_starting or not self._library.is_loaded:
+        halves, note, size_px, scale = frame.split_labels, frame.note, frame.size_px, frame.scale
+        if frame.is_starting or not self._library.is_loaded:
             return []
         if self._labels is None:
-            self._making = self._making or self._words_steps()
+            self._making = self._making or self._words_steps(frame)
             return []
         words = [] if halves is None else head(halves, side_by_side(size_px, 2), size_px[1], scale)
         return [*words, foot(note, size_px, scale)] if note else words
 
-    def _texts(self, size_px: tuple[int, int], has_panel: bool) -> list[PlacedLabel]:
+    def _texts(self, texts: Sequence[OverlayText], frame: OverlayFrame, has_panels: bool) -> list[PlacedLabel]:
         """Texts of the program, below and above the panels where those are shown."""
-        texts = self._loop.link.status.get("texts")
-        if not texts or self._loop.is_starting or not self._library.is_loaded:
+        if frame.is_starting or not self._library.is_loaded:
             return []
-        room = (TOP_HEIGHT, KEYS_HEIGHT) if has_panel else (0.0, 0.0)
-        return at_borders(texts, size_px, self._display.content_scale, room)
+        room = (TOP_HEIGHT, KEYS_HEIGHT) if has_panels else (0.0, 0.0)
+        return at_borders(texts, frame.size_px, frame.scale, room)
 
-    def _draw_pictures(self, size_px: tuple[int, int], has_panel: bool) -> bool:
+    def _draw_pictures(self, frame: OverlayFrame, has_panels: bool) -> bool:
         """Draws images and figures of the program; False without any."""
-        if self._loop.is_starting:
+        if frame.is_starting:
             return False
-        received, scale = self._loop.link.received, self._display.content_scale
+        received = frame.link.received
         self._pictures.take_images(received.images)
         if not received.figures or self._library.is_loaded:
-            self._pictures.take_figures(received.figures, scale)
-        return self._pictures.draw(size_px, panel_places(size_px, scale) if has_panel else ())
+            self._pictures.take_figures(received.figures, frame.scale)
+        return self._pictures.draw(frame.size_px, panel_places(frame.size_px, frame.scale) if has_panels else ())
 
-    def _draw_panel(
-        self, panel: Panel, events: list[Event], size_px: tuple[int, int], beneath: PanelBackdrop | None
-    ) -> None:
-        draw_time_ns = self._loop.record.last.draw_time_ns
-        keys = panel.draw(self._loop, events, size_px, self._display.content_scale, self._facts, beneath)
-        if keys:
-            self._input.press_all(keys, self._loop.timer.now_ns(), draw_time_ns)
-        self._input.turn(panel.turned(draw_time_ns))
+    def _draw_panels(self, panels: Overlay, frame: OverlayFrame, events: list[Event], is_alone: bool) -> OverlayUse:
+        """Draws the panels. is_alone: nothing else is drawn over the picture."""
+        assert self._figures is not None
+        if frame.note != self._note:
+            self._note = frame.note
+            panels.request_layout()
+        used = panels.draw(self._state, events, frame.size_px, frame.scale)
+        knobs = self._figures.knobs
+        for turn in used.turned:
+            knobs.turn(turn)
+        if used.all_off:
+            knobs.all_off()
+        turned = knobs.due(self._now_ns(), frame.draw_time_ns)
+        return OverlayUse(True, panels.covered if is_alone else None, used.pressed, turned)
 
-    def _draw_words(self, words: list[PlacedLabel], size_px: tuple[int, int]) -> None:
+    def _draw_words(self, words: Sequence[PlacedLabel], frame: OverlayFrame) -> None:
         if self._labels is None:
             from twixt.render.overlay.imgui_context import LabelOverlay
 
             self._labels = LabelOverlay()
-        self._labels.draw(words, size_px, self._display.content_scale)
+        self._labels.draw(words, frame.size_px, frame.scale)
 
-    def _facts(self) -> PictureFacts:
-        from twixt.render.overlay.panel_state import PictureFacts
-
-        loop, shown = self._loop, self._shown
-        present_ns, stage = loop.record.last.present_ns, loop.stage
-        ages_ms = {} if shown is None else {n: (present_ns - due) / 1e6 for n, due in shown.group_due_ns.items()}
-        notices = (self.notice,) if self.notice else ()
-        return PictureFacts(stage.history.thinned, ages_ms, stage.split_labels, stage.messages + notices)
+    def _state(self) -> OverlayState:
+        assert self._figures is not None
+        return self._figures.state(self._facts(), self._note, self._now_ns())
 
     # -- steps between frames: each frame begins by clearing the picture, so that trial drawing is never visible
 
-    def _panel_steps(self) -> Iterator[None]:
-        from twixt.render.overlay.panel_state import Panel
+    def _panel_steps(self, size_px: tuple[int, int], scale: float) -> Iterator[None]:
+        from twixt.render.overlay.overlay import Overlay
+        from twixt.render.overlay.panel_state import PanelFigures
 
-        panel = Panel(self._loop.link, self._pacing, self._loop.timer.now_ns)
+        self._figures, panels = PanelFigures(self._pacing), Overlay(self._now_ns)
         yield
-        yield from panel.prepare(self._loop, self._display.framebuffer_size, self._display.content_scale, self._facts)
-        self.panel = panel
+        yield from panels.prepare(self._state, size_px, scale)
+        self.panels = panels
 
-    def _words_steps(self) -> Iterator[None]:
+    def _words_steps(self, frame: OverlayFrame) -> Iterator[None]:
         from twixt.render.overlay.imgui_context import LabelOverlay
 
-        labels, size_px = LabelOverlay(), self._display.framebuffer_size
+        labels = LabelOverlay()
         yield
-        labels.draw([foot(self.key_note or "0", size_px, self._display.content_scale)], size_px)
+        labels.draw([foot(frame.note or "0", frame.size_px, frame.scale)], frame.size_px)
         self._labels = self._labels or labels
+
+
+def _passes_hidden(event: Event) -> bool:
+    """True for events that hidden panels receive: moves of the pointer and releases of buttons."""
+    is_release = isinstance(event, MouseButton) and not event.pressed
+    return is_release or isinstance(event, MouseMove | PointerLeft)

@@ -17,13 +17,12 @@ Draws into the framebuffer in use; OpenGL's state is as before when it returns.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from twixt.render.controls.sliders import Turn
 from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.draw.flat.overlay_sheet import Sheet
-from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
 from twixt.render.draw.flat.panel_backgrounds import TINT, Pane, Panes, Rectangle, whole_pixels
 from twixt.render.overlay.imgui_context import begin, close_context, imgui, new_context
 from twixt.render.overlay.panel_layout import show_panels
@@ -80,6 +79,7 @@ class Overlay:
         self._panes, self._sheet = Panes(), Sheet()
         self._shown_panes: list[Pane] = []
         self._rectangles: tuple[Rectangle, ...] = ()  # pixels of the panes
+        self.covered: Sequence[Rectangle] | None = ()  # all that the last `draw` drew over; None: unknown
         self.every_ns = REDRAW_NS  # between two regular redraws
         self._layout_cost, self._drawing_cost = StepCost(COVERED), StepCost(COVERED)  # in spare time
 
@@ -89,13 +89,11 @@ class Overlay:
         events: Iterable[Any],
         size_px: tuple[int, int],
         framebuffer_scale: float = 1.0,
-        beneath: PanelBackdrop | None = None,
     ) -> PanelInput:
         """Draws the panels and returns the results of the mouse on them.
 
         state: called only when the panels are laid out anew. events: of this frame, as in `render.display.input`.
-        framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays. beneath: backdrop of the
-        picture under the panels; with it, the frame must end with `settle`.
+        framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays.
         """
         now_ns = self._now_ns()
         imgui.set_current_context(self._context)
@@ -105,6 +103,7 @@ class Overlay:
         if self.is_in_use or self._layouts_due > 1:
             self._lay_out(state, size_px, framebuffer_scale, now_ns)
             self._draw_straight(size_px)
+            self.covered = None
             self.request_layout()  # the sheet holds an older layout
         else:
             late_ns = now_ns - self._sheet_ns - self.every_ns
@@ -112,13 +111,10 @@ class Overlay:
                 self._redraw_sheet(state, size_px, framebuffer_scale, now_ns)
             elif late_ns >= LATE_NS:
                 self._step(state, size_px, framebuffer_scale, now_ns)
-            self._sheet.lay(size_px, beneath)
+            self._sheet.blend(size_px)
+            self.covered = self._sheet.rectangles
         used, self._used = self._used, NO_INPUT
         return used
-
-    def settle(self) -> None:
-        """Ends the frame, once all of its drawing is complete."""
-        self._sheet.settle()
 
     def redraw_early(
         self,
@@ -156,7 +152,7 @@ class Overlay:
             step(state, size_px, framebuffer_scale, self._now_ns())
             self._sheet.complete()
             yield
-        self._sheet.lay(size_px)
+        self._sheet.blend(size_px)
         self._sheet.complete()
         self._layouts_due = 0
 
@@ -164,6 +160,10 @@ class Overlay:
     def is_in_use(self) -> bool:
         """True if the pointer is on a panel or drags a slider."""
         return self._is_turning or (self._pointer_px is not None and self.covers(*self._pointer_px))
+
+    def reduce_redraws(self, is_reduced: bool) -> None:
+        """Sets whether panels that are not in use are redrawn less often."""
+        self.every_ns = SPARING_NS if is_reduced else REDRAW_NS
 
     def request_layout(self) -> None:
         """Requests a layout in the next frame."""

@@ -23,18 +23,19 @@ LONGEST_PX = 4096
 
 
 class ProgramPictures:
-    """Images and figures of one program."""
+    """Images and figures of one program. are_shown: some were drawn last."""
 
     def __init__(self) -> None:
         self._images, self._figures = _Shown(), _Shown()
         self._overlay: FigureOverlay | None = None
         self._scale = 0.0
+        self.are_shown = False
 
     def take_images(self, images: Sequence[OverlayImage]) -> None:
         """Shows these images from now on."""
         if images is not self._images.source:
             self._images.source = images
-            self._images.rectangles.take([image.pixels for image in images])
+            self._images.rectangles.set_images([image.pixels for image in images])
 
     def take_figures(self, figures: Sequence[OverlayFigure], scale: float) -> None:
         """Shows these figures from now on; their library must have been loaded. scale: pixels per unit of text size."""
@@ -42,7 +43,7 @@ class ProgramPictures:
             return
         self._scale = scale
         self._figures.source = figures
-        self._figures.rectangles.take(())
+        self._figures.rectangles.set_images(())
         for figure in figures:
             if self._overlay is None:
                 from twixt.render.overlay.figure_overlay import FigureOverlay
@@ -60,7 +61,8 @@ class ProgramPictures:
         for each in shown:
             own, places = places[: len(each.source)], places[len(each.source) :]
             each.rectangles.draw(own, size_px)
-        return bool(shown)
+        self.are_shown = bool(shown)
+        return self.are_shown
 
     def release(self) -> None:
         """Releases textures and contexts."""

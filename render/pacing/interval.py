@@ -135,13 +135,15 @@ class IntervalChoice:
         self._load.catches_up = not self._shortest.refresh_ns
         self._load.frame(cycle_ns, end_ns)
         self._patience.grow_calm(end_ns, self._load)
-        long_ns = self._load.long_ns(self._holds_ns(self.interval_ns), self.queues)
+        interval_ns = self.interval_ns
+        long_ns = self._load.long_ns(self._holds_ns(interval_ns), self.queues)
         if long_ns and (reason := self._hold_load(long_ns, end_ns)):
             return reason
-        if self.interval_ns > self.base_ns and self._patience.is_calm and (reason := self._end_load(end_ns)):
+        is_wide = interval_ns > self.base_ns
+        if is_wide and self._patience.is_calm and (reason := self._end_load(end_ns)):
             return reason
         if self._replay is None:
-            self._replay = self._begin_replay(end_ns)
+            self._replay = self._begin_replay(end_ns, is_wide)
         if self._replay is not None:
             verdict = next(self._replay, None)
             if verdict is None or verdict:
@@ -190,9 +192,10 @@ class IntervalChoice:
 
     # -- by replay
 
-    def _begin_replay(self, end_ns: int) -> Iterator[str] | None:
-        """A replay that is due; None where none is, or it can change nothing."""
-        if self.interval_ns > self.base_ns and self._patience.is_due(end_ns):
+    def _begin_replay(self, end_ns: int, is_wide: bool) -> Iterator[str] | None:
+        """A replay that is due; None where none is, or it can change nothing. is_wide: the interval is not the
+        shortest."""
+        if is_wide and self._patience.is_due(end_ns):
             cycles = self._last_cycles(end_ns, self._patience.span_ns)
             if cycles:
                 return self._replayed(cycles, narrower=True)

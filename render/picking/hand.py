@@ -1,11 +1,11 @@
-"""The user's hand: clicks on bodies, and bodies dragged with Ctrl held.
+"""Pointer tool: clicks on bodies, and bodies dragged with Ctrl held.
 
 A click picks the body at the pixel. A double click selects it. With Ctrl, a drag that begins on a body pulls that point
 of it towards the pointer, in the plane of the picture; with a selected body the left button turns it and the right one
 pulls it by the point that was selected, wherever the pointer is (MuJoCo's way).
 
-Always: poses are those that the user saw, of the frame before; a drag ends with its button and is reported at once; what
-the hand has taken does not move the camera.
+Always: poses are those that the user saw, of the frame before; a drag ends with its button and is reported at once;
+events that the tool uses do not move the camera.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Drag(NamedTuple):
     from_px: tuple[float, float]
 
 
-class Hand:
-    """The hand of one viewer's user. stage: drawn. link: to the program, which gets clicks and pulls."""
+class PointerTool:
+    """Pointer of one viewer's user. stage: drawn. link: to the program, which receives clicks and pulls."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._seen, self._renderer, self._link = SeenBodies(stage, link), stage.renderer, link
@@ -74,10 +74,10 @@ class Hand:
         self._sent_ns = 0
         self._before: tuple[int, Vector, Vector] | None = None  # draw time, place and orientation of the last report
 
-    def take(
+    def apply_events(
         self, events: list[Event], size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
     ) -> list[Event]:
-        """Obeys the mouse; returns the events that are left for the camera. covers: True for a pixel under a panel."""
+        """Applies mouse events; returns those left for the camera. covers: True for a pixel under a panel."""
         left: list[Event] = []
         for event in events:
             if isinstance(event, MouseMove):
@@ -90,6 +90,8 @@ class Hand:
 
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
         """Reports the pull to the program, after a frame that was drawn at `draw_time_ns`, if it has changed."""
+        if self._grabbed is None and self._sent.body is None:  # neither is there a pull, nor was one reported
+            return
         pull = self._pull(size_px, draw_time_ns)
         is_over = pull.body is None or not pull.is_held
         if pull == self._sent or (not is_over and now_ns - self._sent_ns < 1e9 / PULLS_PER_S):
@@ -119,7 +121,7 @@ class Hand:
     def _button(
         self, event: MouseButton, size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
     ) -> bool:
-        """Obeys a button; True if it is the hand's alone."""
+        """Applies a button event; True if only this tool uses it."""
         if not event.pressed:
             if self._drag is not None and event.button == self._drag.button:
                 self._drag = None

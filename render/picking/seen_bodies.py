@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from twixt.ipc.session.client import Link
     from twixt.render.interpolation.poses import Poses
 
-WATCHER = "hand"  # of poses: see Picture.watch
+WATCHER = "pointer"  # of poses: see Picture.watch
 
 
 class SeenBodies:

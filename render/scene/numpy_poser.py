@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.snapshot import Snapshot
+from twixt.render.draw.column_colors import colors
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete
 from twixt.render.interpolation import Method, create
 from twixt.render.interpolation.poses import Poses, no_poses, select_rows
 from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, remember, set_methods
 from twixt.render.scene.scene_parents import SceneParents
-from twixt.render.snapshots.intake import colors
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import CHILDREN, rows_of_parents
 from twixt.ipc.scene.parent_log import ParentEntry, ParentLog
+from twixt.render.draw.column_colors import rules_of_drawn
 from twixt.render.draw.frame.layers import Discrete
 from twixt.render.interpolation.poses import Poses, no_poses, select_rows
 from twixt.render.scene.numpy_poser import PosingRules
 from twixt.render.scene.picture_part import DrawnPart, PartDefinition, PicturePart
 from twixt.render.scene.scene_parents import SceneParents, merged_parents
 from twixt.render.snapshots.history import History
-from twixt.render.snapshots.intake import rules_of_drawn
 
 if TYPE_CHECKING:
     from twixt.ipc.snapshot import Snapshot

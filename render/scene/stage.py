@@ -17,8 +17,8 @@ from twixt.ipc.config.config import Config
 from twixt.ipc.scene.parent_log import ParentLog, from_version
 from twixt.ipc.shapes.shape import ShapeList
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
+from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.frame_time_parts import DRAW, USER
-from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.interpolation import create
 from twixt.render.playback import PlaybackClock
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
     from twixt.ipc.scene import Camera, Scene
     from twixt.ipc.snapshot import Head
-    from twixt.render.cores.frame_time_parts import PartMeter
+    from twixt.render.cores.frame_time_parts import LapRecorder
     from twixt.render.scene.trails import PictureTrails
     from twixt.render.scene.user_drawing import UserDrawing
 
@@ -86,19 +86,9 @@ class Stage:
             self.main.watch(DRAWING, None)
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._present_ns = self._drawn_ns = 0  # of the last frame
-        self.hand: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
-        self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
+        self.draw_over: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
+        self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])
-
-    @property
-    def clock(self) -> PlaybackClock:
-        """Playback clock of the run's own picture."""
-        return self.main.clock
-
-    @property
-    def camera(self) -> OrbitCamera | None:
-        """The camera that the user moves; None until the first frame."""
-        return self.view.orbit
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
@@ -184,8 +174,8 @@ class Stage:
             self.main.choose(interpolation)
             if self.left is not None and not self._left_choice[0]:
                 self.left.choose(interpolation)
-        if clock != self.clock.mode:
-            self.clock.select(clock)
+        if clock != self.main.clock.mode:
+            self.main.clock.select(clock)
         if self.left is not None and not self._left_choice[1] and clock != self.left.clock.mode:
             self.left.clock.select(clock)
         for each in self.clocks:
@@ -195,10 +185,6 @@ class Stage:
             self._split(split)
         if trails != (self._trails is not None):
             self._switch_trails(trails)
-
-    def frame_all(self) -> None:
-        """Has the next frame show all bodies."""
-        self.view.frame_all()
 
     @property
     def split_labels(self) -> tuple[str, str] | None:
@@ -221,7 +207,7 @@ class Stage:
             self.left = None
         else:
             method, mode = self._left_choice
-            clock = copy.deepcopy(self.clock)
+            clock = copy.deepcopy(self.main.clock)
             if mode and mode != clock.mode:
                 clock.select(mode)
             main = self.main
@@ -326,14 +312,15 @@ class Stage:
             marks = self._marks_of(drawn, newest)
             around = self.view.around_axis(viewport, size_px)
             self.renderer.draw(layers, matrices, around, marks, viewport)
-            words: Sequence[Label] = labels_of(marks, self.scene.labels)
+            words: Sequence[Label] = labels_of(marks, self.scene.labels) if len(marks) else ()
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
-            if picture is self.main and self.hand is not None:
-                self.hand(size_px)
+            if picture is self.main and self.draw_over is not None:
+                self.draw_over(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
-            self.labels += place(words, matrices, around, size_px[1], viewport)
+            if words:
+                self.labels += place(words, matrices, around, size_px[1], viewport)
         self.renderer.end_pictures()
         self._present_ns = present_ns
         if self._copies and not self.needs_copies:
@@ -377,12 +364,12 @@ class Stage:
         passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
         from twixt.render.scene.user_drawing import UserFrame
 
-        if self.parts is not None:
-            self.parts.lap(DRAW)
+        if self.laps is not None:
+            self.laps.lap(DRAW, kinds.DRAW, self.main.clock.state.offset_ns)
         draw_time_ns = drawn.main.draw_time_ns
         added = drawing.draw(UserFrame(passed_s, draw_time_ns, pair.alpha, previous, following, poses, marks))
-        if self.parts is not None:
-            self.parts.lap(USER)
+        if self.laps is not None:
+            self.laps.lap(USER, kinds.USER_DRAW)
         for points in added.points:
             self.renderer.points(*points)
         if added.lines is not None:

@@ -12,37 +12,35 @@ by any other rule the column itself is blended in numpy, and colours are made of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.config.column_rules import COLOR, SCALE3
+from twixt.ipc.config.column_rules import SCALE3
 from twixt.ipc.corrections import CORRECTION, visual
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.snapshot import BODY, VERTEX_BYTES, Snapshot
+from twixt.render.draw.column_colors import colors
+from twixt.render.draw.frame.snapshot_ring import gpu_slots, is_large
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
     from twixt.ipc.ring.layout import Layout
     from twixt.ipc.ring.mapped_segment import Claim
+    from twixt.ipc.scene import Camera
+    from twixt.ipc.scene.parent_log import ParentLog
     from twixt.ipc.session.client import Link
     from twixt.ipc.snapshot import Head
-    from twixt.render.scene.stage import Stage
+    from twixt.render.draw.scene_renderer import SceneRenderer
+    from twixt.render.snapshots.held_marks import HeldMarks
+    from twixt.render.snapshots.history import History
 
 # Bytes uploaded in one frame at most; the newest snapshot always is. Where a processor draws, less: a loop of 100,000
 # bodies that publishes twice a frame was slowed by 1 to 2 % less, and its picture came at 60 fps instead of 53.
 BYTE_BUDGET, SOFTWARE_BYTE_BUDGET = 64 << 20, 8 << 20
-# Snapshots on the GPU. A late clock draws five or six behind the newest; a burst must not displace those.
-MOST_SLOTS, LEAST_SLOTS = 64, 4
-GPU_BYTES = 256 << 20
-# Snapshots are large from LARGE_BYTES on. Their slots get memory before they are read, and are fewer, because the
-# kernel clears each slot's memory first: 2 ms for 100,000 bodies.
-MOST_LARGE_SLOTS = 16
-LARGE_BYTES = 4 << 20
 # Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second does
 # not ask the kernel in each.
 PATIENCE_NS = 4_000_000
@@ -51,18 +49,18 @@ PATIENCE_NS = 4_000_000
 MOST_HELD_BACK = 16
 
 
-class Taken(NamedTuple):
+class IntakeResult(NamedTuple):
     """Snapshots and plan that one frame took in."""
 
     steps: int = 0  # ticks between the newest snapshot before and the newest now
     is_news: bool = False  # a snapshot, a plan or a scene: something that a picture shows
 
-    def and_then(self, later: Taken) -> Taken:
+    def and_then(self, later: IntakeResult) -> IntakeResult:
         """Everything taken in by two calls of one frame."""
-        return Taken(self.steps + later.steps, self.is_news or later.is_news)
+        return IntakeResult(self.steps + later.steps, self.is_news or later.is_news)
 
 
-NOTHING = Taken()
+NOTHING = IntakeResult()
 
 
 class HeldBack(NamedTuple):
@@ -72,10 +70,29 @@ class HeldBack(NamedTuple):
     snapshot: Snapshot
 
 
+class IntakeStage(Protocol):
+    """The stage (`render/scene/stage.py`) as the intake uses it."""
+
+    scene: Scene
+    history: History
+    marks: HeldMarks
+    renderer: SceneRenderer
+
+    @property
+    def needs_copies(self) -> bool: ...
+    def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None: ...
+    def begin_scene(self, head: Head) -> None: ...
+    def set_camera(self, camera: Camera | None) -> None: ...
+    def begin_anew(self, scene: Scene, bodies: Callable[[], NDArray[np.void]], parents: ParentLog = (), /) -> None: ...
+    def replan(self, plan: Plan) -> None: ...
+    def add(self, snapshot: Snapshot, slot: int) -> None: ...
+    def observe(self, head: Head) -> None: ...
+
+
 class Intake:
     """Intake of one simulation's snapshots into one stage. byte_budget: see `BYTE_BUDGET`. link: of the simulation."""
 
-    def __init__(self, link: Link, stage: Stage, byte_budget: int = BYTE_BUDGET) -> None:
+    def __init__(self, link: Link, stage: IntakeStage, byte_budget: int = BYTE_BUDGET) -> None:
         self.link, self._stage, self._byte_budget = link, stage, byte_budget
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._newest_tick = 0
@@ -111,14 +128,14 @@ class Intake:
         snapshot meanwhile. Returns False if nothing had to be done.
         """
         count, slot = self._count, self._stage.history.spare
-        if count * BODY.itemsize < LARGE_BYTES or slot is None or self._allocated.get(slot, 0) >= count:
+        if not is_large(count * BODY.itemsize) or slot is None or self._allocated.get(slot, 0) >= count:
             return False
         self._allocated[slot] = count
         # New zeros cost no memory: all their pages are the kernel's page of zeros.
         self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
         return True
 
-    def take(self) -> Taken:
+    def take(self) -> IntakeResult:
         """Takes in everything that is new. Each frame calls it as late as it can, and once more before that if it has
         spare time."""
         link, stage = self.link, self._stage
@@ -138,7 +155,7 @@ class Intake:
             self._replan(plan)
             is_news = True
         if not link.has_unread and not self._held_back:
-            return Taken(0, True) if is_news else NOTHING
+            return IntakeResult(0, True) if is_news else NOTHING
         steps = 0
         while self._held_back and self._is_scene_there(self._held_back[0].head):
             steps += self._enter(self._held_back.popleft())
@@ -151,7 +168,7 @@ class Intake:
                     steps += self._enter(claim)
                 elif (copied := claim.copy()) is not None:
                     self._held_back.append(HeldBack(head, copied))
-        return Taken(steps, is_news)
+        return IntakeResult(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
         """True if the scene of a snapshot has arrived, or is no longer waited for."""
@@ -238,12 +255,6 @@ class Intake:
         return True
 
 
-def gpu_slots(snapshot_bytes: int) -> int:
-    """Number of GPU slots for snapshots that take so much GPU memory each."""
-    most = MOST_LARGE_SLOTS if snapshot_bytes >= LARGE_BYTES else MOST_SLOTS
-    return min(most, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
-
-
 def arrays_of(columns: Mapping[str, memoryview], layout: Layout) -> dict[str, NDArray[np.generic]]:
     """The bytes of columns as arrays, (rows,) or (rows, width)."""
     arrays: dict[str, NDArray[np.generic]] = {}
@@ -252,13 +263,6 @@ def arrays_of(columns: Mapping[str, memoryview], layout: Layout) -> dict[str, ND
             values = np.frombuffer(columns[column.name], column.dtype)
             arrays[column.name] = values if column.width == 1 else values.reshape(-1, column.width)
     return arrays
-
-
-def rules_of_drawn(scene: Scene) -> tuple[str, str]:
-    """Rules of the column that colours the bodies or their parts, and of `scale3`; `linear` for one that the scene does
-    not have."""
-    name = COLOR if scene.color_by is None else scene.color_by.column
-    return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")
 
 
 def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:
@@ -279,12 +283,3 @@ def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
     if scene.color_by is not None and scene.color_by.column in snapshot.columns:
         snapshot.bodies["color"][:, :3] = colors(snapshot.columns[scene.color_by.column], scene.color_by)
     return snapshot
-
-
-def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
-    """A colour for each value, (n, 3). A value that is not a number gets the low colour."""
-    firsts = values if values.ndim == 1 else values[:, 0]
-    numbers = np.nan_to_num(firsts.astype(np.float32), nan=by.low)
-    share = np.clip((numbers - by.low) / (by.high - by.low), 0.0, 1.0)[:, None]
-    low, high = np.array(by.low_color), np.array(by.high_color)
-    return np.rint(255 * (low + (high - low) * share)).astype(np.uint8)

@@ -1,51 +1,55 @@
 """The frame loop: wait, take in new snapshots, choose the draw time, draw, show, log.
 
-The one idea is the order: the state is read as late as the pacer allows, the instant drawn is the one at which the
-frame will be seen, and everything that can wait (log, garbage, figures) is done after the frame is shown.
+The state is read as late as the pacer allows, the instant drawn is the one at which the frame will be seen, and
+everything that can wait (log, garbage, figures) is done after the frame is shown. Parts of the loop get what they need
+of a frame; none gets the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from twixt.ipc.config.config import Config
 from twixt.ipc.process.user_code import CODE_FOLDERS, set_code_folders
 from twixt.ipc.trace import spans as kinds
-from twixt.render.controls.key_bindings import Controls
 from twixt.render.controls.user_input import UserInput
 from twixt.render.cores.core_sharing import CoreSharing
 from twixt.render.cores.frame_time_parts import DRAW, OTHER, UPLOAD
 from twixt.render.cores.thread_time import ProcessorTime
 from twixt.render.display.display import Display
+from twixt.render.display.presentation.wayland_frame import AwaitCall
 from twixt.render.display.input import Event
 from twixt.render.draw.context import draws_in_threads, is_software
 from twixt.render.draw.frame.quality_levels import FrameCost, Governor
+from twixt.render.draw.frame.snapshot_ring import MOST_SLOTS
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
-from twixt.render.overlay.over_picture import OverPicture
+from twixt.render.overlay.over_picture import OverlayFrame, OverlayLayer
 from twixt.render.pacing.pacer import FramePlan, FrameTimes, Pacer
-from twixt.render.playback import PlaybackClock
 from twixt.render.scene.picture import DrawnPicture
 from twixt.render.scene.stage import Stage
-from twixt.render.snapshots.intake import BYTE_BUDGET, MOST_SLOTS, SOFTWARE_BYTE_BUDGET, Intake
-from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameRecord, Latched
+from twixt.render.snapshots.intake import BYTE_BUDGET, NOTHING, SOFTWARE_BYTE_BUDGET, Intake
+from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameInputs, FrameRecord
 from twixt.render.viewer.frame_timer import FrameTimer
-from twixt.render.viewer.idle import Idle
+from twixt.render.viewer.idle import GARBAGE_NS, SECONDS_COUNT_NS, SLEEP_S, Idle, RedrawRequests
 from twixt.render.viewer.screenshots import Screenshots
-from twixt.render.viewer.spare_time import DoneAhead, SpareTime
+from twixt.render.viewer.spare_time import PreFrameWork, SpareTime
 
 if TYPE_CHECKING:
     from twixt.ipc.session.client import Link
+    from twixt.render.overlay.panel_state import PanelFacts
 
 
 class FrameLoop:
-    """Frames of one viewer. `frame()` makes one. controls.quit: the user has asked to end.
+    """Frames of one viewer. `frame()` makes one; while `is_idle` call `sleep` in its place. input.settings.quit: the user
+    has asked to end.
 
-    is_starting: frames are logged as probes, which no figure counts. idle: stops frames while nothing changes. early:
-    input events from before the first frame, which obeys them. timer: clock of the loop; by default the machine's.
-    `close` closes it.
+    is_starting: frames are logged as probes, which no figure counts. notice: for the user, on the panels. early: input
+    events from before the first frame, which applies them. timer: clock of the loop; by default the machine's. `close`
+    closes it.
     """
 
     def __init__(
@@ -59,23 +63,24 @@ class FrameLoop:
         early: Sequence[Event] = (),
         timer: FrameTimer | None = None,
     ) -> None:
-        self.is_starting = True
+        self.is_starting, self.notice = True, ""
         self.display, self._pacer = display, pacer
         self.timer = timer = timer or timer_of(display)
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._resizes = 0  # of the display, as last seen
+        self._shown: DrawnPicture | None = None  # in the last frame
         set_code_folders(link.description.get(CODE_FOLDERS, ()))
         self.stage = Stage(config, display.context, link.scene, MOST_SLOTS, link.newest_bodies, link.received.parents)
-        self.stage.parts = timer.parts
+        self.stage.laps = timer.laps
         is_processor = is_software(display.renderer)
         governor = Governor(config.quality, is_processor, pacer.unlimited)
         self.quality = PictureQuality(governor, self.stage.renderer)
         self.intake = Intake(link, self.stage, SOFTWARE_BYTE_BUDGET if is_processor else BYTE_BUDGET)
         self.input = UserInput(config, link, self.stage, early)
-        self.over = OverPicture(self, display, self.input, config.pacing)
+        self.over = OverlayLayer(self.stage.renderer, config.pacing, self._panel_facts, timer.now_ns)
         self.record = FrameRecord(FrameLog() if log is None else log, screenshots or Screenshots(), display, pacer)
-        self.spare = SpareTime(timer, pacer, self.intake, self.stage, self.over, self.record.log)
-        self.idle = Idle(self)
+        self.spare = SpareTime(timer, pacer, self.intake, self.stage, self.over, self.record.log, display)
+        self.idle, self.redraws = Idle(display, timer.now_ns), RedrawRequests()
         self.core_sharing = CoreSharing(link, pacer, timer.wait, timer.processor.waited_ns, lambda: governor.is_sparing)
         link.poll()
         self.input.reflect(self.intake.plan)
@@ -83,28 +88,26 @@ class FrameLoop:
     def frame(self) -> FrameRow:
         """Makes one frame; returns its log row."""
         timer, idle = self.timer, self.idle
-        now_ns, spans, parts = timer.now_ns, timer.spans, timer.parts
+        now_ns, spans, laps = timer.now_ns, timer.spans, timer.laps
         began_ns = now_ns()
         planned = self._plan(began_ns)
-        ahead = self.spare.before_start(began_ns, planned.start_ns, self.is_starting)
+        ahead = self.spare.before_start(planned, self.is_starting)
         start_ns = timer.wait.until(planned.start_ns)
-        parts.waited(planned.start_ns, begins=True)
-        spans.add(kinds.WAIT, max(ahead.end_ns, began_ns), start_ns)
-        spans.start(start_ns)
-        events = idle.with_waiting(self.display.poll())
-        acted_ns = self.obey(events)
-        spans.lap(kinds.EVENTS)
-        parts.lap(OTHER)
+        laps.waited(planned.start_ns, kinds.WAIT, begins=True)
+        span_ns = laps.last.wall_ns
+        events = idle.prepend_pending(self.display.poll())
+        acted_ns = self._apply(events)
+        laps.lap(OTHER, kinds.EVENTS)
         taken = self.intake.take()
         self.spare.taken_within(ahead, taken)
-        ahead = ahead.and_then(DoneAhead(taken))
+        if taken is not NOTHING:
+            ahead = ahead.and_then(PreFrameWork(taken))
         newest, plan = self.intake.newest or NO_HEAD, self.intake.plan
         acted_ns = self.input.reflect(plan) or acted_ns
         latch_ns = now_ns()
-        spans.lap(kinds.INTAKE, taken.steps)
-        parts.lap(UPLOAD)
+        laps.lap(UPLOAD, kinds.INTAKE, taken.steps)
         shown = self._draw(planned.present_ns, events)
-        latched = Latched(newest, plan, self.stage.clock.state, ahead.taken.steps, acted_ns)
+        inputs = FrameInputs(newest, plan, self.stage.main.clock.state, ahead.taken.steps, acted_ns)
         if self._slow_render_ns:
             self._work_more(start_ns, has_waited=planned.start_ns > began_ns)
         work_end_ns = now_ns()
@@ -112,53 +115,67 @@ class FrameLoop:
         if swap_at_ns is not None:
             self._await_swap(swap_at_ns)
         swap_begin_ns = now_ns()
-        call_ns = planned.present_ns - self.record.presents.lag_ns  # when the swap is expected to return
-        self.display.swap(None if self.is_starting else lambda await_call: self.spare.in_swap(call_ns, await_call))
+        self.display.swap(None if self.is_starting else partial(self._use_swap, planned))
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
         renderer = self.stage.renderer
-        drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, parts.swapped(self._pacer.blocks), ahead.work_ns)
-        row = self._account(planned, times, latched, drawing)
-        if (
-            events
-            or ahead.taken.is_news
-            or self.spare.next.taken.is_news
-            or self.stage.moves_by_itself
-            or idle.status.is_changed(self.link, self.controls.overlay)
-        ):
-            idle.picture.change(row.present_ns)
+        drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, laps.swapped(self._pacer.blocks), ahead.work_ns)
+        row = self._account(planned, times, inputs, drawing)
+        if events or ahead.taken.is_news or self.spare.next.taken.is_news or self._is_changing():
+            self.redraws.request(row.present_ns)
         spans.add(kinds.SWAP, swap_begin_ns, swap_end_ns, row.frame)
-        spans.add(kinds.FRAME, start_ns, swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
-        spans.start(swap_end_ns)
-        spans.lap(kinds.ACCOUNT)
+        spans.add(kinds.FRAME, span_ns, swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
+        spans.add(kinds.ACCOUNT, swap_end_ns, now_ns())
         return row
 
     @property
-    def controls(self) -> Controls:
-        """Settings made by keys and overlay."""
-        return self.input.controls
+    def is_idle(self) -> bool:
+        """True if the next frame would equal the shown one: call `sleep` in its place."""
+        if self.is_starting or self.idle.has_events or self.record.screenshots.has_news:
+            return False
+        if not self.redraws.is_idle(self.timer.now_ns(), self.intake.plan.rate == 0):
+            return False
+        return self.quality.is_drawn_in_full(self.record.last.quality)
 
-    @property
-    def clock(self) -> PlaybackClock:
-        """Playback clock of the run's own picture."""
-        return self.stage.clock
+    def sleep(self) -> None:
+        """Sleeps in place of a frame until something changes, 0.1 s at most."""
+        self._rest()
+        link = self.intake.link
+        self.idle.sleep(link)
+        now_ns = self.timer.now_ns()
+        self.stage.pass_still(now_ns)
+        link.poll()  # reads what ended the sleep; unread, it would end the next one too
+        is_news = self.intake.take().is_news or self.idle.status.is_changed(link, self.input.settings.overlay)
+        if self.idle.has_events or is_news or self.display.take_damage():
+            self.redraws.request(now_ns)
 
-    @property
-    def link(self) -> Link:
-        """Link to the simulation that is drawn."""
-        return self.intake.link
+    def sleep_while_hidden(self) -> None:
+        """Sleeps in place of a frame while the window is not shown; applies input, and takes in snapshots once a
+        second."""
+        self._rest()
+        self._apply(self.display.wait_events(SLEEP_S))
+        if self.idle.takes_hidden(self.timer.now_ns()):
+            self.intake.take()
+        else:
+            self.intake.link.poll()
+
+    def end_start(self) -> None:
+        """Ends start-up: from now on frames count."""
+        self.is_starting = False
+        self.redraws.request(self.timer.now_ns())
 
     def follow(self, link: Link) -> None:
         """Draws another simulation from now on, as after a reset. The user's settings stay."""
-        self.idle.follow()
+        self._rest()  # the time since the last frame belongs to no frame
+        self.idle.close()
         self.record.forget_leads()
         set_code_folders(link.description.get(CODE_FOLDERS, ()))
         self.intake.follow(link)
         self.spare.forget()
         self.core_sharing.follow(link)
         self.input.follow(link)
-        self.over.follow(link)
-        self.idle.picture.change(self.timer.now_ns())
+        self.over.forget_snapshots()
+        self.redraws.request(self.timer.now_ns())
 
     def begin_anew(self, why: str = "start-up is over") -> None:
         """Discards the measured times of frames so far, because they contain work of the start, and asks the display
@@ -169,12 +186,10 @@ class FrameLoop:
         for clock in self.stage.clocks:
             clock.begin_anew()
 
-    def obey(self, events: list[Event]) -> int:
-        """Obeys input events. Returns the instant of the user's action if the next frame shows its effect, else 0."""
-        return self.input.obey(events, self.display.framebuffer_size, self.record.last.draw_time_ns, self.over.covers)
-
     def close(self) -> None:
         """Writes the last screenshots, ends threads, closes files. Calls neither the display nor OpenGL."""
+        if self.idle.since_ns:
+            self.timer.spans.add(kinds.REST, self.idle.since_ns, self.timer.now_ns())
         self.idle.close()
         self.record.screenshots.close()
         self.over.close()
@@ -187,11 +202,31 @@ class FrameLoop:
 
     # -- a frame's parts
 
+    def _apply(self, events: list[Event]) -> int:
+        """Applies input events. Returns the instant of the user's action if the next frame shows its effect, else 0."""
+        draw_time_ns = self.record.last.draw_time_ns
+        return self.input.apply_events(events, self.display.framebuffer_size, draw_time_ns, self.over.covers)
+
+    def _rest(self) -> None:
+        """Notes that frames stop, and does the work that this allows: log rows, garbage. May be called again."""
+        if self.idle.begin(self.record.last.present_ns):
+            self.quality.forget()
+            self.core_sharing.rest()
+            self.record.log.write_some(self.record.log.count)
+            self.spare.garbage.in_spare_time(GARBAGE_NS)
+        self.spare.garbage.while_idle(self.timer.now_ns() - self.idle.since_ns)
+
+    def _is_changing(self) -> bool:
+        """True if the next frame may differ, although nothing came for it."""
+        if self.stage.moves_by_itself or self.over.is_being_made:
+            return True
+        return self.idle.status.is_changed(self.intake.link, self.input.settings.overlay)
+
     def _plan(self, now_ns: int) -> FramePlan:
         """Plans the next frame; restarts the pacer after a pause of frames and after changes of the display."""
         if self.idle.since_ns:
             self._pacer.restart("frames rested")
-            self.timer.parts.restart()
+            self.timer.laps.restart()
             self.timer.spans.add(kinds.REST, self.idle.since_ns, now_ns)
         presents = self.record.presents
         for change in self.display.take_changes():
@@ -207,30 +242,67 @@ class FrameLoop:
             stage.renderer.forget_pixels()
             self.quality.forget()
         shown = stage.draw(present_ns, size_px)
-        spans = self.timer.spans
-        spans.lap(kinds.DRAW, stage.clock.state.offset_ns)
-        self._note()
-        if self.over.draw(shown, events, size_px):
-            spans.lap(kinds.OVERLAY)
-        self.timer.parts.lap(DRAW)
+        laps = self.timer.laps
+        laps.lap(DRAW, kinds.DRAW, stage.main.clock.state.offset_ns)
+        self._shown = shown
+        if self._draw_over(events, size_px):
+            laps.lap(DRAW, kinds.OVERLAY)
         stage.renderer.finish()
-        self.over.settle()
-        spans.lap(kinds.FINISH)
-        self.timer.parts.finished()
+        laps.finished(kinds.FINISH)
         if shown is not None:
             self._keep_screenshot()
         return shown
 
-    def _note(self) -> None:
-        """Passes the note of the last key or screenshot to the overlay."""
-        now_ns = self.timer.now_ns()
-        if news := self.record.screenshots.news():
-            self.input.say(news, now_ns)
-        self.over.key_note = self.input.note(now_ns)
+    def _draw_over(self, events: list[Event], size_px: tuple[int, int]) -> bool:
+        """Draws the layers over the picture, and applies the user's input on them; False if nothing was drawn."""
+        now_ns, user, stage, last = self.timer.now_ns(), self.input, self.stage, self.record.last
+        if self.record.screenshots.has_news:
+            user.say(self.record.screenshots.news(), now_ns)
+        if note := user.note(now_ns):
+            self.redraws.request_at("note", user.note_ends_ns + 1)
+        used = self.over.draw(
+            OverlayFrame(
+                self.intake.link,
+                size_px,
+                self.display.content_scale,
+                user.settings.overlay,
+                self.is_starting,
+                last.draw_time_ns,
+                stage.labels,
+                None if stage.left is None else stage.split_labels,
+                note,
+            ),
+            events,
+        )
+        stage.renderer.mark_covered(used.covered)
+        for key in used.keys:
+            user.press(key, self.timer.now_ns(), last.draw_time_ns)
+        if used.turned is not None:
+            user.turn(used.turned)
+        return used.is_drawn
+
+    def _panel_facts(self) -> PanelFacts:
+        """Facts for the panels, which are laid out ten times a second."""
+        from twixt.render.overlay.panel_state import PanelFacts
+
+        stage, shown, level = self.stage, self._shown, self.stage.renderer.level
+        present_ns, clock = self.record.last.present_ns, stage.main.clock
+        return PanelFacts(
+            self.intake.link,
+            self.input.settings,
+            clock.state,
+            (clock.buffer_ms or 0.0) if clock.mode == "buffered" else None,
+            for_physics=self.core_sharing.status.partition(":")[0],
+            left_out=level.name if level.left_out else "",
+            thinned=stage.history.thinned,
+            group_ages_ms={} if shown is None else {n: (present_ns - d) / 1e6 for n, d in shown.group_due_ns.items()},
+            split_labels=stage.split_labels,
+            messages=stage.messages + ((self.notice,) if self.notice else ()),
+        )
 
     def _keep_screenshot(self) -> None:
         record = self.record
-        if record.screenshots.is_due(self.controls.screenshot, record.first_present_ns, self.timer.now_ns()):
+        if record.screenshots.is_due(self.input.settings.screenshot, record.first_present_ns, self.timer.now_ns()):
             record.screenshots.take(self.stage.renderer.read_pixels())
             self.input.screenshot_taken()
 
@@ -242,31 +314,42 @@ class FrameLoop:
 
     def _await_swap(self, swap_at_ns: int) -> None:
         timer = self.timer
-        timer.parts.lap(OTHER)
+        timer.laps.lap(OTHER)
         if not self.is_starting:
             self.spare.before_swap(swap_at_ns)
         timer.wait.until(swap_at_ns)
-        timer.parts.waited(swap_at_ns)
-        timer.spans.lap(kinds.AWAIT_SWAP)
+        timer.laps.waited(swap_at_ns, kinds.AWAIT_SWAP)
 
-    def _account(self, planned: FramePlan, times: FrameTimes, latched: Latched, drawing: Drawing) -> FrameRow:
+    def _use_swap(self, planned: FramePlan, await_call: AwaitCall) -> None:
+        """Uses the time until the swap's return, which is expected the lag of presents before the planned one."""
+        self.spare.in_swap(planned.present_ns - self.record.presents.lag_ns, await_call)
+
+    def _account(self, planned: FramePlan, times: FrameTimes, inputs: FrameInputs, drawing: Drawing) -> FrameRow:
         """Enters the frame just shown into the log; passes its times to overlay, core sharing, quality and physics."""
         record, sharing = self.record, self.core_sharing
-        row = record.add(planned, times, latched, drawing, self.is_starting, self.idle.end(times.start_ns))
-        self.link.report_lead(record.lead_ns)
+        is_first = not record.first_present_ns
+        row = record.add(planned, times, inputs, drawing, self.is_starting, self.idle.end(times.start_ns))
+        self.intake.link.report_lead(record.lead_ns)
         self.input.report(self.display.framebuffer_size, row.draw_time_ns, times.swap_end_ns)
-        self.over.note(row, latched.newest)
-        self.over.be_sparing(sharing.is_sparing)
+        if self.over.panels is not None:
+            self.over.add(row, inputs.newest)
+            self.over.reduce_redraws(sharing.is_sparing)
         sharing.frame_done(times.swap_end_ns)
         if self.intake.make_room():
-            self.timer.parts.lap(UPLOAD)
+            self.timer.laps.lap(UPLOAD)
         if not self.is_starting:
             work_ns, swap_ns = times.work_end_ns - times.start_ns, self._hand_over_ns(times)
             cost = FrameCost(work_ns, swap_ns, row.user_ns, row.gc_ns, row.stolen_ns)
             reason = self.quality.frame(cost.judged_ns, self._pacer.own_interval_ns, sharing.shortage.is_short)
             if reason:
                 self._pacer.work_changed(reason)
-        self.idle.picture.drawn(row.draw_time_ns, row.present_ns)
+        if is_first and (due_ns := record.screenshots.due_ns(row.present_ns)) is not None:
+            self.redraws.request_at("screenshot", due_ns)
+        self.redraws.drawn(row.draw_time_ns, times.start_ns, row.present_ns)
+        if self.input.settings.overlay and inputs.plan.rate:
+            self.redraws.request_at("seconds without news", row.present_ns + SECONDS_COUNT_NS)
+        else:
+            self.redraws.withdraw("seconds without news")
         return row
 
     def _hand_over_ns(self, times: FrameTimes) -> int:

@@ -31,22 +31,22 @@ from twixt.render.viewer.screenshots import Screenshots
 # return to its reported present.
 MOST_AWAITED = HELD_BACK
 LONGEST_AWAITED_NS = 250_000_000
-# The lag of presents behind returns is the median of the last REMEMBERED_WORDS reports, known from FIRST_WORDS on.
+# The lag of presents behind returns is the median of the last LAG_REPORTS reports, known from FIRST_REPORTS on.
 # After that it changes by at most LAG_MOVES_NS a frame, which cannot be seen. A lag above LONGEST_LAG_NS counts as 0: a
 # draw time so far ahead would be a guess.
-REMEMBERED_WORDS, FIRST_WORDS = 32, 6
+LAG_REPORTS, FIRST_REPORTS = 32, 6
 LAG_MOVES_NS = 50_000
 LONGEST_LAG_NS = 60_000_000
-# A reported refresh is used only while the last WHOLE_WORDS intervals between presents are whole multiples of it,
+# A reported refresh is used only while the last WHOLE_REPORTS intervals between presents are whole multiples of it,
 # within this share, and the shortest is a single refresh.
-WHOLE_SHARE, WHOLE_WORDS = 0.04, 8
+WHOLE_SHARE, WHOLE_REPORTS = 0.04, 8
 # Number of last frames whose largest lead is reported to physics: one second at 60 Hz.
 LEAD_FRAMES = 60
 
 NO_HEAD = Head()
 
 
-class Latched(NamedTuple):
+class FrameInputs(NamedTuple):
     """State from which one frame was drawn. Kept, because before it is shown snapshots taken in for the next frame may
     bring a later plan."""
 
@@ -83,7 +83,7 @@ class FrameFacts(NamedTuple):
     times: FrameTimes
     paced: FrameResult
     pacing: Pacing
-    latched: Latched
+    inputs: FrameInputs
     drawing: Drawing
     is_probe: bool
     rested_ns: int
@@ -92,7 +92,7 @@ class FrameFacts(NamedTuple):
 def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
     """Log row of a frame. last: row of the frame before. Pure."""
     planned, times, paced, pacing = facts.planned, facts.times, facts.paced, facts.pacing
-    (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, parts, ahead_ns) = facts.latched, facts.drawing
+    (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, parts, ahead_ns) = facts.inputs, facts.drawing
     draw_time_ns, alpha, mode, method = 0, 0.0, "none", ""
     previous_tick = next_tick = -1
     used_published_ns = draw_due_ns = group_due_ns = 0
@@ -137,7 +137,13 @@ class FrameRecord:
         self._leads_ns = QuantileWindow(LEAD_FRAMES)
 
     def add(
-        self, planned: FramePlan, times: FrameTimes, latched: Latched, drawing: Drawing, is_probe: bool, rested_ns: int
+        self,
+        planned: FramePlan,
+        times: FrameTimes,
+        inputs: FrameInputs,
+        drawing: Drawing,
+        is_probe: bool,
+        rested_ns: int,
     ) -> FrameRow:
         """Records a frame just shown in pacer and log; returns its row. is_probe: no figure counts it. rested_ns: time
         without frames before it."""
@@ -149,7 +155,7 @@ class FrameRecord:
             planned.planned_refreshes if pacer.blocks else 0,
             pacer.last_source,
         )
-        facts = FrameFacts(self.log.count, planned, times, paced, pacing, latched, drawing, is_probe, rested_ns)
+        facts = FrameFacts(self.log.count, planned, times, paced, pacing, inputs, drawing, is_probe, rested_ns)
         row = row_of(facts, self.last)
         self.log.add(row)
         presents.shown(row.frame, times.swap_end_ns)
@@ -226,11 +232,11 @@ class Lag:
 
     def __init__(self) -> None:
         self.ns = 0
-        self._lags = QuantileWindow(REMEMBERED_WORDS)
+        self._lags = QuantileWindow(LAG_REPORTS)
 
     @property
     def is_known(self) -> bool:
-        return len(self._lags) >= FIRST_WORDS
+        return len(self._lags) >= FIRST_REPORTS
 
     def observe(self, lag_ns: int) -> None:
         """Takes in the lag of one frame, and moves `ns` towards the median."""
@@ -240,7 +246,7 @@ class Lag:
         usual_ns = round(self._lags.quantile(0.5))
         if abs(usual_ns) > LONGEST_LAG_NS:
             usual_ns = 0
-        if len(self._lags) == FIRST_WORDS:
+        if len(self._lags) == FIRST_REPORTS:
             self.ns = usual_ns
         self.ns += min(max(usual_ns - self.ns, -LAG_MOVES_NS), LAG_MOVES_NS)
 
@@ -249,12 +255,12 @@ class ReportedRefresh:
     """Refresh period that a display reports, checked against its presents. Pure."""
 
     def __init__(self) -> None:
-        self._presents_ns: deque[int] = deque(maxlen=WHOLE_WORDS + 1)
+        self._presents_ns: deque[int] = deque(maxlen=WHOLE_REPORTS + 1)
 
     def believed_ns(self, present_ns: int, refresh_ns: int | None) -> int | None:
         """Takes in a present and the refresh reported with it; returns that refresh, None if presents contradict it."""
         self._presents_ns.append(present_ns)
-        if not refresh_ns or len(self._presents_ns) <= WHOLE_WORDS:
+        if not refresh_ns or len(self._presents_ns) <= WHOLE_REPORTS:
             return None
         refreshes = [(later - earlier) / refresh_ns for earlier, later in pairwise(self._presents_ns)]
         is_whole = all(abs(n - round(n)) <= WHOLE_SHARE * max(1, round(n)) for n in refreshes)

@@ -1,7 +1,7 @@
-"""Clock of one frame loop: its instants, its waits, and the parts of a frame's time.
+"""Clock of one frame loop: its instants, its waits, and the laps of a frame's time.
 
-The one idea: the clock is passed to the frame loop. A run passes the machine's clock; a test passes one that it
-advances itself, so that hundreds of frames run without a real sleep.
+The clock is passed to the frame loop. A run passes the machine's clock; a test passes one that it advances itself, so
+that hundreds of frames run without a real sleep.
 
 Always: the frame loop reads no other clock.
 """
@@ -14,7 +14,7 @@ from typing import Protocol
 
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans
-from twixt.render.cores.frame_time_parts import DRAW, PartMeter, Reading
+from twixt.render.cores.frame_time_parts import DRAW, LapRecorder, Reading
 from twixt.render.pacing.wait import HybridWait
 
 # Longest part of a swap that counts as work: copying the picture. A swap that takes longer waits for the display.
@@ -42,8 +42,8 @@ class Processor(Protocol):
 class FrameTimer:
     """Clock and time measurement of one frame loop.
 
-    wait: waits for instants. parts: splits a frame's time by cause, for the log. spans: records it, for the trace.
-    processor: see `Processor`. now_ns: the clock, perf_counter_ns by default. sleep: sleeps for a number of seconds.
+    wait: waits for instants. laps: of a frame, by cause for the log and as spans for the trace. spans: the trace, for
+    spans with instants of their own. processor: see `Processor`. now_ns: the clock, perf_counter_ns by default. sleep: sleeps for a number of seconds.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class FrameTimer:
     ) -> None:
         self.processor, self.spans, self.now_ns = processor, spans, now_ns
         self.wait = HybridWait(now_ns, sleep)
-        self.parts = PartMeter(processor.read, processor.drawers)
+        self.laps = LapRecorder(processor.read, processor.drawers, spans)
 
     def add_work(self, work_ns: int, began_ns: int, swap_ns: int) -> None:
         """Spins until the frame that began at `began_ns` has taken `work_ns` (--slow-render). swap_ns: expected
@@ -64,8 +64,7 @@ class FrameTimer:
         end_ns = max(at_least_ns, self.now_ns() + min(work_ns, SEEN_WORK_NS))
         while self.now_ns() < end_ns:
             pass
-        self.spans.lap(kinds.SLOW_RENDER)
-        self.parts.lap(DRAW)
+        self.laps.lap(DRAW, kinds.SLOW_RENDER)
 
     def close(self) -> None:
         """Closes `processor`."""

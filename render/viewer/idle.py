@@ -1,11 +1,10 @@
 """Stops frames while the next one would equal the shown one, and continues as soon as something changes.
 
-The one idea: a picture that has not changed for a while stays the same until there is input, news from physics or
-damage to the window. `UnchangedPicture` decides when that while is over. `Waker` ends the sleep that follows as soon as
-physics has news; input ends it by itself.
+A picture that has not changed for a while stays the same until there is input, news from physics or damage to the
+window. `RedrawRequests` decides when that while is over. `Waker` ends the sleep that follows as soon as physics has
+news; input ends it by itself.
 
-Always: a picture that moves, also by a change of method, is not idle. `UnchangedPicture` takes instants and reads no
-clock.
+Always: `RedrawRequests` takes instants and reads no clock.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from twixt.ipc.trace import spans as kinds
 from twixt.render.display.input import Event
 
 if TYPE_CHECKING:
     from twixt.ipc.session.client import Link
-    from twixt.render.viewer.frame_loop import FrameLoop
+    from twixt.render.display.display import Display
 
 # Time from the last change of a paused picture until frames stop: enough to lay out the overlay, and for physics to
 # answer a key.
@@ -41,76 +39,59 @@ HIDDEN_TAKE_NS = 1_000_000_000
 SEEN_ELSEWHERE = ("tick", "step_ms", "lead_ms", "rate")
 
 
-class Idle:
-    """Idle time of one frame loop. since_ns: when frames stopped; 0 while they are made."""
+class RedrawRequests:
+    """Requests for frames of one viewer, by those who changed what a frame shows."""
 
-    def __init__(self, loop: FrameLoop) -> None:
+    def __init__(self) -> None:
+        self._changed_ns = 0
+        self._drawn_ns: int | None = None
+        self._due_ns: dict[str, int] = {}  # by reason
+
+    def request(self, now_ns: int) -> None:
+        """Requests frames because of a change that a frame shows."""
+        self._changed_ns = now_ns
+
+    def request_at(self, reason: str, due_ns: int) -> None:
+        """Requests one frame at an instant, in place of an earlier request for this reason."""
+        self._due_ns[reason] = due_ns
+
+    def withdraw(self, reason: str) -> None:
+        """Withdraws the request for this reason, if there is one."""
+        self._due_ns.pop(reason, None)
+
+    def drawn(self, draw_time_ns: int, began_ns: int, now_ns: int) -> None:
+        """Notes a frame that began at `began_ns`. draw_time_ns: simulated time that it shows; a new value is a
+        change."""
+        if draw_time_ns != self._drawn_ns:
+            self._drawn_ns = draw_time_ns
+            self._changed_ns = now_ns
+        if self._due_ns:
+            self._due_ns = {reason: due_ns for reason, due_ns in self._due_ns.items() if due_ns > began_ns}
+
+    def is_idle(self, now_ns: int, is_paused: bool) -> bool:
+        """True if frames may stop until the next change."""
+        if now_ns - self._changed_ns < (PAUSED_NS if is_paused else SILENT_NS):
+            return False
+        return all(due_ns > now_ns for due_ns in self._due_ns.values())
+
+
+class Idle:
+    """Time without frames of one viewer. since_ns: when frames stopped; 0 while they are made. now_ns: the clock."""
+
+    def __init__(self, display: Display, now_ns: Callable[[], int]) -> None:
         self.since_ns = 0
-        self.picture = UnchangedPicture()
         self.status = ShownStatus()
-        self._loop, self._now_ns = loop, loop.timer.now_ns
+        self._display, self._now_ns = display, now_ns
         self._waker: Waker | None = None
         self._taken_ns = 0
-        self._events: list[Event] = []  # input while no frames were made; the next frame obeys it
+        self._events: list[Event] = []  # input while no frames were made; the next frame applies it
 
-    @property
-    def is_due(self) -> bool:
-        """True if the next frame would equal the shown one: call `sleep` in its place."""
-        loop, now_ns = self._loop, self._now_ns()
-        is_paused, controls, last = loop.intake.plan.rate == 0, loop.controls, loop.record.last
-        if loop.is_starting or self._events or not self.picture.is_idle(now_ns, is_paused):
+    def begin(self, last_present_ns: int) -> bool:
+        """Notes that frames stop, after one presented at `last_present_ns`; False if they have stopped before."""
+        if self.since_ns:
             return False
-        if controls.overlay and not is_paused and now_ns - last.present_ns >= SECONDS_COUNT_NS:
-            return False
-        screenshots = loop.record.screenshots
-        if loop.input.note(now_ns) != loop.over.key_note or screenshots.has_news or loop.over.is_being_made:
-            return False
-        if not loop.quality.is_drawn_in_full(last.quality):
-            return False
-        return not screenshots.is_due(controls.screenshot, loop.record.first_present_ns, now_ns)
-
-    def sleep(self) -> None:
-        """Sleeps in place of a frame until something changes, `SLEEP_S` at most."""
-        self.begin()
-        loop, display = self._loop, self._loop.display
-        link = loop.link
-        link.wake_when_newer()
-        if link.ended is None:
-            if self._waker is None:
-                self._waker = Waker(link.wake_filenos, display.wake)
-            self._waker.arm()
-        loop.spare.garbage.while_idle(self._now_ns() - self.since_ns)
-        self._events = display.wait_events(SLEEP_S)
-        now_ns = self._now_ns()
-        loop.stage.pass_still(now_ns)
-        link.poll()  # reads what ended the sleep; unread, it would end the next one too
-        is_news = loop.intake.take().is_news or self.status.is_changed(link, loop.controls.overlay)
-        if self._events or is_news or display.take_damage():
-            self.picture.change(now_ns)
-
-    def sleep_while_hidden(self) -> None:
-        """Sleeps in place of a frame while the window is not shown; obeys input, and takes in snapshots every
-        HIDDEN_TAKE_NS."""
-        self.begin()
-        loop = self._loop
-        loop.obey(loop.display.wait_events(SLEEP_S))
-        loop.spare.garbage.while_idle(self._now_ns() - self.since_ns)
-        now_ns = self._now_ns()
-        if now_ns - self._taken_ns >= HIDDEN_TAKE_NS:
-            self._taken_ns = now_ns
-            loop.intake.take()
-        else:
-            loop.link.poll()
-
-    def begin(self) -> None:
-        """Notes that frames stop, and does the work that this allows: log rows, garbage. May be called again."""
-        if not self.since_ns:
-            loop = self._loop
-            self.since_ns = loop.record.last.present_ns or self._now_ns()
-            loop.quality.forget()
-            loop.core_sharing.rest()
-            loop.record.log.write_some(loop.record.log.count)
-            loop.spare.garbage.in_spare_time(GARBAGE_NS)
+        self.since_ns = last_present_ns or self._now_ns()
+        return True
 
     def end(self, start_ns: int) -> int:
         """Ends idle time by a frame that began at `start_ns`; returns the ns without frames, 0 if there were none."""
@@ -118,47 +99,38 @@ class Idle:
         self.since_ns = 0
         return idle_ns
 
-    def with_waiting(self, events: list[Event]) -> list[Event]:
+    @property
+    def has_events(self) -> bool:
+        """True if there is input that the next frame applies."""
+        return bool(self._events)
+
+    def sleep(self, link: Link) -> None:
+        """Sleeps until there is input or news of the simulation, `SLEEP_S` at most."""
+        link.wake_when_newer()
+        if link.ended is None:
+            if self._waker is None:
+                self._waker = Waker(link.wake_filenos, self._display.wake)
+            self._waker.arm()
+        self._events = self._display.wait_events(SLEEP_S)
+
+    def prepend_pending(self, events: list[Event]) -> list[Event]:
         """Events that came while no frames were made, followed by these."""
         if self._events:
             events, self._events = [*self._events, *events], []
         return events
 
-    def follow(self) -> None:
-        """Ends the thread that waits for news of the simulation: another one is drawn from now on."""
-        self.begin()  # the time since the last frame belongs to no frame
+    def takes_hidden(self, now_ns: int) -> bool:
+        """True every HIDDEN_TAKE_NS: a hidden window takes in snapshots now."""
+        if now_ns - self._taken_ns < HIDDEN_TAKE_NS:
+            return False
+        self._taken_ns = now_ns
+        return True
+
+    def close(self) -> None:
+        """Ends the thread that waits for news of the simulation; the next sleep starts another."""
         if self._waker is not None:
             self._waker.close()
             self._waker = None
-
-    def close(self) -> None:
-        """Ends the thread that waits for news."""
-        if self.since_ns:
-            self._loop.timer.spans.add(kinds.REST, self.since_ns, self._now_ns())
-        if self._waker is not None:
-            self._waker.close()
-
-
-class UnchangedPicture:
-    """Detects that the frames of one viewer have not changed for a while."""
-
-    def __init__(self) -> None:
-        self._changed_ns = 0
-        self._drawn_ns: int | None = None
-
-    def change(self, now_ns: int) -> None:
-        """Notes a change that a frame shows."""
-        self._changed_ns = now_ns
-
-    def drawn(self, draw_time_ns: int, now_ns: int) -> None:
-        """Notes a frame. draw_time_ns: simulated time that it shows; a new value is a change."""
-        if draw_time_ns != self._drawn_ns:
-            self._drawn_ns = draw_time_ns
-            self.change(now_ns)
-
-    def is_idle(self, now_ns: int, is_paused: bool) -> bool:
-        """True if frames may stop until the next change."""
-        return now_ns - self._changed_ns >= (PAUSED_NS if is_paused else SILENT_NS)
 
 
 class ShownStatus:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import select
 import signal
 import sys
 import threading
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import twixt
 from twixt.ipc.errors import REFUSED, NoDisplay, TwixtError
 from twixt.ipc.process.notices import print_notice
+from twixt.ipc.system import children
 from twixt.ipc.trace import startup_times
 from twixt.render.viewer.outcome import send_exit_code
 from twixt.render.viewer.start_up import Loading
@@ -118,33 +118,18 @@ class OwnedLoading(Loading):
         super().finish()
 
     def watch(self, name: str, pid: int) -> None:
-        """Begins to watch physics, on Linux only. pid: process of the simulation `name`, which started this one."""
-        if hasattr(os, "pidfd_open"):
-            threading.Thread(target=self._end_with, args=(name, pid), name="physics", daemon=True).start()
+        """Begins to watch physics. pid: process of the simulation `name`, which started this one."""
+        threading.Thread(target=self._end_with, args=(name, pid), name="physics", daemon=True).start()
 
     def _end_with(self, name: str, pid: int) -> None:
         try:
-            _wait_for_end(pid)
-        except (OSError, OverflowError):  # the kernel has no pidfd
+            children.wait_for_end(pid)
+        except (OSError, OverflowError):  # the system cannot wait for it
             return
         with self._deciding:
             if not self._is_over:
                 _answers(name)  # removes the socket file of that name
                 os._exit(_say_lost())
-
-
-def _wait_for_end(pid: int, timeout_s: float | None = None) -> bool:
-    """Waits until the process has died, also if its parent has not read its exit status; False after the timeout.
-    Raises OSError, AttributeError or OverflowError if the system cannot wait for a process, or not for this pid."""
-    try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    poller = select.poll()
-    poller.register(process, select.POLLIN)
-    has_ended = bool(poller.poll(None if timeout_s is None else timeout_s * 1000))
-    os.close(process)
-    return has_ended
 
 
 def _answers(name: str) -> bool:
@@ -157,8 +142,8 @@ def _without_physics(pid: int) -> int:
     """Exit code of a viewer that never attached. Prints the reason if the process of physics is gone, which need not be
     the parent: the viewer of a frozen program may be a grandchild."""
     try:
-        has_ended = _wait_for_end(pid, DYING_S)
-    except (AttributeError, OSError, OverflowError):
+        has_ended = children.wait_for_end(pid, DYING_S)
+    except (OSError, OverflowError):
         time.sleep(DYING_S)
         has_ended = os.getppid() != pid
     return _say_lost() if has_ended else 0

@@ -50,6 +50,10 @@ class Screenshots:
         waited = first_present_ns != 0 and now_ns - first_present_ns >= self._at_s * 1e9
         return key_pressed or (self._path is not None and waited)
 
+    def due_ns(self, first_present_ns: int) -> int | None:
+        """Instant of the picture requested at the command line, for a first frame presented then; None without one."""
+        return None if self._path is None else first_present_ns + round(self._at_s * 1e9)
+
     def take(self, pixels: NDArray[np.uint8]) -> None:
         """Writes a picture on a thread. pixels: RGB, shape (height, width, 3)."""
         if self._path is not None and not self._by_key:
@@ -67,7 +71,7 @@ class Screenshots:
     @property
     def has_news(self) -> bool:
         """True if a picture requested by key has been written, or could not be."""
-        return any(written.done() for written in self._unreported.values())
+        return bool(self._unreported) and any(written.done() for written in self._unreported.values())
 
     def news(self) -> str:
         """Result of the last screenshot by key, once; "" if there is none."""

@@ -13,21 +13,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.frame_time_parts import DRAW, OTHER, UPLOAD
 from twixt.render.measure.frame_log import FrameLog
-from twixt.render.overlay.over_picture import OverPicture
-from twixt.render.pacing.pacer import Pacer
+from twixt.render.overlay.over_picture import OverlayLayer
+from twixt.render.pacing.pacer import FramePlan, Pacer
 from twixt.render.pacing.step_cost import StepCost
 from twixt.render.scene.stage import Stage
-from twixt.render.snapshots.intake import NOTHING, Intake, Taken
+from twixt.render.snapshots.intake import NOTHING, Intake, IntakeResult
 from twixt.render.viewer.frame_timer import FrameTimer
 from twixt.render.viewer.idle_garbage import Garbage
 
 if TYPE_CHECKING:
-    from twixt.render.display.display import AwaitCall
+    from twixt.render.display.display import Display
+    from twixt.render.display.presentation.wayland_frame import AwaitCall
 
 # Least spare time in which log rows are written, and in which garbage is collected while a frame waits for its swap.
 IDLE_NS = 4_000_000
@@ -46,18 +48,18 @@ LEAST_SPARE_NS = 200_000
 LAST_TAKES = 16
 
 
-class DoneAhead(NamedTuple):
+class PreFrameWork(NamedTuple):
     """Work done for a frame before its start. end_ns: instant of its end, 0 if nothing was done. has_background: the
     frame's background was drawn."""
 
-    taken: Taken = NOTHING
+    taken: IntakeResult = NOTHING
     work_ns: int = 0
     end_ns: int = 0
     has_background: bool = False
 
-    def and_then(self, later: DoneAhead) -> DoneAhead:
+    def and_then(self, later: PreFrameWork) -> PreFrameWork:
         """Sum of this work and later work."""
-        return DoneAhead(
+        return PreFrameWork(
             self.taken.and_then(later.taken),
             self.work_ns + later.work_ns,
             max(self.end_ns, later.end_ns),
@@ -65,62 +67,71 @@ class DoneAhead(NamedTuple):
         )
 
 
-NOT_AHEAD = DoneAhead()
+NOT_AHEAD = PreFrameWork()
 
 
 class SpareTime:
     """Spare time of one frame loop."""
 
     def __init__(
-        self, timer: FrameTimer, pacer: Pacer, intake: Intake, stage: Stage, over: OverPicture, log: FrameLog
+        self,
+        timer: FrameTimer,
+        pacer: Pacer,
+        intake: Intake,
+        stage: Stage,
+        over: OverlayLayer,
+        log: FrameLog,
+        display: Display,
     ) -> None:
         self.garbage = Garbage()
         self.next = NOT_AHEAD  # done for the next frame while this one waited for its swap
         self.handed_over_ns = 0  # the last hand-over after which a swap waited for the call
         self._timer, self._pacer, self._intake = timer, pacer, intake
-        self._stage, self._over, self._log = stage, over, log
-        self._ahead, self._look_cost = AheadSchedule(), StepCost()
+        self._is_widened = False  # the interval of the frame that is made
+        self._stage, self._over, self._log, self._display = stage, over, log, display
+        self._ahead = AheadSchedule()
 
-    def before_start(self, now_ns: int, start_ns: int, is_starting: bool) -> DoneAhead:
-        """Uses the time until a frame's start, `start_ns`; returns the work done for that frame."""
+    def before_start(self, planned: FramePlan, is_starting: bool) -> PreFrameWork:
+        """Uses the time until a frame's start; returns the work done for that frame."""
+        start_ns = planned.start_ns
+        self._is_widened = planned.interval_ns > self._pacer.own_interval_ns
         self.between_frames(start_ns)
         timer = self._timer
-        timer.parts.lap(OTHER)
+        timer.laps.lap(OTHER)
         done, self.next = self.next, NOT_AHEAD
         due_ns = None if is_starting else self._due_ns(start_ns)
         if due_ns is None:
             return done
         begin_ns = timer.wait.about(due_ns)
-        timer.parts.waited(due_ns)
-        timer.spans.add(kinds.WAIT, now_ns, begin_ns)
-        return done.and_then(self._work_ahead(due_ns, begin_ns, not done.has_background, timer.parts.lap))
+        timer.laps.waited(due_ns, kinds.WAIT)
+        return done.and_then(self._work_ahead(due_ns, begin_ns, not done.has_background, timer.laps.lap))
 
-    def taken_within(self, ahead: DoneAhead, taken: Taken) -> None:
+    def taken_within(self, ahead: PreFrameWork, taken: IntakeResult) -> None:
         """Notes the snapshots that a frame took in itself after the work ahead."""
         if ahead.end_ns:
             self._ahead.took(ahead.taken.is_news, taken.is_news)
 
     def before_swap(self, swap_at_ns: int) -> None:
         """Uses the time for which a drawn frame waits for its swap at `swap_at_ns`; changes no picture."""
-        lap, wait = self._timer.parts.in_wait, self._timer.wait
+        lap = partial(self._timer.laps.lap_in_wait, until_ns=swap_at_ns)
         due_ns = self._in_wait(swap_at_ns, AWAIT_ROOM_NS, lap)
         if due_ns is not None:
-            begin_ns = wait.about(due_ns)
-            lap(OTHER, swap_at_ns)
-            self.next = self._work_ahead(due_ns, begin_ns, False, lambda part: lap(part, swap_at_ns))
+            begin_ns = self._timer.wait.about(due_ns)
+            lap(OTHER, kind=kinds.AWAIT_SWAP)
+            self.next = self._work_ahead(due_ns, begin_ns, False, lap)
 
     def in_swap(self, call_ns: int, await_call: AwaitCall) -> None:
         """Uses the time until the compositor's call, expected at `call_ns`. Call it after the hand-over. If the call comes
         before the work ahead begins, as from a display that became faster, that work is not begun."""
-        timer, lap = self._timer, self._timer.parts.in_swap
+        timer = self._timer
+        lap = partial(timer.laps.lap_in_wait, until_ns=call_ns, in_swap=True)
         self.handed_over_ns = timer.now_ns()
-        timer.parts.lap(OTHER)
+        timer.laps.lap(OTHER)
         due_ns = self._in_wait(call_ns, CALL_ROOM_NS, lap)
         if due_ns is not None and not await_call(max(0, due_ns - timer.now_ns())):
             begin_ns = timer.now_ns()
-            lap(OTHER, call_ns)
-            draws = not self._over.is_being_made
-            self.next = self._work_ahead(due_ns, begin_ns, draws, lambda part: lap(part, call_ns))
+            lap(OTHER)
+            self.next = self._work_ahead(due_ns, begin_ns, not self._over.is_being_made, lap)
 
     def between_frames(self, until_ns: int) -> None:
         """Makes and redraws the overlay, writes the log, collects garbage, as far as there is time until `until_ns`."""
@@ -131,30 +142,25 @@ class SpareTime:
         self._redraw_and_log(until_ns - AWAIT_ROOM_NS)
         self.garbage.in_spare_time(until_ns - timer.now_ns())
 
-    def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int, int], None]) -> int | None:
+    def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int], object]) -> int | None:
         """Uses the time until `until_ns`, less `room_ns`; returns when the work ahead must begin, None: it is not done.
-        lap: ends a lap of work.
-
-        First it finds the still panels of the next frame, which may lie between snapshots that this frame took in.
-        """
+        lap: ends a lap of work."""
         timer, end_ns = self._timer, until_ns - room_ns
-        begin_ns = timer.now_ns()
-        if self._look_cost.fits(begin_ns, end_ns):
-            self._stage.renderer.look_ahead()
-            self._look_cost.took(timer.now_ns() - begin_ns)
         self._redraw_and_log(end_ns)
         if end_ns - timer.now_ns() >= IDLE_NS:
             self.garbage.in_spare_time(end_ns - timer.now_ns())
-        lap(DRAW, until_ns)
+        lap(DRAW)
         return self._due_ns(end_ns)
 
     def _redraw_and_log(self, until_ns: int) -> None:
         """Redraws the panels and writes the log, as far as there is time until `until_ns`."""
         now_ns, spans = self._timer.now_ns, self._timer.spans
         begin_ns = now_ns()
-        if self._over.redraw_early(until_ns):
-            spans.add(kinds.OVERLAY, begin_ns, now_ns())
-        begin_ns = now_ns()
+        if self._over.panels is not None:
+            size_px, scale = self._display.framebuffer_size, self._display.content_scale
+            if self._over.redraw_early(size_px, scale, until_ns):
+                spans.add(kinds.OVERLAY, begin_ns, now_ns())
+            begin_ns = now_ns()
         if until_ns - begin_ns >= IDLE_NS:
             self._log.write_some()
             spans.add(kinds.LOG, begin_ns, now_ns())
@@ -165,26 +171,24 @@ class SpareTime:
 
     def _due_ns(self, until_ns: int) -> int | None:
         """Instant at which work must begin to end by `until_ns`; None: nothing is done ahead."""
-        pacer, timer = self._pacer, self._timer
-        if not timer.wait.spins or pacer.interval_ns > pacer.own_interval_ns:
+        timer = self._timer
+        if not timer.wait.spins or self._is_widened:
             return None
         return self._ahead.begin_ns(timer.now_ns(), until_ns)
 
-    def _work_ahead(self, due_ns: int, begin_ns: int, draws: bool, lap: Callable[[int], None]) -> DoneAhead:
+    def _work_ahead(self, due_ns: int, begin_ns: int, draws: bool, lap: Callable[[int], object]) -> PreFrameWork:
         """Takes in snapshots, and draws the next frame's background if `draws`. lap: ends a lap of work."""
-        renderer, taken = self._stage.renderer, NOTHING
-        if self._ahead.takes:
-            taken = self._intake.take()
-            if taken.is_news:
-                renderer.look_ahead()
+        laps = self._timer.laps
+        lap_ns = laps.last.wall_ns
+        taken = self._intake.take() if self._ahead.takes else NOTHING
         lap(UPLOAD)
         if draws:
-            renderer.begin_ahead()
+            self._stage.renderer.prepare_background()
             lap(DRAW)
         end_ns = self._timer.now_ns()
         self._ahead.done(due_ns, end_ns)
-        self._timer.spans.add(kinds.AHEAD, begin_ns, end_ns, taken.steps)
-        return DoneAhead(taken, end_ns - begin_ns, end_ns, draws)
+        self._timer.spans.add(kinds.AHEAD, lap_ns, laps.last.wall_ns, taken.steps)
+        return PreFrameWork(taken, end_ns - begin_ns, end_ns, draws)
 
 
 class AheadSchedule:

@@ -21,7 +21,7 @@ from twixt.ipc.process.notices import is_terminal, print_notice
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace import startup_times
 from twixt.render.controls.key_bindings import bound
-from twixt.render.cores.priority import ShortTurns
+from twixt.render.cores.priority import ShortSwitchInterval
 from twixt.render.display.input import Event, Key
 from twixt.render.viewer.attaching import BackgroundAttach
 
@@ -58,7 +58,7 @@ class Loading(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(name="imports", daemon=True)
-        self._turns = ShortTurns()
+        self._turns = ShortSwitchInterval()
         self.start()
 
     def run(self) -> None:
@@ -125,8 +125,8 @@ class StartUp:
             self._loading.start()
         if self._loading.is_alive():
             return False
-        if self._config.overlay and self._loaded_ns is None and loop.over.panel is None:
-            loop.over.make_panel()
+        if self._config.overlay and self._loaded_ns is None and loop.over.panels is None:
+            loop.over.make_panels(loop.display.framebuffer_size, loop.display.content_scale)
             return False
         if self._prepare(row, loop):
             return False
@@ -143,8 +143,8 @@ class StartUp:
     def _all_at_once(self, loop: FrameLoop) -> bool:
         """Start-up within one frame; True. Nothing settles: few frames would tell nothing."""
         self._load()
-        if self._config.overlay and loop.over.panel is None:
-            loop.over.make_panel()
+        if self._config.overlay and loop.over.panels is None:
+            loop.over.make_panels(loop.display.framebuffer_size, loop.display.content_scale)
         self._loaded(loop)
         return True
 
@@ -173,7 +173,7 @@ class StartUp:
     def _load(self) -> None:
         """Imports modules that a later frame may need, so that the frame does not wait for them."""
         self._load_begin_ns = time.perf_counter_ns()
-        with closing(ShortTurns()):
+        with closing(ShortSwitchInterval()):
             import numpy.ma  # noqa: F401  # numpy does so at the first percentile or unique, which takes 10 ms
 
             import twixt.render.interpolation.method

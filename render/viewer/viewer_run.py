@@ -247,14 +247,14 @@ class _Run:
     def _frame(self, start_up: StartUp) -> None:
         loop = self._loop
         if self._viewer.display.is_hidden:
-            loop.idle.sleep_while_hidden()
+            loop.sleep_while_hidden()
             return
-        if loop.idle.is_due:
-            loop.idle.sleep()
+        if loop.is_idle:
+            loop.sleep()
             return
         row = loop.frame()
         if loop.is_starting and start_up.is_over(row, loop):
-            loop.is_starting = False
+            loop.end_start()
             seconds = self._viewer.config.seconds
             self._end_ns = row.present_ns + round(seconds * 1e9) if seconds else None
 
@@ -262,7 +262,7 @@ class _Run:
         viewer = self._viewer
         if viewer.stop.asked:
             return Outcome(INTERRUPTED)
-        if viewer.display.should_close or self._loop.controls.quit:
+        if viewer.display.should_close or self._loop.input.settings.quit:
             return Outcome(FINISHED)
         if self._end_ns is not None and now_ns >= self._end_ns:
             return Outcome(FINISHED)
@@ -273,17 +273,17 @@ class _Run:
 
     def _is_awaited(self, ended: Ended, reconnection: Reconnection) -> bool:
         """True if the simulation that ended is awaited, or is back; then it is drawn from now on."""
-        over, display = self._loop.over, self._viewer.display
-        if not over.notice:
+        loop, display = self._loop, self._viewer.display
+        if not loop.notice:
             if not reconnection.begin(ended):
                 return False
-            over.notice = reconnection.notice
+            loop.notice = reconnection.notice
             display.set_title(f"twixt: {reconnection.notice}")
         link = reconnection.link()
         if link is not None:
-            self._loop.follow(link)
+            loop.follow(link)
             self.link.close()
-            self.link, over.notice = link, ""
+            self.link, loop.notice = link, ""
             display.set_title(f"twixt: {link.name}")
         return True
 

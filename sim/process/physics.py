@@ -17,16 +17,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.config.config import Config
 from twixt.ipc.config.troubles import FIELDS
 from twixt.ipc.interaction.world_controls import to_status
 from twixt.ipc.process.notices import print_notice
-from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code
-from twixt.ipc.ring.slot import RecordsKept
+from twixt.ipc.process.user_code import calling_user_code
 from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace import spans as kinds
@@ -35,7 +31,7 @@ from twixt.sim.process.idle_collector import IdleCollector
 from twixt.sim.process.injected_trouble import InjectedTrouble
 from twixt.sim.process.physics_figures import checked_diagnostics, status_of
 from twixt.sim.publish.limits import BodyLimit
-from twixt.sim.publish.publisher import InPlace, Publisher
+from twixt.sim.publish.publisher import Publisher
 from twixt.sim.schedule.schedule import Schedule
 from twixt.sim.schedule.step_costs import StepTimes
 from twixt.sim.schedule.step_multiple import Stride
@@ -99,7 +95,7 @@ def physics_def(
         remake=type(world),
         seed=config.seed,
         now_ns=now_ns,
-        wait=host.wait_command,
+        wait=host.commands.wait,
         spans=spans,
     )
 
@@ -125,7 +121,7 @@ class Physics:
         self._times = StepTimes()
         self._status_ns = 0
         self._step_state = StepState.UNPUBLISHED
-        self._body_limit = BodyLimit(parts.host, self._warn)
+        self._body_limit = BodyLimit(parts.host.ring, self._warn)
         self._publish(in_time=True)
 
     @property
@@ -140,7 +136,7 @@ class Physics:
 
     def turn(self) -> None:
         """Carries out commands, then does one of: publish, step, wait."""
-        for command in self._host.drain_commands():
+        for command in self._host.commands.drain():
             begin_ns = self._now_ns()
             self._carry_out(command)
             self._spans.add(kinds.COMMAND, begin_ns, self._now_ns())
@@ -166,7 +162,7 @@ class Physics:
         self.publisher.release_all()
         if self._step_state is not StepState.PUBLISHED:
             self._publish(in_time=True)
-        self._host.await_room(ROOM_PATIENCE_S)
+        self._host.ring.await_room(ROOM_PATIENCE_S)
 
     @property
     def _viewers_lead_ns(self) -> int:
@@ -204,43 +200,41 @@ class Physics:
 
     def _publish(self, in_time: bool = False) -> None:
         schedule, bodies, trouble = self.schedule, self._guarded.world.bodies, self.trouble
-        extras = self._guarded.extras(schedule.tick)
-        most = self._body_limit.allowed(len(bodies), self._now_ns(), len(extras.records))
+        extras, begin_ns = self._guarded.extras(schedule.tick), self._now_ns()
+        most = self._body_limit.allowed(len(bodies), begin_ns, len(extras.records))
         count = min(most, len(bodies))
         if schedule.tick and not (in_time or schedule.is_paused) and trouble.drops(schedule.tick):
             self._step_state = StepState.LOST
             return self.publisher.lose()
         self._step_state = StepState.PUBLISHED
-        columns = bodies.published_columns(schedule.sim_time_ns, count)
         shown = extras.first(most - count)
+        slot = self.publisher.begin(
+            count,
+            len(shown.records),
+            bodies.published_columns(schedule.sim_time_ns, count),
+            bodies.column_layout,
+            delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
+        )
         try:
-            self.publisher.publish(
-                self._records(count),
-                tick=schedule.tick,
-                sim_time_ns=schedule.sim_time_ns,
-                dt_ns=schedule.made_dt_ns,
-                # While paused a step has no due instant: by default it is the present, and viewers follow the plan.
-                due_ns=None if schedule.is_paused else schedule.due_ns,
-                rate=schedule.rate,
-                step_cost_ns=self._times.cost_ns,
-                columns=columns,
-                layout=bodies.column_layout,
-                marks=shown.records,
-                vertices=shown.vertices,
-                delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
-            )
-        except RecordsKept as error:
-            raise UserCodeCrashed(f"{self._guarded.name}.write_bodies keeps what it is given: {error}") from error
+            self._guarded.write_snapshot(slot, shown.records)
+        except BaseException:
+            slot.abort()
+            raise
+        self.publisher.publish(
+            slot,
+            tick=schedule.tick,
+            sim_time_ns=schedule.sim_time_ns,
+            dt_ns=schedule.made_dt_ns,
+            # While paused a step has no due instant: by default it is the present, and viewers follow the plan.
+            due_ns=None if schedule.is_paused else schedule.due_ns,
+            rate=schedule.rate,
+            step_cost_ns=self._times.cost_ns,
+            vertices=shown.vertices,
+            begin_ns=begin_ns,
+        )
         schedule.published()
         if self._times.is_busy:
             self._times.published(self._now_ns())
-
-    def _records(self, count: int) -> InPlace | NDArray[np.void]:
-        """The first `count` bodies as `Publisher.publish` takes them: in place if the world writes so and all fit."""
-        guarded = self._guarded
-        if guarded.writes_in_place and count == len(guarded.world.bodies):
-            return InPlace(count, guarded.write_bodies)
-        return guarded.filled_records()[:count]
 
     def _wait_until(self, until_ns: int | None) -> None:
         begin_ns = self._now_ns()

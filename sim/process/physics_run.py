@@ -286,7 +286,7 @@ class PhysicsRun:
             len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records),
             world.bodies.columns.part_count(len(world.bodies)),
         )
-        channel = {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}
+        channel = {"bytes_per_snapshot": size, "commands_refused": host.commands.refused}
         blocks = {"physics": block, "channel": channel}
         began_ns = self._config.started_ns
         if self._viewer is None or began_ns is None:

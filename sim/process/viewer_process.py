@@ -1,10 +1,8 @@
 """The viewer's process: started, watched, ended, and never left behind as a zombie.
 
-A thread waits for the child, so that it is reaped when it ends. If this process gets no exit codes (SIGCHLD ignored,
-or a loop of the user's own that waits for every child), the code is the one that the child sent over its socket.
+A thread waits for the child, so that its exit code is read when it ends.
 
-Always: a signal is sent only to a child that is not reaped yet, and only by the process that started it; a forked
-child waits for nothing. Imports nothing of the render process: the child finds it by itself.
+Always: a forked child waits for nothing. Imports nothing of the render process: the child finds it by itself.
 """
 
 from __future__ import annotations
@@ -12,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 
 from twixt.ipc.errors import FAILED, exhaustion_advice
 from twixt.ipc.process import fork
+from twixt.ipc.system import children
 from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, viewer_command
 
 TYPE_CHECKING = False  # as in `typing`, whose import would delay the viewer's start
@@ -109,9 +106,8 @@ class ViewerProcess:
     """A child process from its start to its end.
 
     awaits_order: it waits for `send_order`, and ends by itself if this process ends first. has_own_group: it is in a
-    process group of its own, but not in a session: Linux would schedule that as a group, whatever its nice value.
-    trace: of its run, None without one. is_code_known: False if it ended and its exit code is not known. environ: its
-    environment, None: that of this process.
+    process group of its own. trace: of its run, None without one. is_code_known: False if it ended and its exit code is
+    not known. environ: its environment, None: that of this process.
     """
 
     def __init__(
@@ -126,26 +122,12 @@ class ViewerProcess:
         self.is_to_end = False  # True before it is ended on purpose: its end is then not reported
         self.is_code_known = True
         self._code: int | None = None
-        self._is_copy = self._is_reaped = False
-        self._reaping = threading.Lock()
         self._ended = threading.Event()
         self._on_end = on_end
-        self._socket: socket.socket | None = None  # its standard input: carries its order, and its exit code back
         environ = {**ONE_THREAD, **(os.environ if environ is None else environ)}
         self._spawned_ns = time.perf_counter_ns()
-        with fork.LOCK, contextlib.ExitStack() as theirs:
-            reads = subprocess.DEVNULL
-            if awaits_order:
-                self._socket, its_end = socket.socketpair()
-                reads = theirs.enter_context(its_end).fileno()
-            group = 0 if has_own_group else None
-            try:
-                self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=group)
-            except OSError:
-                if self._socket is not None:
-                    self._socket.close()
-                raise
-            self._pidfd = _pidfd_of(self._process.pid)
+        with fork.LOCK:
+            self._child = children.start(command, environ, awaits_order, has_own_group)
             fork.guard(self)
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()
 
@@ -154,10 +136,7 @@ class ViewerProcess:
         import json
 
         order = {"name": name, "config": config.to_json(), "spawned_ns": self._spawned_ns, "pid": os.getpid()}
-        assert self._socket is not None
-        with contextlib.suppress(OSError):  # it has ended; the watching thread reports that
-            self._socket.sendall(json.dumps(order).encode() + b"\n")
-            self._socket.shutdown(socket.SHUT_WR)
+        self._child.send(json.dumps(order).encode() + b"\n")
 
     def discard(self) -> None:
         """Ends it without an order. Returns once it is gone."""
@@ -167,7 +146,7 @@ class ViewerProcess:
     @property
     def pid(self) -> int:
         """The child's process id."""
-        return self._process.pid
+        return self._child.pid
 
     def poll(self) -> int | None:
         """The exit code, minus the number for a signal, FAILED if it is not known; None while it runs."""
@@ -179,12 +158,12 @@ class ViewerProcess:
         return self.poll()
 
     def terminate(self) -> None:
-        """Sends SIGTERM. Harmless when it has ended."""
-        self._signal(signal.SIGTERM)
+        """Asks it to end, by SIGTERM. Harmless when it has ended."""
+        self._child.terminate()
 
     def kill(self) -> None:
-        """Sends SIGKILL (on Windows as `terminate`). Harmless when it has ended."""
-        self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+        """Ends it, by SIGKILL. Harmless when it has ended."""
+        self._child.kill()
 
     def stop(self, patience_s: float) -> int | None:
         """Waits for it to end by itself, then sends SIGTERM, then SIGKILL; returns the exit code.
@@ -192,9 +171,7 @@ class ViewerProcess:
         One that is stopped (SIGSTOP) cannot end by itself, and is killed at once.
         """
         self.is_to_end = True
-        if self._is_copy:
-            return None
-        if self._is_stopped():
+        if self._child.is_stopped():
             self.kill()
         for send in (self.terminate, self.kill):
             if self.wait(patience_s) is not None:
@@ -219,76 +196,13 @@ class ViewerProcess:
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`: the viewer is not a child of the forked process, which does not wait for it."""
-        self._is_copy = True
-        self._reaping, self._ended = threading.Lock(), threading.Event()
+        self._ended = threading.Event()
         self._ended.set()
-        self._close()
 
     def _watch(self) -> None:
-        if hasattr(os, "waitid"):
-            with contextlib.suppress(ChildProcessError):  # it has ended, and other code has reaped it
-                # Without reaping: its process id is not reused before `_is_reaped` stops `_signal`.
-                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-        else:
-            self._process.wait()
-        with self._reaping:
-            self._reap()
+        code = self._child.wait()
+        self.is_code_known = code is not None
+        self._code = FAILED if code is None else code
         self._ended.set()
         if self._on_end is not None:
             self._on_end(self)
-
-    def _reap(self) -> None:
-        """Reads the exit code; if the kernel or other code has read it already, the one that the viewer sent."""
-        if self._process.returncode is None:
-            try:
-                self._process.returncode = os.waitstatus_to_exitcode(os.waitpid(self._process.pid, 0)[1])
-            except ChildProcessError:
-                sent = self._sent_code()
-                self.is_code_known = sent is not None
-                self._process.returncode = FAILED if sent is None else sent
-        self._code = self._process.returncode
-        self._is_reaped = True
-        self._close()
-
-    def _sent_code(self) -> int | None:
-        with contextlib.suppress(OSError, ValueError):
-            if self._socket is not None:
-                self._socket.setblocking(False)
-                return int(self._socket.recv(16))
-        return None
-
-    def _close(self) -> None:
-        """Closes both descriptors; code of the user's own may have closed them before."""
-        with fork.LOCK:
-            pidfd, self._pidfd = self._pidfd, None
-            if pidfd is not None:
-                with contextlib.suppress(OSError):
-                    os.close(pidfd)
-            if self._socket is not None:
-                with contextlib.suppress(OSError):
-                    self._socket.close()
-
-    def _is_stopped(self) -> bool:
-        with self._reaping:
-            if self._is_reaped or not hasattr(os, "waitid"):
-                return False
-            flags = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
-            try:
-                return os.waitid(os.P_PID, self._process.pid, flags) is not None
-            except ChildProcessError:  # it has ended, and `_reap` has not run yet
-                return False
-
-    def _signal(self, number: int) -> None:
-        with self._reaping, contextlib.suppress(OSError):  # it has ended, or other code closed the descriptor
-            if self._is_copy or self._is_reaped:
-                return
-            if self._pidfd is not None:  # if other code has reaped it, its process id may belong to another process
-                signal.pidfd_send_signal(self._pidfd, number)
-            else:
-                self._process.send_signal(number)
-
-
-def _pidfd_of(pid: int) -> int | None:
-    with contextlib.suppress(AttributeError, OSError):  # not on this system, or it has ended already
-        return os.pidfd_open(pid)
-    return None

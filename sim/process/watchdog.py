@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
 import sys
@@ -25,6 +24,7 @@ from typing import Any
 from twixt.ipc.errors import exit_code_of
 from twixt.ipc.process import fork, interrupts
 from twixt.ipc.process.interrupts import Terminated
+from twixt.ipc.system import wakes
 from twixt.sim.process.viewer_process import ViewerProcess
 
 # Interval at which the viewer's process is polled, s.
@@ -162,8 +162,8 @@ def _ignore_late_signals() -> None:
 
 
 def _is_readable(end: socket.socket, timeout_s: float) -> bool:
-    poller = select.poll()  # `select.select` takes no descriptor above 1023
-    poller.register(end, select.POLLIN)
+    poller = wakes.poller()
+    poller.register(end, wakes.READABLE)
     return bool(poller.poll(round(timeout_s * 1e3)))
 
 

@@ -65,15 +65,11 @@ class DelayLine:
         bodies: NDArray[np.void],
         columns: Mapping[str, NDArray[Any]],
         delay_ns: int | None,
-        are_private: bool = False,
         marks: NDArray[np.void] = NO_MARKS,
         layout: Mapping[str, ColumnForm] | None = None,
     ) -> bool:
         """Copies a snapshot to be released `delay_ns` after its due instant; None: together with the one before it.
-
-        are_private: True for bodies that nothing else refers to; they are not copied. Returns False if the line is
-        full: the snapshot is lost.
-        """
+        Returns False if the line is full: the snapshot is lost."""
         size = bodies.nbytes + marks.nbytes + sum(rows.nbytes for rows in columns.values())
         if self._delayed and (len(self) >= self._most or self._bytes + size > self._most_bytes):
             return False
@@ -82,11 +78,7 @@ class DelayLine:
             before_ns = self._delayed[-1].release_ns
             release_ns = before_ns if delay_ns is None else max(release_ns, before_ns)
         copies = {name: rows.copy() for name, rows in columns.items()}
-        self._delayed.append(
-            DelayedSnapshot(
-                head, bodies if are_private else bodies.copy(), copies, marks.copy(), delay_ns, release_ns, layout
-            )
-        )
+        self._delayed.append(DelayedSnapshot(head, bodies.copy(), copies, marks.copy(), delay_ns, release_ns, layout))
         self._bytes += size
         return True
 

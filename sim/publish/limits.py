@@ -1,4 +1,4 @@
-"""Limits of publishing: snapshots per second, and bodies and marks that fit into shared memory.
+"""Limits of publishing: snapshots per second, share of time, and bodies and marks that fit into shared memory.
 
 Always: in any interval of t seconds at most t x publish_hz + `BURST` snapshots may be published. `Accumulator` loses
 and gains no period: periods counted x period + left over = all time added. No limit changes the world: its bodies and
@@ -7,16 +7,23 @@ states stay the same. Reads no clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 
+from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.quantiles import median
+from twixt.ipc.ring.host_segments import HostRing
 from twixt.ipc.ring.memory import SharedMemoryError
 from twixt.ipc.ring.memory_budget import NoRoom
-from twixt.ipc.session.host import Host
 
 # Snapshots that may follow each other at once after a pause: a viewer's first pair and one of lead. It also allows a
 # world that steps at exactly `publish_hz` to publish a little early at times.
 BURST = 3
+# States a second, at most, where the user names no rate; then publishing takes at most SHARE of the wall clock, and there
+# are LEAST_HZ states a second all the same: drawn between them, few look as even as many. The median of the last COSTS
+# counts: the first publish after a step finds its memory cold, and costs ten times one right after another.
+USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.01, 9
 # Interval between two requests for memory that was refused.
 RETRY_NS = 1_000_000_000
 
@@ -68,14 +75,50 @@ class PublishLimit:
             self._accumulator.left_over_ns = 0
 
 
+def one_percent_period_ns(costs_ns: Sequence[int]) -> int:
+    """Time between two states, ns, so that publishing takes `SHARE` of it; within `LEAST_HZ` and `USUAL_HZ`. Pure.
+
+    costs_ns: durations of the last publishes.
+    """
+    wanted_ns = median(costs_ns) / SHARE if costs_ns else 0.0
+    return round(min(max(wanted_ns, 1e9 / USUAL_HZ), 1e9 / LEAST_HZ))
+
+
+class PublishGate:
+    """Instants from which a loop that hands over more states than are shown may publish the next one. Pure.
+
+    publish_hz: states a second at most; None: `one_percent_period_ns` of what publishing costs. next_ns: that instant.
+    """
+
+    def __init__(self, publish_hz: float | None, now_ns: int) -> None:
+        self.next_ns = now_ns
+        self._period_ns = round(1e9 / (publish_hz or USUAL_HZ))
+        self._costs_ns: deque[int] | None = None if publish_hz else deque(maxlen=COSTS)
+
+    def opened(self, now_ns: int) -> None:
+        """Counts a state that is published now: on a grid, so that the mean rate is publish_hz; at most one period is
+        made up for."""
+        self.next_ns = max(self.next_ns, now_ns - self._period_ns) + self._period_ns
+
+    def published(self, begin_ns: int, end_ns: int) -> None:
+        """Takes in the cost of a publish."""
+        if self._costs_ns is not None:
+            self._costs_ns.append(end_ns - begin_ns)
+            self._period_ns = one_percent_period_ns(self._costs_ns)
+
+    def restart(self, now_ns: int) -> None:
+        """Counts a state that is published now, out of turn: the next one comes a period later."""
+        self.next_ns = now_ns + self._period_ns
+
+
 class BodyLimit:
     """Number of bodies and marks that can be published, limited by shared memory.
 
     warn: called once with a text for the user if memory does not suffice.
     """
 
-    def __init__(self, host: Host, warn: Callable[[str], object]) -> None:
-        self._host, self._warn = host, warn
+    def __init__(self, ring: HostRing, warn: Callable[[str], object]) -> None:
+        self._ring, self._warn = ring, warn
         self._has_warned, self._retry_ns = False, 0
         self._is_short = False  # a request was refused, and `capacity` has not reached the count since
 
@@ -83,21 +126,21 @@ class BodyLimit:
         """Number of records to publish, of `bodies` and `marks` together, bodies first: all, also while a larger
         segment is being made; as many as before if there is no memory for them."""
         count = bodies + marks
-        if count <= self._host.capacity:
+        if count <= self._ring.capacity:
             self._is_short = False
             return count
         if now_ns >= self._retry_ns:
             try:
-                self._host.reserve(count)
+                self._ring.reserve(count)
                 if not self._is_short:
                     return count
             except (NoRoom, SharedMemoryError) as error:
                 self._retry_ns, self._is_short = now_ns + RETRY_NS, True
                 self._warn_once(bodies, marks, error)
-        return min(count, self._host.capacity)
+        return min(count, self._ring.capacity)
 
     def _warn_once(self, bodies: int, marks: int, error: Exception) -> None:
         if not self._has_warned:
             self._has_warned = True
             of = f"{bodies:,} bodies" + (f" and {marks:,} marks" if marks else "")
-            self._warn(f"viewers are shown {self._host.capacity:,} of {of}, for there is no room: {error}")
+            self._warn(f"viewers are shown {self._ring.capacity:,} of {of}, for there is no room: {error}")

@@ -13,7 +13,6 @@ leaves pauses out.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from typing import Any
 
 from twixt.ipc.quantiles import distribution
@@ -25,22 +24,23 @@ KEPT_SAMPLES = 65_536
 
 
 class Samples:
-    """The latest `KEPT_SAMPLES` values."""
+    """The latest `KEPT_SAMPLES` rows of `width` values."""
 
-    def __init__(self) -> None:
-        self._values = array("d")
-        self._next = 0
+    def __init__(self, width: int = 1) -> None:
+        self._values, self._width, self._next = array("d"), width, 0
 
-    def add(self, value: float) -> None:
-        """Adds a value; when full, it replaces the oldest."""
-        if len(self._values) < KEPT_SAMPLES:
-            self._values.append(value)
+    def add(self, *row: float) -> None:
+        """Adds a row; when full, it replaces the oldest."""
+        if len(self._values) < KEPT_SAMPLES * self._width:
+            self._values.extend(row)
             return
-        self._values[self._next] = value
-        self._next = (self._next + 1) % KEPT_SAMPLES
+        for place, value in enumerate(row, self._next):
+            self._values[place] = value
+        self._next = (self._next + self._width) % len(self._values)
 
-    def __iter__(self) -> Iterator[float]:
-        return iter(self._values[:])
+    def column(self, place: int = 0) -> array[float]:
+        """The values at this place of all rows."""
+        return self._values[place :: self._width]
 
 
 class Meter:
@@ -51,10 +51,8 @@ class Meter:
         self.widened = self.narrowed = 0
         self._multiple = 1
         self.given_up_ns = 0
-        self.step_ms = Samples()
-        self.publish_ms = Samples()
-        self.lead_ms = Samples()
-        self.rate = Samples()
+        self._step_ms = Samples()
+        self._publishes = Samples(3)  # cost, ms; lead, ms; rate, 0 for none
 
     def stepped(self, cost_ns: int, multiple: int = 1) -> None:
         """Counts a step of `multiple` of the world's own steps."""
@@ -62,16 +60,13 @@ class Meter:
         self.widened += multiple > self._multiple
         self.narrowed += multiple < self._multiple
         self._multiple = multiple
-        self.step_ms.add(cost_ns / 1e6)
+        self._step_ms.add(cost_ns / 1e6)
 
     def published_at(self, due_ns: int, published_ns: int, cost_ns: int, rate: float) -> None:
         """Counts a snapshot that became visible. cost_ns: of publishing it."""
         self.published += 1
         self.late += published_ns - due_ns > LATE_NS
-        self.publish_ms.add(cost_ns / 1e6)
-        self.lead_ms.add((due_ns - published_ns) / 1e6)
-        if rate:
-            self.rate.add(rate)
+        self._publishes.add(cost_ns / 1e6, (due_ns - published_ns) / 1e6, rate)
 
     def gave_up(self, debt_ns: int, steps: int) -> None:
         """Counts time given up by a new plan: `debt_ns` of wall time, which is `steps` of simulated time."""
@@ -89,8 +84,8 @@ class Meter:
             "widened": self.widened,
             "narrowed": self.narrowed,
             "given_up_ms": self.given_up_ns / 1e6,
-            "rate": distribution(self.rate),
-            "step_ms": distribution(self.step_ms),
-            "publish_ms": distribution(self.publish_ms),
-            "lead_ms": distribution(self.lead_ms),
+            "rate": distribution(filter(None, self._publishes.column(2))),
+            "step_ms": distribution(self._step_ms.column()),
+            "publish_ms": distribution(self._publishes.column(0)),
+            "lead_ms": distribution(self._publishes.column(1)),
         }

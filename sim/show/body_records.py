@@ -1,8 +1,8 @@
 """Records of shown bodies, written field by field.
 
-The one idea: bytes are copied in blocks, one per body: numpy copies a block of 12 or 16 bytes several times as fast as
-a row of three or four numbers. A field that is passed repeatedly is checked and converted in chunks that fit the cache,
-and written into the records while it is there.
+Bytes are copied in blocks, one per body: numpy copies a block of 12 or 16 bytes several times as fast as a row of
+three or four numbers. A field that is passed repeatedly is checked and converted in chunks that fit the cache, and
+written into the records while it is there.
 
 Always: a record without a body is not visible; a field written in chunks has the values of `field_checks.checked`, and
 allocates no memory after the first time.

@@ -60,11 +60,11 @@ class LoopWarnings:
             )
         self._warn_once(warning)
 
-    def check_in_turn(self, records: NDArray[np.void], tick: int) -> None:
+    def check_in_turn(self, opened: OpenSlot, tick: int) -> None:
         """Check the next part of the bodies, which costs little, if one is due at this tick."""
         if tick >= self._look_tick and not self.is_quiet:
-            self._look_tick = tick + self._finite.steps_until_next(len(records), self._dt_s)
-            self._warn_once(self._finite.check_next(records, tick))
+            self._look_tick = tick + self._finite.steps_until_next(opened.count, self._dt_s)
+            self._warn_once(self._finite.check_next(opened.records, tick))
 
     def check_motion(
         self,

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TypedDict, Unpack
+from types import TracebackType
+from typing import NoReturn, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,13 +63,13 @@ class Publishing:
         plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
         spans = NOT_RECORDED if session.trace is None else session.trace.spans
         self._publisher = Publisher(self._host, plan, None, spans=spans)  # the loop sets its own pace
-        self._now = ShownSnapshot(self._host, columns)
+        self._now = ShownSnapshot(self._host.ring, columns)
         self._bodies: ShownBodies | None = None  # after `publish` was called
         self._surfaces = ShownSurfaces(self._host)
         self._has_slots = self._is_publishing = False
         self._given_s: float | None = None  # the last `sim_time` passed, seconds
         self._warnings = LoopWarnings(self._host, session.status, dt_ns)
-        self._body_limit = BodyLimit(self._host, self._warnings.warn)
+        self._body_limit = BodyLimit(self._host.ring, self._warnings.warn)
 
     def publish(
         self,
@@ -127,18 +128,21 @@ class Publishing:
         try:
             now = self._now
             if self._bodies is None:
-                self._require(not self._has_slots, "publish", "slot")
-                self._bodies = ShownBodies(self._host, now, self._shapes, self._capacity, self._body_limit)
+                if self._has_slots:
+                    self._refuse("publish", "slot")
+                self._bodies = ShownBodies(self._host.ring, now, self._shapes, self._capacity, self._body_limit)
             bodies = self._bodies
             try:
                 if now.is_under_way:
                     now.settle()
+                if now.columns.declared:
+                    now.fit_columns()
                 sim_time_ns = self._time_of(sim_time)
                 written = None
                 if surfaces is not None or self._surfaces.are_shown:
                     count_of = partial(bodies.record_count, fields, ids)  # type: ignore[arg-type]
                     written = self._surfaces.written(surfaces, count_of)
-                extras = _extras(marks, written)
+                extras = NO_EXTRAS if marks is None and written is None else _extras(marks, written)
                 begin_ns = time.perf_counter_ns()
                 opened = bodies.write(
                     fields,  # type: ignore[arg-type]
@@ -189,72 +193,8 @@ class Publishing:
         Views of it (`p = records["position"]`) stay writable, and viewers read that memory: make them anew in each
         block. Another slot inside the block replaces it: `records` is read-only then, and the block's end raises.
         """
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
-            raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {text_of(count)}")
-        self._require(self._bodies is None, "slot", "publish")
-        count, self._has_slots = int(count), True
-        now = self._now
-        own = field_checks.checked_columns({} if columns is None else columns, now.columns, count)
-        try:
-            if now.is_under_way:
-                now.settle()
-            sim_time_ns = self._time_of(sim_time)
-            written = self._surfaces.written(surfaces, lambda: count)
-            extras = _extras(marks, written)
-            opened = None
-            if not self._session.is_closed:
-                most = self._body_limit.allowed(count, time.perf_counter_ns(), len(extras.records))
-                opened = self._host.begin(count, most, len(extras.records), now.columns.part_count(count))
-        except HostEnded:
-            if not self._session.is_closed:
-                raise
-            opened = None
-        if opened is None:
-            yield np.zeros(count, BODY)
-            return
-        begin_ns = time.perf_counter_ns()
-        try:
-            self._fill_new(opened)
-            yield opened.records
-            self._warnings.check_in_turn(opened.records, now.tick)
-            if now.tick >= self._warnings.lost_motion_tick:
-                self._warnings.check_motion(opened.records, now.tick, sim_time_ns)
-            self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
-            if len(extras.records):
-                opened.write_marks(extras.records)
-        except BaseException:
-            opened.drop()
-            raise
-        now.columns.grow(count)
-        opened.columns = now.columns.published(count) | own
-        now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, own, opened, True
-        self._send(sim_time_ns, opened, begin_ns, extras.vertices)
-
-    def publish_whole(self, records: NDArray[np.void], sim_time: float) -> None:
-        """Show bodies in records that the caller keeps, as after a `slot` without columns, marks and surfaces. The least
-        that a publish costs where bodies are few: one copy, and no slot to be opened.
-
-        records: dtype `BODY`, shape (n,), the same array each time. sim_time: seconds.
-        """
-        now = self._now
-        if now.columns.declared or now.is_under_way or self._bodies is not None or len(records) > self._host.capacity:
-            with self.slot(len(records), sim_time=sim_time) as opened:
-                opened.view(RECORD)[...] = records.view(RECORD)
-            return
-        if self._session.is_closed:
-            return
-        self._has_slots = True
-        sim_time_ns, tick = self._time_of(sim_time), now.tick
-        self._warnings.check_in_turn(records, tick)
-        if tick >= self._warnings.lost_motion_tick:
-            self._warnings.check_motion(records, tick, sim_time_ns)
-        try:
-            self._begin_send(sim_time_ns)
-            now.tick, now.sim_time_ns = tick + 1, sim_time_ns  # first: an interruption may leave out a tick
-            self._publisher.publish(records, tick=tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns)
-        except HostEnded:
-            if not self._session.is_closed:
-                raise
+        with SlotBlock(self, count, columns, marks, surfaces, sim_time) as opened:
+            yield np.zeros(count, BODY) if opened is None else opened.records
 
     def _time_of(self, sim_time: float | None) -> int:
         if sim_time is None:
@@ -267,41 +207,25 @@ class Publishing:
         self._given_s = sim_time
         return sim_time_ns
 
-    def _require(self, holds: bool, wanted: str, used: str) -> None:
-        if not holds:
-            raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
-
-    def _fill_new(self, opened: OpenSlot) -> None:
-        """Fill records that no block has written yet: visible bodies at the origin."""
-        done = opened.tag if isinstance(opened.tag, int) else 0
-        if done < opened.count:
-            opened.tag = None
-            opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
-            opened.tag = opened.count
-        elif opened.mark_count:  # they are written over what lies behind the bodies
-            opened.tag = opened.count
-
-    def _begin_send(self, sim_time_ns: int) -> None:
-        """Restart the world where time went back, and obey viewers."""
-        before_ns = self._now.sim_time_ns
-        if before_ns is not None and sim_time_ns < before_ns:
-            plan = self._publisher.plan
-            anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
-            self._publisher.write_plan(anew)
-        self._session.obey()
+    def _refuse(self, wanted: str, used: str) -> NoReturn:
+        raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
 
     def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int, vertices: int) -> None:
-        """Publish the slot that is prepared in `_now`, with so many vertices in its last records."""
+        """Publish the slot that is prepared in `_now`, with so many vertices in its last records. Restarts the world
+        where time went back, and obeys viewers."""
         now = self._now
         try:
-            self._begin_send(sim_time_ns)
+            if now.sim_time_ns is not None and sim_time_ns < now.sim_time_ns:
+                plan = self._publisher.plan
+                anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
+                self._publisher.write_plan(anew)
+            if self._host.commands.has_new.is_set() or self._session.status.are_values_old:
+                self._session.obey()
             self._publisher.publish(
                 opened,
                 tick=now.tick,
                 sim_time_ns=sim_time_ns,
                 dt_ns=self._dt_ns,
-                columns=opened.columns,
-                layout=self._now.columns.layout,
                 vertices=vertices,
                 begin_ns=begin_ns,
             )
@@ -309,9 +233,99 @@ class Publishing:
             if vertices:
                 self._surfaces.complete()
         except HostEnded:
-            opened.drop()
+            opened.abort()
             if not self._session.is_closed:
                 raise
+
+
+class SlotBlock:
+    """Block of `View.slot`, in which all bodies of a view are written into the next slot.
+
+    Returns the open slot; None after `close`. Arguments: as of `View.slot`.
+    """
+
+    def __init__(
+        self,
+        view: Publishing,
+        count: int,
+        columns: Mapping[str, ArrayLike] | None = None,
+        marks: Marks | None = None,
+        surfaces: GivenSurfaces | None = None,
+        sim_time: float | None = None,
+    ) -> None:
+        self._view, self._count, self._columns, self._marks = view, count, columns, marks
+        self._surfaces, self._sim_time = surfaces, sim_time
+
+    def __enter__(self) -> OpenSlot | None:
+        view, count, surfaces, marks = self._view, self._count, self._surfaces, self._marks
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
+            raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {text_of(count)}")
+        if view._bodies is not None:
+            view._refuse("slot", "publish")
+        count, view._has_slots = int(count), True
+        now, parts, written = view._now, 0, None
+        self._own = {} if self._columns is None else field_checks.checked_columns(self._columns, now.columns, count)
+        self._opened: OpenSlot | None = None
+        try:
+            if now.is_under_way:
+                now.settle()
+            self._sim_time_ns = view._time_of(self._sim_time)
+            if surfaces is not None or view._surfaces.are_shown:
+                written = view._surfaces.written(surfaces, lambda: count)
+            self._written = None if surfaces is None else written
+            self._extras = extras = NO_EXTRAS if marks is None and written is None else _extras(marks, written)
+            if view._session.is_closed:
+                return None
+            if now.columns.declared:
+                now.fit_columns()
+                parts = now.columns.part_count(count)
+            self._begin_ns = time.perf_counter_ns()
+            most = view._body_limit.allowed(count, self._begin_ns, len(extras.records))
+            opened = view._host.ring.begin(count, most, len(extras.records), parts)
+        except HostEnded:
+            if not view._session.is_closed:
+                raise
+            return None
+        self._opened = opened
+        if opened.tag != count or opened.mark_count:
+            _fill_new(opened)
+        return opened
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        opened, view, extras = self._opened, self._view, self._extras
+        if opened is None:
+            return
+        if kind is not None:
+            return opened.abort()
+        now, warnings = view._now, view._warnings
+        try:
+            warnings.check_in_turn(opened, now.tick)
+            if now.tick >= warnings.lost_motion_tick:
+                warnings.check_motion(opened.records, now.tick, self._sim_time_ns)
+            if extras is not NO_EXTRAS:
+                warnings.check_extras(self._marks, self._written, now.tick)
+                opened.write_marks(extras.records)
+        except BaseException:
+            opened.abort()
+            raise
+        if now.columns.declared:
+            now.columns.grow(opened.count)
+            opened.columns = now.columns.published(opened.count) | self._own
+        now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, self._own, opened, True
+        view._send(self._sim_time_ns, opened, self._begin_ns, extras.vertices)
+
+
+def _fill_new(opened: OpenSlot) -> None:
+    """Fills records that no block has written yet: visible bodies at the origin."""
+    done = opened.tag if isinstance(opened.tag, int) else 0
+    if done < opened.count:
+        opened.tag = None
+        opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
+        opened.tag = opened.count
+    elif opened.mark_count:  # they are written over what lies behind the bodies
+        opened.tag = opened.count
 
 
 def _extras(marks: Marks | None, surfaces: Surfaces | None) -> Extras:

@@ -27,7 +27,8 @@ from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders, near_name
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.scene.surface_records import surface_records
 from twixt.ipc.session import Host, open_listener
-from twixt.ipc.session.listener import NoFolder, unreachable_listener
+from twixt.ipc.session.listener import unreachable_listener
+from twixt.ipc.system.interface import NoFolder
 from twixt.sim.show.publishing import LONGEST_S
 from twixt.sim.show.view import View
 from twixt.sim.show.viewer_session import ViewerSession

@@ -1,13 +1,13 @@
 """Bodies of a view between publishes: fields that are passed are checked and written, the others keep their values.
 
-The one idea: a loop passes the same fields of the same bodies repeatedly. A slot whose other bytes are up to date needs
-those fields alone: they are checked and written into it chunk by chunk, without a second copy. In any other case fields
-are written into records kept here, and these are copied whole into the slot.
+A loop passes the same fields of the same bodies repeatedly. A slot whose other bytes are up to date needs those fields
+alone: they are checked and written into it chunk by chunk, without a second copy. In any other case fields are written
+into records kept here, and these are copied whole into the slot.
 
 Always: a publish that is refused changes nothing. A body keeps its record and its epoch while it exists; bodies that
 appear, disappear or are marked are cut. An interrupted publish (Ctrl-C in a notebook) has no effect, except that its
 cuts are made in the next one: the newest snapshot has all records and columns as they were before. Not here: the
-publish itself (`view`).
+publish itself (`publishing`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import near_name
+from twixt.ipc.ring.host_segments import HostRing
 from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS
 from twixt.ipc.ring.slot import OpenSlot
-from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, NO_MARKS, RECORD, VISIBLE
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.show.body_matching import Match, RecordsById, RecordsByIndex
@@ -66,7 +66,7 @@ class ShownSnapshot:
     may be older than the newest snapshot in the fields of `state.newer_in_snapshot`.
     """
 
-    def __init__(self, host: Host, columns: Columns) -> None:
+    def __init__(self, ring: HostRing, columns: Columns) -> None:
         self.tick = 0
         self.sim_time_ns: int | None = None
         self.columns = columns
@@ -77,7 +77,7 @@ class ShownSnapshot:
         self.next_state = self.state
         self.next_slot: OpenSlot | None = None
         self.next_columns: Mapping[str, NDArray[Any]] = {}
-        self._host = host
+        self._ring = ring
 
     def complete(self) -> None:
         """Make the next values the present ones, once the slot is complete. May be repeated after an interruption."""
@@ -94,14 +94,14 @@ class ShownSnapshot:
     def settle(self) -> None:
         """Finish an interrupted publish: completed if its slot was complete, else records and columns are restored from
         the newest snapshot."""
-        if self.next_slot is not None and self._host.has_taken(self.next_slot):
+        if self.next_slot is not None and self._ring.is_committed(self.next_slot):
             return self.complete()
         if self.records is not None:
             self._restore(len(self.records))
         self.next_columns, self.next_slot, self.is_under_way = {}, None, False
 
     def _restore(self, count: int) -> None:
-        newest, state = self._host.newest(), self.state
+        newest, state = self._ring.newest(), self.state
         if newest is not None and (whole := state.whole) is not None:
             newest = newest._replace(bodies=whole.records, columns=dict(whole.columns))
         self.columns.make_room(count)
@@ -117,11 +117,16 @@ class ShownSnapshot:
     def fetch_newer(self) -> None:
         """Copy the fields that are newer in the newest snapshot into the records."""
         state = self.state
-        newest = self._host.newest() if state.newer_in_snapshot else None
+        newest = self._ring.newest() if state.newer_in_snapshot else None
         if newest is not None:
             assert self.records is not None
             for field in state.newer_in_snapshot:
                 blocks_of(field, self.records.bodies)[: state.used] = blocks_of(field, newest.bodies)
+
+    def fit_columns(self) -> None:
+        """Have the channel carry the columns that are declared, if an interruption came before it did."""
+        if self.columns.layout != self._ring.columns:
+            self._ring.set_columns(self.columns.layout)
 
     def make_room(self, count: int) -> None:
         """Make room for at least `count` bodies in records and columns."""
@@ -134,16 +139,16 @@ class ShownSnapshot:
 
     def copied_slot(self, state: BodyState, shown: int | None, marks: int) -> OpenSlot:
         """An open slot with a copy of all records, and room for `marks` marks. shown: number of records that viewers
-        are sent, see `Host.begin`."""
+        are sent, see `HostRing.begin`."""
         assert self.records is not None
-        opened = self._host.begin(state.used, shown, marks, self.columns.part_count(state.used))
+        opened = self._ring.begin(state.used, shown, marks, self.columns.part_count(state.used))
         try:
             opened.tag = None
             records = opened.records
             records.view(RECORD)[...] = self.records.bodies[: state.used].view(RECORD)
             opened.tag = _SlotContents(state.version, {field: blocks_of(field, records) for field in state.fields})
         except BaseException:
-            opened.drop()
+            opened.abort()
             raise
         return opened
 
@@ -155,8 +160,8 @@ class ShownBodies:
     on the number of bodies that viewers are sent.
     """
 
-    def __init__(self, host: Host, now: ShownSnapshot, shapes: int, capacity: int, body_limit: BodyLimit) -> None:
-        self._host, self._now, self._shapes, self._body_limit = host, now, shapes, body_limit
+    def __init__(self, ring: HostRing, now: ShownSnapshot, shapes: int, capacity: int, body_limit: BodyLimit) -> None:
+        self._ring, self._now, self._shapes, self._body_limit = ring, now, shapes, body_limit
         now.records = Records(capacity)
         self.not_drawable: tuple[str, ...] = ()  # fields of the last write with such values, see `field_checks.Checked`
         self._writers = {field: FieldWriter(field) for field in FIELDS}
@@ -273,11 +278,13 @@ class ShownBodies:
         """A slot into which only `fields` are written, the same ones as last time; None where its other bytes are not
         up to date."""
         writers: list[FieldWriter] = []
-        opened = self._host.begin(state.used, marks=marks, parts=self._now.columns.part_count(state.used))
+        columns = self._now.columns
+        parts = columns.part_count(state.used) if columns.declared else 0
+        opened = self._ring.begin(state.used, marks=marks, parts=parts)
         try:
             contents = opened.tag
             if not isinstance(contents, _SlotContents) or contents.version is not state.version:
-                opened.drop()
+                opened.abort()
                 return None
             for field, value in fields.items():
                 writers.append(writer := self._writers[field])
@@ -289,7 +296,7 @@ class ShownBodies:
                 if not writer.is_drawable:
                     self.not_drawable += (writer.field,)
         except BaseException:
-            opened.drop()
+            opened.abort()
             raise
         finally:
             for writer in writers:

@@ -21,18 +21,17 @@ GivenSurfaces = Mapping[int, ArrayLike] | ArrayLike
 
 
 class ShownSurfaces:
-    """Vertices of the bodies that deform in the scene of `host`, also after it is replaced by another."""
+    """Vertices of the bodies that deform in the scene of `host`, also after it is replaced by another.
+
+    are_shown: True once surfaces were given: they stay as they were where none are.
+    """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._read: tuple[int, Scene] | None = None  # version, and the scene
+        self.are_shown = False
         self._now: Surfaces | None = None
         self._next: Surfaces | None = None
-
-    @property
-    def are_shown(self) -> bool:
-        """True once surfaces were given: they stay as they were where none are."""
-        return self._now is not None
 
     def written(self, given: GivenSurfaces | None, count_of: Callable[[], int]) -> Surfaces | None:
         """Surfaces with the vertices `given`; None before any were given. count_of: returns the number of bodies. Raises
@@ -57,6 +56,7 @@ class ShownSurfaces:
     def complete(self) -> None:
         """Makes the surfaces written last the present ones, once they are published."""
         self._now, self._next = self._next, self._now
+        self.are_shown = self._now is not None
 
     def _scene(self) -> Scene:
         published = self._host.scene

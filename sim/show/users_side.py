@@ -33,7 +33,7 @@ class LoopStatus:
     def __init__(self, host: Host) -> None:
         self._host, self._fields = host, {}  # type: Host, dict[str, Any]
         self.controls: tuple[Control, ...] = ()
-        self._are_values_old = False  # True: the program has changed one that viewers do not show yet
+        self.are_values_old = False  # True: the program has changed one that viewers do not show yet
 
     def offer(self, controls: tuple[Control, ...]) -> None:
         """Offers these controls, with their present values and those that the program assigns."""
@@ -41,18 +41,13 @@ class LoopStatus:
         for control in controls:
             if not isinstance(control, Button):
                 control.on_change = self._note_change
-        self._say_controls()
-
-    def say_changes(self) -> None:
-        """Has viewers show the values that the program has assigned since the last call."""
-        if self._are_values_old:
-            self._say_controls()
+        self.say_controls()
 
     def turn(self, index: int, value: float) -> None:
         """Gives a control a viewer's value; one that is not offered any more is ignored."""
         if index < len(self.controls):
             self.controls[index].set(value)
-            self._say_controls()
+            self.say_controls()
 
     def say(self, **fields: Any) -> None:
         """Sets these fields of the status."""
@@ -60,14 +55,15 @@ class LoopStatus:
         self._host.set_status(self._fields)
 
     def _note_change(self) -> None:
-        self._are_values_old = True
+        self.are_values_old = True
 
-    def _say_controls(self) -> None:
-        self._are_values_old = False  # first: another thread may assign a value now
+    def say_controls(self) -> None:
+        """Has viewers show the controls with their present values."""
+        self.are_values_old = False  # first: another thread may assign a value now
         self.say(controls=to_status(self.controls))
 
 
-class UsersSide:
+class ViewerInput:
     """Actions of the users of one view's viewers."""
 
     def __init__(self, host: Host, status: LoopStatus) -> None:

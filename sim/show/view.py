@@ -16,7 +16,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.scene import Camera, Scene, check_camera
 from twixt.sim.show.publishing import Publishing
-from twixt.sim.show.users_side import UsersSide
+from twixt.sim.show.users_side import ViewerInput
 from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world.columns import Column, Columns, scene_with_columns
 
@@ -27,7 +27,7 @@ NOT_COPIED = (
 )
 
 
-class View(Publishing, UsersSide):
+class View(Publishing, ViewerInput):
     """One or several windows to which a loop publishes. Returned by `show`. One thread at a time publishes; `close` may
     be called from any.
 
@@ -36,7 +36,7 @@ class View(Publishing, UsersSide):
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
         Publishing.__init__(self, session, shapes, capacity, dt_ns, columns)
-        UsersSide.__init__(self, session.host, session.status)
+        ViewerInput.__init__(self, session.host, session.status)
         self.name = self._host.name
         weakref.finalize(self, session.leave).atexit = False
 
@@ -79,8 +79,8 @@ class View(Publishing, UsersSide):
 
     def add_columns(self, columns: Mapping[str, Column]) -> Columns:
         """Declare more columns, as in `twixt.show(columns=)`, from the next publish on. Returns all columns of the view:
-        what is written into them is published with every state from then on. Costs another segment and the scene once
-        more. Raises TwixtError as `show` does, and for a column that was declared otherwise."""
+        what is written into them is published with every state from then on. Reallocates the segment and resends the
+        scene. Raises TwixtError as `show` does, and for a column that was declared otherwise."""
         own = self._now.columns
         declared = own.with_more(columns)
         if self._session.is_closed or len(declared) == len(own.declared):
@@ -88,7 +88,7 @@ class View(Publishing, UsersSide):
         scene_with_columns(self.scene, declared)
         own.declare(declared, self.scene)
         try:
-            self._host.set_columns(own.layout)
+            self._host.ring.set_columns(own.layout)
             self.scene = self.scene
         except HostEnded:
             if not self._session.is_closed:  # by another thread meanwhile

@@ -1,8 +1,8 @@
 """Resources of a view: the host with its name and memory, and the viewer that was started with it.
 
-The one idea: nothing here refers to the view. So the end of the last reference to a view closes all of it, even while
-threads wait for its viewer. Always: it is closed once, by the first call; a forked child closes nothing of its
-parent's. A viewer that crashed or never attached does not end the loop, and is reported once.
+Nothing here refers to the view. So the end of the last reference to a view closes all of it, even while threads wait
+for its viewer. Always: it is closed once, by the first call; a forked child closes nothing of its parent's. A viewer
+that crashed or never attached does not end the loop, and is reported once.
 """
 
 from __future__ import annotations
@@ -105,8 +105,9 @@ class ViewerSession:
     def obey(self) -> None:
         """Obey the commands of viewers; only quit and changes of controls have an effect. What the program itself has
         changed in its controls is sent."""
-        self.status.say_changes()
-        for command in self.host.drain_commands():
+        if self.status.are_values_old:
+            self.status.say_controls()
+        for command in self.host.commands.drain():
             # A command given to an earlier window, before `reopen`, has no effect.
             if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
                 self._has_quit = True
@@ -152,7 +153,7 @@ class ViewerSession:
         window never opened and at most one state was published: most likely the result of `show` was not kept."""
         if self.is_closed or os.getpid() != self._owner_pid:
             return
-        newest = self.host.newest()
+        newest = self.host.ring.newest()
         if self._process is not None and not self.host.viewer_came.is_set() and (newest is None or newest.number == 1):
             print_notice(NOT_KEPT)
         is_free = threading.Event()

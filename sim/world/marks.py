@@ -6,9 +6,9 @@
     self.marks.add("sphere", position=points, size=0.02, key=contact_ids)
     self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, key=contact_ids)
 
-The one idea: a body has its place in an array for as long as it lives, a mark has a key. A viewer blends the marks of
-one kind and key between two snapshots, wherever they stand in the list; a mark that only one of them has is shown up to
-the instant of the newer one, or from it on. It draws them among the bodies, with their light, by depth, without shadow.
+A body has its place in an array for as long as it lives, a mark has a key. A viewer blends the marks of one kind and
+key between two snapshots, wherever they stand in the list; a mark that only one of them has is shown up to the instant
+of the newer one, or from it on. It draws them among the bodies, with their light, by depth, without shadow.
 
 Always: a refused `add` changes nothing. Marks are no part of a world's state: its hash does not cover them.
 """

@@ -5,8 +5,8 @@
     ...
     self.surfaces[0][:] = cloth.points                                       # in step: (v, 3), in the body's own frame
 
-The one idea: the vertices of all deforming bodies are one block of memory, kept in the form in which it is published.
-So a world writes where the snapshot is copied from, and nothing is gathered.
+The vertices of all deforming bodies are one block of memory, kept in the form in which it is published. So a world
+writes where the snapshot is copied from, and nothing is gathered.
 
 Always: a body has as many vertices as the mesh of its shape; they are its rest shape until they are written. A number
 that is not finite is reported, and that body is not drawn.

@@ -20,6 +20,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.user_actions import Pull
 from twixt.ipc.interaction.world_controls import Control, checked_controls
 from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, crash_of
+from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surface_records import NO_EXTRAS, Extras, surface_rows
 from twixt.ipc.session.host import Host
@@ -42,6 +43,11 @@ from twixt.sim.world.world import (
     writes_in_place,
 )
 
+# What a world is told that keeps views of the records into which it has written.
+RECORDS_KEPT = (
+    "records written in place must not be kept, nor any part of them: from now on viewers read that memory; "
+    "take views anew each time, and copy what is needed later"
+)
 # Most bodies of a world whose `write_bodies` is tested, which takes some ten milliseconds.
 MOST_BODIES_CHECKED = 100_000
 
@@ -222,9 +228,17 @@ class GuardedWorld:
         self._next_motion_tick = math.inf if self._next_motion_tick == math.inf else LEAST_INTERVAL
         return self._guard.check_reset(self.world)
 
-    def write_bodies(self, records: NDArray[np.void]) -> None:
-        """Calls the world's `write_bodies`. Raises UserCodeCrashed."""
-        write_bodies(self.world, records)
+    def write_snapshot(self, slot: OpenSlot, marks: NDArray[np.void]) -> None:
+        """Writes the present bodies, as many as the slot was opened for, and `marks` into it: by the world's own
+        `write_bodies` where it has one. Raises UserCodeCrashed."""
+        if not (self.writes_in_place and slot.count == len(self.world.bodies)):
+            return slot.write(self.filled_records()[: slot.count], marks)
+        slot.tag = None
+        write_bodies(self.world, slot.records)
+        if slot.is_kept:
+            raise UserCodeCrashed(f"{self.name}.write_bodies keeps what it is given: {RECORDS_KEPT}")
+        if slot.mark_count:
+            slot.write_marks(marks)
 
     def filled_records(self) -> NDArray[np.void]:
         """The present records of all bodies, also of a world that writes in place."""
@@ -300,7 +314,7 @@ class GuardedWorld:
             return
         if not self.writes_in_place:
             self._warn_of(self._finite.check_next(self.world.bodies.records, tick))
-        elif (newest := host.newest()) is not None:
+        elif (newest := host.ring.newest()) is not None:
             self._warn_of(self._finite.check_next(newest.bodies, newest.head.tick))
 
     def _check_motion(self, tick: int, dt_s: float, host: Host) -> None:
@@ -308,7 +322,7 @@ class GuardedWorld:
         if not self.writes_in_place:
             bodies = self.world.bodies
             fault = self._motion.look(bodies.records, tick, tick * dt_s, added=bodies.lost_sums())
-        elif (newest := host.newest()) is not None:
+        elif (newest := host.ring.newest()) is not None:
             fault = self._motion.look(newest.bodies, newest.head.tick, newest.head.sim_time_ns / 1e9)
         self._next_motion_tick = tick + max(LEAST_INTERVAL, math.ceil(LOOK_INTERVAL_S / dt_s))
         if fault:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from bench import cost_suite
 from bench.commands import benches, main
+from bench.cost_suite import Rows, SuiteOptions
 from bench.rows import Row, taken_us
-from bench.suite import cost_suite
-from bench.suite.cost_suite import Rows, SuiteOptions
 from twixt.ipc.errors import TwixtError
 from twixt.render.interpolation import METHODS
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.cost_suite import EarlierFigure, change, document, read_earlier
 from bench.rows import Row, holds, noise_of, row, taken_us, turns
-from bench.suite.earlier_run import EarlierFigure, change, document, read_earlier
 from twixt.ipc.errors import TwixtError
 
 TIMES = st.lists(st.floats(1e-3, 1e6), min_size=8, max_size=40)

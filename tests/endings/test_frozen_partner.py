@@ -20,7 +20,7 @@ from tests.newest import newest as newest_snapshot
 from twixt.ipc.session import attach
 from twixt.ipc.session.client import Link
 from twixt.ipc.snapshot import Head
-from twixt.render.controls.key_bindings import Controls
+from twixt.render.controls.key_bindings import ViewerSettings
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.panel_state import messages
@@ -38,7 +38,7 @@ def test_a_picture_that_waits_for_physics_says_since_when(silent_ms: int, said: 
     published_ns = 5_000_000_000
     link: Any = SimpleNamespace(ended=None, status={})
     row = FrameRow(present_ns=published_ns + silent_ms * 1_000_000)
-    words = messages(link, row, Head(published_ns=published_ns), Controls("auto", "auto", True))
+    words = messages(link, row, Head(published_ns=published_ns), ViewerSettings("auto", "auto", True))
     assert len(words) == len(said)
     for word, part in zip(words, said, strict=True):
         assert part in word

@@ -22,10 +22,11 @@ import threading
 import time
 from typing import NamedTuple
 
+from tests.publishing import publish
 from twixt.ipc import session
 from twixt.ipc.session import wire
-from twixt.ipc.session.listener import SUFFIX, runtime_folder
 from twixt.ipc.snapshot import Head
+from twixt.ipc.system.linux_names import SUFFIX, runtime_folder
 from twixt.sim.worlds.find import load_world
 
 ROUND_S = 1.0
@@ -86,8 +87,8 @@ class Measured:
         while time.perf_counter_ns() < end_ns:
             self.world.step(self.world.dt)
             self._tick += 1
-            self.host.publish(Head(tick=self._tick), self.world.bodies.records)
-            self.host.drain_commands()
+            publish(self.host.ring, Head(tick=self._tick), self.world.bodies.records)
+            self.host.commands.drain()
             steps += 1
         wall_s = (time.perf_counter_ns() - begin_ns) / 1e9
         core_s, queued_s = (b - a for a, b in zip(before, _schedstat(threading.get_native_id()), strict=True))
@@ -139,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
                 time.sleep(0.01)
             if not number % 2:
                 quiet.append(measured.round(ROUND_S))
-        print(_told(quiet, flooded, sent, measured.host.commands_refused))
+        print(_told(quiet, flooded, sent, measured.host.commands.refused))
     return 0
 
 

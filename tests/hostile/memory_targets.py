@@ -11,6 +11,7 @@ import numpy as np
 from tests.hostile.mutate import Mutator
 from tests.hostile.target import Target
 from tests.ipc.ring.segment_checks import check_segment
+from tests.publishing import publish
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import layout as at
@@ -29,7 +30,7 @@ from twixt.render.overlay.panel_state import messages
 from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
 from twixt.render.playback.clock import MODES, PlaybackClock
 from twixt.render.snapshots.history import History
-from twixt.render.viewer.frame_record import Drawing, FrameFacts, Latched, Pacing, row_of
+from twixt.render.viewer.frame_record import Drawing, FrameFacts, FrameInputs, Pacing, row_of
 
 MS = 1_000_000
 NOW_NS = 10**12
@@ -63,7 +64,7 @@ def segment() -> tuple[Layout, bytes]:
         columns = {"heat": np.zeros(BODIES, "f4"), "scale3": np.ones((BODIES, 3), "f4")}
         marks = np.zeros(tick % (MOST_MARKS + 1), MARK)
         marks["key"], marks["orientation"][:, 3] = np.arange(len(marks)), 1
-        writer.publish(head, bodies, columns, marks)
+        publish(writer, head, bodies, columns, marks)
     content = bytes(made.view)
     writer.close()
     return layout, content
@@ -109,7 +110,7 @@ class Viewer:
             self._method.sample(draw_time_ns)
         facts = FrameFacts(
             1, planned, times, FrameResult(present_ns, present_ns, 0, ""), Pacing(16 * MS, 1),
-            Latched(self._newest, self._plan, self._clock.state, 1, 0), Drawing(shown), is_probe=False, rested_ns=0,
+            FrameInputs(self._newest, self._plan, self._clock.state, 1, 0), Drawing(shown), is_probe=False, rested_ns=0,
         )  # fmt: skip
         row = row_of(facts, FrameRow())
         self._log.add(row)

@@ -19,6 +19,7 @@ import numpy as np
 from tests.hostile.memory_targets import BODIES, COLUMNS, SCENES, use_scene
 from tests.hostile.mutate import Mutator
 from tests.hostile.target import Target
+from tests.publishing import publish
 from tests.sim.lab import Lab
 from twixt.ipc import session
 from twixt.ipc.commands import NAMES, Command
@@ -32,7 +33,8 @@ from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Camera
 from twixt.ipc.session import attached_viewer, listener, service_thread, wire
 from twixt.ipc.snapshot import Head, new_bodies
-from twixt.render.controls.key_bindings import Controls, reflect_slow_physics
+from twixt.ipc.system import linux_names
+from twixt.render.controls.key_bindings import ViewerSettings, reflect_slow_physics
 from twixt.render.controls.sliders import Knobs
 from twixt.render.overlay.panel_state import messages, troubles_of
 from twixt.render.viewer.idle import ShownStatus
@@ -120,7 +122,7 @@ class ToHostTarget(Talk):
         self._bodies = new_bodies(4)
         self._publish(1)
         self._link = session.attach("host", BOUND_S)
-        self._path = os.path.join(listener.runtime_folder(), "host" + listener.SUFFIX)
+        self._path = os.path.join(linux_names.runtime_folder(), "host" + linux_names.SUFFIX)
 
     def feed(self) -> None:
         draw = self.mutator.random
@@ -142,7 +144,7 @@ class ToHostTarget(Talk):
                 viewer.shutdown(socket.SHUT_WR)
                 while viewer.recv(1 << 16):
                     pass
-        for command in self._host.drain_commands():
+        for command in self._host.commands.drain():
             assert command == Command(command.name, command.value, command.acted_ns, command.draw_time_ns)
         if self.fed_count % 100 == 0:
             self._publish(self.fed_count)
@@ -153,7 +155,7 @@ class ToHostTarget(Talk):
 
     def _publish(self, tick: int) -> None:
         columns = {"heat": np.zeros(4, "f4"), "scale3": np.ones((4, 3), "f4")}
-        self._host.publish(Head(tick=tick, sim_time_ns=tick), self._bodies, columns)
+        publish(self._host.ring, Head(tick=tick, sim_time_ns=tick), self._bodies, columns)
 
     def __exit__(self, *_: object) -> None:
         self._link.close()
@@ -171,7 +173,7 @@ class ToViewerTarget(Talk):
         writer = RingWriter(self._memory, layout)
         writer.write_scene_version(1)
         writer.write_plan(Plan(1, 0, 5, 0, 1.0))
-        writer.publish(Head(tick=1), new_bodies(1), {"heat": np.zeros(1, "f4"), "scale3": np.ones((1, 3), "f4")})
+        publish(writer, Head(tick=1), new_bodies(1), {"heat": np.zeros(1, "f4"), "scale3": np.ones((1, 3), "f4")})
         self._writer, self._size = writer, layout.segment_bytes
         self._listener = listener.open_listener("host")
         self._listener.socket.setblocking(True)
@@ -262,7 +264,7 @@ class ToViewerTarget(Talk):
 def use(link: session.Link) -> None:
     """What a viewer asks of a link and of what it was told."""
     use_scene(link.scene, 3)
-    controls, knobs, told = Controls("auto", "auto", True), Knobs(), ShownStatus()
+    settings, knobs, told = ViewerSettings("auto", "auto", True), Knobs(), ShownStatus()
     link.wake_when_newer()
     for _ in range(3):
         link.poll()
@@ -276,10 +278,10 @@ def use(link: session.Link) -> None:
         link.latest_pair()
         newest = Head(dt_ns=8_000_000)
         row = SimpleNamespace(present_ns=0)
-        for line in messages(link, row, newest, controls):  # type: ignore[arg-type]
+        for line in messages(link, row, newest, settings):  # type: ignore[arg-type]
             line.encode()
         told.is_changed(link, True)
-        controls = reflect_slow_physics(controls, link.status)
+        settings = reflect_slow_physics(settings, link.status)
         knobs.reflect(troubles_of(link.status), 0)
         newest.dt_ns / 1e6 / link.status.get("time_scale", 1.0)
         for name, value in link.status.get("diagnostics", {}).items():

@@ -78,7 +78,7 @@ class Injector:
             self._armed = self._cases[len(self.fired)]
         elif self._cases:
             # The frames that pay for the last one are over, too.
-            loop.input.controls = replace(loop.controls, quit=True)
+            loop.input.settings = replace(loop.input.settings, quit=True)
 
     def fire(self, place: str) -> None:
         """This place is reached."""

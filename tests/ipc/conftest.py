@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import twixt
+from tests.publishing import publish
 from twixt.ipc import session
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import Head, new_bodies
@@ -61,8 +62,8 @@ class Channel:
     def publish(self, count: int = 4) -> int | None:
         """Visible when this returns, where a larger segment has to be made, too."""
         self.tick += 1
-        published_ns = self.host.publish(Head(tick=self.tick), new_bodies(count))
-        assert self.host.await_room(BOUND_S) or self.host.is_ended
+        published_ns = publish(self.host.ring, Head(tick=self.tick), new_bodies(count))
+        assert self.host.ring.await_room(BOUND_S) or self.host.is_ended
         return published_ns
 
 

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections import Counter
 
+from tests.publishing import publish
 from twixt.ipc import session
 from twixt.ipc.process import fork
 from twixt.ipc.scene import Scene, Sphere
@@ -65,7 +66,7 @@ def live_once(name: str) -> None:
     host = session.Host(session.open_listener(name), Scene([Sphere()]), 1)
     with contextlib.closing(session.attach(name, PATIENCE_S)) as link:
         for count in (1, 3, 10, 30, 100, 300, 1000, 3000):
-            host.publish(Head(tick=count), new_bodies(count))
+            publish(host.ring, Head(tick=count), new_bodies(count))
             link.poll()
             list(link.unread(1 << 26))
         session.running()

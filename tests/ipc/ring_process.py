@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 
+from tests import publishing
 from twixt.ipc.ring import layout, memory
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.reader import RingReader
@@ -37,7 +38,7 @@ def make_ring(capacity: int) -> tuple[memory.Memory, RingWriter]:
 def publish(writer: RingWriter, number: int, words: np.ndarray, marks: np.ndarray) -> None:
     words[:] = number
     marks[:] = number
-    writer.publish(Head(tick=number), words.view(BODY), {"mark": marks})
+    publishing.publish(writer, Head(tick=number), words.view(BODY), {"mark": marks})
 
 
 def hand_out(connection: socket.socket, made: memory.Memory) -> None:
@@ -79,7 +80,7 @@ def never_pausing(connection: socket.socket, bodies: int, slots: int, hz: int) -
     while not ((hz or number % LOOK_EVERY == 0) and looked.poll(0)):
         number += 1
         lines[:, 0] = number
-        writer.publish(Head(tick=number, scene_version=number, plan_number=number), records)
+        publishing.publish(writer, Head(tick=number, scene_version=number, plan_number=number), records)
         if hz:
             next_ns = at_pace(next_ns, hz)
     connection.send(json.dumps(number).encode())

@@ -10,6 +10,7 @@ import signal
 import sys
 from typing import Any
 
+from tests.publishing import publish
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Head, new_bodies
@@ -23,7 +24,7 @@ def host_of(name: str) -> session.Host:
     from twixt.ipc.scene import Scene, Sphere
 
     host = session.Host(session.open_listener(name), Scene([Sphere()]), 1)
-    host.publish(Head(tick=1), new_bodies(1))
+    publish(host.ring, Head(tick=1), new_bodies(1))
     return host
 
 
@@ -71,7 +72,7 @@ def forking_host(name: str) -> None:
     child = os.fork()
     if child == 0:
         try:
-            running.publish(Head(tick=2), new_bodies(1))
+            publish(running.ring, Head(tick=2), new_bodies(1))
         except TwixtError:
             os.write(writing, b"r")
         running.set_status({"a": 1})
@@ -83,7 +84,7 @@ def forking_host(name: str) -> None:
     said = b""
     while piece := os.read(reading, 1):
         said += piece
-    running.publish(Head(tick=3), new_bodies(1))
+    publish(running.ring, Head(tick=3), new_bodies(1))
     say(f"{child} {said.decode()}")
     os.read(0, 1)
     os._exit(0)
@@ -107,6 +108,7 @@ def viewer(name: str, owned: str = "") -> None:
 
 def viewer_of_another_user(name: str) -> None:
     """Attaches as nobody; the folder was opened for all."""
+    from twixt.ipc import system
     from twixt.ipc.session import listener
 
     attach = session.attach  # loaded while the files can still be read
@@ -114,7 +116,7 @@ def viewer_of_another_user(name: str) -> None:
     os.setgid(65534)
     os.setuid(65534)
     # What an outsider would do: go round the checks of its own side.
-    listener.runtime_folder = lambda: os.path.join(os.environ["XDG_RUNTIME_DIR"], "twixt")
+    system.names.runtime_folder = lambda: os.path.join(os.environ["XDG_RUNTIME_DIR"], "twixt")
     listener.check_peer = lambda connection, whom: None
     try:
         attach(name)

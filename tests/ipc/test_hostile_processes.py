@@ -62,11 +62,11 @@ def test_a_viewer_that_writes_into_the_snapshots_dies_of_it_and_physics_is_unhar
     viewer = start_hostile("writing_viewer", channel.name)
     assert line(viewer) == "python refused"
     assert line(viewer) == "mprotect -1"
-    before = bytes(host._segments.writer.memory.view)
+    before = bytes(host.ring.writer.memory.view)
     assert viewer.stdin is not None
     viewer.stdin.write(b"\n")
     assert viewer.wait(BOUND_S) == -signal.SIGSEGV
-    assert bytes(host._segments.writer.memory.view) == before
+    assert bytes(host.ring.writer.memory.view) == before
     until(lambda: host.viewers == 1)
     channel.publish()
     assert [claim.head.tick for claim in honest.unread(WHOLE)] == [1, 2]

@@ -11,6 +11,7 @@ import numpy as np
 from twixt.ipc.commands import Command
 from twixt.ipc.config.config import Config
 from twixt.ipc.config.troubles import Troubles
+from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import Head
@@ -97,8 +98,8 @@ class Lab:
         self.world = world or Walk()
         self.host = host
         config = Config(time_scale=scale, lead_ms=lead_ms, publish_hz=publish_hz)
-        self._show = host.publish
-        host.publish = self._see  # type: ignore[method-assign]
+        self._begin = host.ring.begin
+        host.ring.begin = self._see  # type: ignore[method-assign]
         definition = replace(
             physics_def(config, self.world, host, stride, now_ns=self.now_ns),
             seed=0,
@@ -108,7 +109,7 @@ class Lab:
         )
         self._publish = definition.publisher.publish
         definition.publisher.publish = self._note  # type: ignore[method-assign]
-        host.drain_commands = self._drain  # type: ignore[method-assign]
+        host.commands.drain = self._drain  # type: ignore[method-assign]
         if isinstance(self.world, Walk):
             self.world.spend = self._spend
         self.physics = Physics(definition)
@@ -140,9 +141,16 @@ class Lab:
         self.ns += 100_000  # a piece of injected work
         return self.ns
 
-    def _see(self, head: Head, *what: Any) -> int:
-        self.visible.append(Visible(self.ns, head))
-        return self._show(head, *what)
+    def _see(self, *size: Any, **sizes: Any) -> OpenSlot:
+        slot = self._begin(*size, **sizes)
+        commit = slot.commit
+
+        def seen(slot: OpenSlot) -> int | None:
+            self.visible.append(Visible(self.ns, slot.head))
+            return commit(slot)
+
+        slot.commit = seen
+        return slot
 
     def _spend(self) -> None:
         self.ns += round(self.cost_ms * MS)

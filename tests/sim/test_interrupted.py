@@ -81,25 +81,25 @@ def open_view() -> Iterator[Callable[[], View]]:
 def taken(view: View) -> int:
     """Number of completed publishes: visible, replaced by newer ones, or waiting for memory."""
     host = view._host
-    segments = host._segments
+    segments = host.ring
     with segments.writing:
         latest = segments.writer.latest
         return latest + segments.waiting.dropped + (segments.waiting.newer_than(latest) is not None)
 
 
 def newest(view: View) -> Any:
-    found = view._host.newest()
+    found = view._host.ring.newest()
     assert found is not None
     head = found.head._replace(due_ns=0, published_ns=0, rate=0, world_epoch=0, plan_number=0)
     return head, found.bodies.tobytes(), {name: rows.tobytes() for name, rows in found.columns.items()}
 
 
 def assert_whole(view: View) -> None:
-    segments = view._host._segments
+    segments = view._host.ring
     assert not segments.writing._is_owned(), "whoever publishes holds its lock no longer"  # type: ignore[attr-defined]
     with segments.writing:  # the service thread moves on to another segment meanwhile
         check_segment(segments.writer.memory)
-    found, plan = view._host.newest(), view._publisher.plan
+    found, plan = view._host.ring.newest(), view._publisher.plan
     assert found is not None
     assert (found.head.plan_number, found.head.world_epoch) == (plan.number, plan.world_epoch)
 
@@ -194,7 +194,7 @@ while caught < 100:
 over.set()
 presser.join()
 view.publish(position=np.full((64, 3), -1, np.float32), velocity=np.zeros((64, 3)))
-newest = view._host.newest()
+newest = view._host.ring.newest()
 assert (newest.bodies["position"] == -1).all()
 assert len(set(newest.bodies["flags"])) == 1
 view.close()

@@ -51,18 +51,18 @@ def test_what_fits_is_shown_and_what_does_not_is_said_once(
 ) -> None:
     world = kind()
     host = make_host(ROOM)
-    host.set_columns(world.bodies.column_layout)
+    host.ring.set_columns(world.bodies.column_layout)
     asked: list[int] = []
 
     def refuse(count: int) -> None:
         asked.append(count)
         raise NoRoom(f"{count} bodies are too many")
 
-    host.reserve = refuse  # type: ignore[method-assign]
+    host.ring.reserve = refuse  # type: ignore[method-assign]
     lab = Lab(host, world)
     lab.run_ms(1000)
     assert len(world.bodies) > 40
-    newest = host.newest()
+    newest = host.ring.newest()
     assert newest is not None
     assert len(newest.bodies) == ROOM
     if kind is GrowsInPlace:
@@ -70,12 +70,12 @@ def test_what_fits_is_shown_and_what_does_not_is_said_once(
     assert capsys.readouterr().err.count("viewers are shown 4 of 5 bodies, for there is no room: 5 bodies") == 1
     assert len(asked) < 4, "memory is asked for again now and then, not with each snapshot"
 
-    del host.reserve  # type: ignore[method-assign]  # there is room again
+    del host.ring.reserve  # type: ignore[method-assign]  # there is room again
     lab.run_ms(2000)
 
     def are_shown() -> bool:
         lab.run_ms(20)  # the service thread makes the segment in real time
-        newest = host.newest()
+        newest = host.ring.newest()
         return newest is not None and len(newest.bodies) > 40
 
     until(are_shown, "all are shown")
@@ -104,14 +104,14 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
     with show(Scene([Sphere()] * ROOM), columns={"heat": Column("f4")}, viewer=False) as view:
         publish(view, 1, ROOM)
         host = view._host
-        many = 2 * host.capacity
+        many = 2 * host.ring.capacity
         monkeypatch.setattr(memory, "make", refuse)
         now_ns = 0
         monkeypatch.setattr("twixt.sim.show.publishing.time.perf_counter_ns", lambda: now_ns)
         for tick in range(2, 40):
             publish(view, tick, many)
-            host.await_room(PATIENCE_S)
-        newest = host.newest()
+            host.ring.await_room(PATIENCE_S)
+        newest = host.ring.newest()
         assert newest is not None
         assert (len(newest.bodies), newest.head.tick) == (many // 2, 38)
         assert (newest.bodies["position"] == 39).all()
@@ -122,7 +122,7 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
         now_ns = RETRY_NS
         for tick in range(40, 60):
             publish(view, tick, many)
-            host.await_room(PATIENCE_S)
+            host.ring.await_room(PATIENCE_S)
         until(lambda: len(asked) > before, "memory is asked for again")
         assert len(asked) <= 2 * before
         monkeypatch.setattr(memory, "make", make)
@@ -131,11 +131,11 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
             nonlocal now_ns
             now_ns += RETRY_NS  # a failed attempt from before may be reported only now
             publish(view, 60, many)
-            return host.capacity >= many
+            return host.ring.capacity >= many
 
         until(is_asked_again, "there is room again")
         publish(view, 61, many)
-        newest = host.newest()
+        newest = host.ring.newest()
         assert newest is not None
         assert (newest.bodies["position"] == 61).all()
         assert len(newest.bodies) == many

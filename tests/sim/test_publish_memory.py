@@ -12,7 +12,7 @@ import pytest
 from tests.sim.lab import MakeHost
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.publish.publisher import InPlace, Publisher
+from twixt.sim.publish.publisher import Publisher
 from twixt.sim.show.show import View, show
 from twixt.sim.world.bodies import Bodies
 
@@ -81,13 +81,24 @@ def assert_leaves_no_garbage(publish: Publish) -> None:
 
 def test_a_publish_of_bodies(make_host: MakeHost) -> None:
     bodies, publishing = Bodies(COUNT), publisher(make_host)
-    assert_takes_little(lambda: publishing.publish(bodies.records, tick=0, sim_time_ns=0, dt_ns=1, columns={}))
+
+    def publish() -> None:
+        slot = publishing.begin(COUNT)
+        slot.write(bodies.records)
+        publishing.publish(slot, tick=0, sim_time_ns=0, dt_ns=1)
+
+    assert_takes_little(publish)
 
 
 def test_a_publish_in_place(make_host: MakeHost) -> None:
     publishing = publisher(make_host)
-    bodies = InPlace(COUNT, lambda records: records.view(np.uint8).fill(3))
-    assert_takes_little(lambda: publishing.publish(bodies, tick=0, sim_time_ns=0, dt_ns=1))
+
+    def publish() -> None:
+        slot = publishing.begin(COUNT)
+        slot.records.view(np.uint8).fill(3)
+        publishing.publish(slot, tick=0, sim_time_ns=0, dt_ns=1)
+
+    assert_takes_little(publish)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

@@ -15,6 +15,13 @@ import ctypes
 import select
 import time
 from ctypes import CFUNCTYPE, c_int, c_uint32, c_void_p
+from typing import Protocol
+
+
+class AwaitCall(Protocol):
+    """Waits for the compositor's frame callback, for `timeout_ns` at most; True if it has come."""
+
+    def __call__(self, timeout_ns: int) -> bool: ...
 
 
 def library() -> ctypes.CDLL:

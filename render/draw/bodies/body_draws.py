@@ -23,14 +23,14 @@ from twixt.ipc.snapshot import BODY, RECORD
 from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Members, Membership
 from twixt.render.draw.bodies.part_changes import MovedParts, RowShapes, moved_parts, row_shapes
 from twixt.render.draw.bodies.part_rows import are_alike, moved_rows, part_rows
-from twixt.render.draw.bodies.still_planes import plane_rows
 from twixt.render.draw.context import gl_function
 from twixt.render.draw.frame.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.glsl.light import SMOOTH_FINISH
+from twixt.render.draw.glsl.mesh_pose import MESH_POSE
 from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.meshes.mesh_glsl import MESH_POSE
+from twixt.render.draw.spheres.snapshot_bounds import extent_of
 from twixt.render.draw.spheres.sphere_common import ALL_PX
 
 POINTS = moderngl.POINTS
@@ -77,7 +77,8 @@ class BodyDraws:
         self.room = ring.capacity
         self.parts = part_rows(scene, self.room)
         self.members = Membership(context, scene, self.room, self.parts)
-        ring.transparent_shapes, ring.plane_rows = self.members.transparent, plane_rows(self.members.kinds)
+        ring.attach(extent_of)
+        ring.transparent_shapes, ring.plane_rows = self.members.transparent, self.members.plane_rows
         self._scene = scene
         self._held = self._drawn  # rows that records on the GPU are made for
         self._own: Scene | None = None  # of the snapshots that are uploaded; None: it is drawn
@@ -100,7 +101,7 @@ class BodyDraws:
         self.ring.forget_vertex_arrays()
         self.members.release()
         self.members = Membership(self._context, scene, self.room, self.parts)
-        self.ring.transparent_shapes, self.ring.plane_rows = self.members.transparent, plane_rows(self.members.kinds)
+        self.ring.transparent_shapes, self.ring.plane_rows = self.members.transparent, self.members.plane_rows
         if not are_alike(before, self.parts):
             self._to_held = None
         is_colored_anew = was.part_colors is None and self.members.part_colors is not None

@@ -25,8 +25,9 @@ from twixt.render.draw.bodies.part_rows import PartRows
 from twixt.render.draw.bodies.shape_table import KIND_NAMES, shape_table
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, LAYER_BINDING
 from twixt.render.draw.frame.layers import layer_bodies
+from twixt.render.draw.frame.snapshot_ring import NO_ROWS, OPAQUE
+from twixt.render.draw.glsl.mesh_pose import mesh_pose_program
 from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.meshes.mesh_programs import mesh_pose_program
 from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE
 from twixt.render.draw.shapes.cylinders import CYLINDER
@@ -34,19 +35,13 @@ from twixt.render.draw.shapes.ellipsoids import ELLIPSOID
 from twixt.render.draw.shapes.planes import plane_program
 from twixt.render.draw.shapes.ray_cast import CastShape, cast_beyond_program, cast_point_program, cast_quad_program
 from twixt.render.draw.shapes.shadows import shadow_program
+from twixt.render.draw.spheres import point_spheres
 from twixt.render.draw.spheres.fine_spheres import apart_program, point_program, quad_program
-from twixt.render.draw.spheres.point_spheres import (
-    apart_ball_program,
-    ball_program,
-    bead_program,
-    disc_program,
-    dot_program,
-    pearl_program,
-)
 from twixt.render.draw.spheres.sphere_common import beyond_program
-from twixt.render.draw.transparency.transparent_rows import OPAQUE
 
 ALL_KINDS = "all"
+# Planes of a scene whose records are kept and compared in each picture, at most.
+MOST_STILL = 64
 # Spheres with a scale along each axis: drawn as ellipsoids, by the ray cast passes of this name.
 STRETCHED = "stretched spheres"
 
@@ -97,14 +92,13 @@ def _cast_passes(name: str, shape: CastShape) -> dict[str, Pass]:
 # sphere_draws.py chooses which of these draw a picture, and in which order.
 _SPHERES = {
     "beyond": Pass("spheres", beyond_program, POINTS, writes_depth=False, is_guarded=True),
-    "dots": Pass("spheres", dot_program, PLAIN_POINTS, is_guarded=True),
-    "beads": Pass("spheres", bead_program, PLAIN_POINTS, is_guarded=True),
-    "discs": Pass("spheres", disc_program, PLAIN_POINTS, is_guarded=True),
-    "pearls": Pass("spheres", pearl_program, PLAIN_POINTS, is_guarded=True),
-    "balls": Pass("spheres", ball_program, PLAIN_POINTS, is_guarded=True),
+    **{
+        f"lod {number}": Pass("spheres", make, PLAIN_POINTS, is_guarded=True)
+        for number, make in enumerate(point_spheres.LOD_PROGRAMS)
+    },
     "points": Pass("spheres", point_program, POINTS, is_guarded=True),
     "apart": Pass("spheres", apart_program, POINTS, is_guarded=True, is_premultiplied=True),
-    "apart balls": Pass("spheres", apart_ball_program, PLAIN_POINTS, is_guarded=True),
+    "apart lod 4": Pass("spheres", point_spheres.apart_program, PLAIN_POINTS, is_guarded=True),
     "quads": Pass("spheres", quad_program, QUADS),
 }
 SPHERE_PASSES = tuple(_SPHERES)
@@ -189,7 +183,8 @@ class Membership:
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
     are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
     present: names of the kinds that occur.
-    transparent: rows whose shape is seen through. told_apart: of each distinct shape. part_colors: see `part_values`.
+    transparent: rows whose shape is transparent. plane_rows: those that are planes, ascending; none if they are more than
+    MOST_STILL. told_apart: of each distinct shape. part_colors: see `part_values`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -205,6 +200,8 @@ class Membership:
         self.shape_rows = context.buffer(part_values.shape_rows(scene, table))
         self.kinds, self.present = table.kinds, table.present
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
+        planes = np.flatnonzero(table.kinds == KIND_NAMES.index("planes")).astype(np.uint32)
+        self.plane_rows = planes if len(planes) <= MOST_STILL else NO_ROWS
         self._context = context
         self.layers = frozenset(by_layer)
         materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from twixt.ipc.snapshot import RECORD, VISIBLE
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.shape_table import half_size
-from twixt.render.draw.bodies.still_planes import Same, moves
+from twixt.render.draw.bodies.still_planes import IdentityKey, moves
 from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
 from twixt.render.draw.frame.layers import PlacedLayer
-from twixt.render.draw.frame.snapshot_ring import NO_BODIES
-from twixt.render.draw.transparency.transparent_rows import OPAQUE
+from twixt.render.draw.frame.snapshot_ring import NO_BODIES, OPAQUE
 from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
 # Largest horizontal part of a level plane's unit normal: at 100 m from its middle such a plane is 1 mm off.
@@ -63,7 +62,7 @@ class LevelFloor:
         self._fade = FAR_FADE_RADII if max(layer.bodies for layer in layers) <= FEW_CASTERS else NEAR_FADE_RADII
         key = (
             self._fade,
-            Same(self._bodies.members),
+            IdentityKey(self._bodies.members),
             tuple((group, old.tobytes(), new.tobytes()) for group, old, new in both),
         )
         if key != self._key:

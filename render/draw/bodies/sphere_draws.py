@@ -16,8 +16,9 @@ from twixt.ipc.scene import Scene
 from twixt.render.draw.bodies.body_draws import BodyDraws, Finish
 from twixt.render.draw.frame.frame_block import SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.snapshot_ring import sampled_rows
 from twixt.render.draw.software.separate_spheres import ApartSpheres
-from twixt.render.draw.spheres.snapshot_bounds import fits_points, grown, together
+from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, grown, together
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import (
     FINEST,
@@ -25,7 +26,6 @@ from twixt.render.draw.spheres.sphere_detail import (
     choose,
     largest_radius,
     sampled_radii,
-    sampled_rows,
     sizes_in,
 )
 
@@ -35,7 +35,7 @@ FEW = 2500
 # Pictures between two choices of program while the camera is still: bodies keep their sizes, and most their places.
 CHOSEN_PICTURES = 8
 # Programs of true depth, each with the program of one depth that replaces it where spheres do not intersect.
-OF_ONE_DEPTH = {FINEST.name: "apart", "balls": "apart balls"}
+OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
 
 
 class SphereDrawing:
@@ -47,7 +47,7 @@ class SphereDrawing:
         self._apart = ApartSpheres(context)
         self._radii_of: Scene | None = None
         self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
-        self._detail = FINEST
+        self._lod = FINEST
         self._chosen_for: tuple[object, ...] = ()
         self._drawn = 0  # pictures since the last choice
         self._fit_for: tuple[object, ...] = ()
@@ -59,7 +59,7 @@ class SphereDrawing:
             return
         draw = partial(self._bodies.draw, finish=self._finish)
         self._choose(view, layers, count)
-        name, largest_px = self._detail
+        name, largest_px = self._lod
         if self._all_fit(view, layers):
             if not has_others and (few := self._few_apart(view, layers)) is not None:
                 order = self._apart.near_first(few, view.camera)
@@ -77,7 +77,7 @@ class SphereDrawing:
             return
         if largest_px < LARGEST_POINT_PX:
             is_any_larger = self._ask_beyond(layers, LARGEST_POINT_PX)
-            draw("balls", layers, (largest_px, LARGEST_POINT_PX))
+            draw("lod 4", layers, (largest_px, LARGEST_POINT_PX))
             if not is_any_larger():
                 return
         draw("quads", layers, (0.0, LARGEST_POINT_PX))
@@ -102,7 +102,7 @@ class SphereDrawing:
             if parts is not None:
                 sample = parts.placed(sample, sampled_rows(largest.bodies))
             sizes = sizes_in(sample, sampled_radii(scene, largest.bodies), count, camera, viewport[3])
-            self._detail = choose(sizes, count, by_processor, self._detail, level)
+            self._lod = choose(sizes, count, by_processor, self._lod, level)
             self._chosen_for, self._drawn = key, 0
 
     def _few_apart(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
@@ -111,7 +111,7 @@ class SphereDrawing:
         Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true depth.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
-        if self._detail.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
+        if self._lod.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
             return None
         if not bodies.members.are_spheres or len(layers) != 1 or layer.group is not None:
             return None
@@ -124,17 +124,17 @@ class SphereDrawing:
 
     def _all_fit(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
         """True if all spheres are known to fit points; computed again when an input has changed."""
-        ring, detail = self._bodies.ring, self._detail
-        extents = tuple([ring.extent(slot) for layer in layers for slot in layer.slots[:2]])
+        ring, lod = self._bodies.ring, self._lod
+        extents = tuple([ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]])
         gap_s = max(layer.uniforms.gap_s for layer in layers)
-        key = (detail, self._chosen_for, extents, gap_s)
+        key = (lod, self._chosen_for, extents, gap_s)
         if key != self._fit_for:
             extent, parts = together(extents), self._bodies.parts
             if extent is not None and parts is not None:
                 extent = grown(extent, parts.arm_m)
             self._fit_for = key
             self._fit = extent is not None and fits_points(
-                extent, largest_radius(view.scene), gap_s, view.camera, view.viewport[2:], detail.largest_px
+                extent, largest_radius(view.scene), gap_s, view.camera, view.viewport[2:], lod.largest_px
             )
         return self._fit
 

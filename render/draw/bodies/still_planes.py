@@ -14,20 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.bodies.shape_table import KIND_NAMES
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.transparency.transparent_rows import NO_ROWS
-
-# Planes of a scene whose records are compared in each picture, at most.
-MOST_STILL = 64
-PLANES = KIND_NAMES.index("planes")
-
-
-def plane_rows(kinds: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Rows that are planes, ascending; none if they are more than MOST_STILL. kinds: of each row."""
-    rows = np.flatnonzero(kinds == PLANES).astype(np.uint32)
-    return rows if len(rows) <= MOST_STILL else NO_ROWS
 
 
 def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -> Hashable | None:
@@ -45,7 +33,7 @@ def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -
         newer = ring.planes(layer.slots.newer)
         if older.tobytes() != newer.tobytes() or moves(older).any():
             return None
-    return Same(scene), older.tobytes(), uniforms.has_transparent, layer.group
+    return IdentityKey(scene), older.tobytes(), uniforms.has_transparent, layer.group
 
 
 def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
@@ -53,14 +41,14 @@ def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
     return np.asarray(records["velocity"].any(axis=1) | records["angular_velocity"].any(axis=1))
 
 
-class Same:
-    """Equal for one object alone, which it keeps."""
+class IdentityKey:
+    """Compares by identity, and keeps its object alive."""
 
     def __init__(self, one: object) -> None:
         self.one = one
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.one is self.one
+        return isinstance(other, IdentityKey) and other.one is self.one
 
     def __hash__(self) -> int:
         return id(self.one)

@@ -147,7 +147,7 @@ class Background:
         """Everything that the background's pixels, and the outline's, depend on. frame_key: `FrameUniforms.key`."""
         return frame_key, scene.background, scene.ground, scene.outline, self._resizes
 
-    def lay(
+    def draw(
         self,
         target: FrameTarget,
         view: SceneView,
@@ -157,14 +157,14 @@ class Background:
     ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
 
-        still: bodies that stand still. bounds: as for `BackgroundCache.lay`; with it, only `parts` of the picture may be
+        still: bodies that stand still. bounds: as for `BackgroundCache.fill`; with it, only `parts` of the picture may be
         filled, and only the outline is drawn outside the first part. Returns True if `still` was drawn as well.
         """
         scene, self.parts = view.scene, None
 
-        def draw() -> None:
+        def draw_anew() -> None:
             if isinstance(scene.background, Texture):
-                self._lay_sky(target, view, scene.background)
+                self._draw_sky(target, view, scene.background)
             else:
                 target.framebuffer.clear(*scene.background, 1.0, depth=1.0)
             if scene.ground is not None:
@@ -177,25 +177,26 @@ class Background:
             draw_still = still.draw
 
             def draw_both() -> None:
-                draw()
+                draw_anew()
                 draw_still()
 
             both_key = key, still.key
             self._filled(
                 view,
-                self.cache.lay(target.framebuffer, view.viewport, both_key, draw_both, has_depth=True, bounds=bounds),
+                self.cache.fill(target.framebuffer, view.viewport, both_key, draw_both, has_depth=True, bounds=bounds),
             )
             return True
         if self.cache is None or is_uncached or not is_worth_keeping(scene):
-            draw()
+            draw_anew()
         else:
-            self._filled(view, self.cache.lay(target.framebuffer, view.viewport, (key, None), draw, bounds=bounds))
+            parts = self.cache.fill(target.framebuffer, view.viewport, (key, None), draw_anew, bounds=bounds)
+            self._filled(view, parts)
         return False
 
     def _filled(self, view: SceneView, parts: tuple[Viewport, ...]) -> None:
         self.parts = None if parts == (view.viewport,) else parts
 
-    def _lay_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
+    def _draw_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
         """Fills a picture with the sky, which a camera that moves without turning sees unchanged."""
 
         def draw() -> None:
@@ -207,31 +208,26 @@ class Background:
             return
         camera = view.camera
         directions = camera.view[:3, :3].tobytes(), camera.projection[:2, :2].tobytes(), camera.orthographic
-        self._skies.lay(target.framebuffer, view.viewport, (directions, texture, self._resizes), draw)
+        self._skies.fill(target.framebuffer, view.viewport, (directions, texture, self._resizes), draw)
 
-    def lay_ahead(
+    def prepare(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
     ) -> bool:
-        """Lays the background between two frames; False if nothing was done, since it would save no time.
+        """Fills the background between two frames; False if nothing was done, since it would save no time.
 
         still_key: of the bodies that stand still, None without any.
         """
-        if self.cache is None or not self.cache.lay_ahead(target.framebuffer, view.viewport, (key, still_key)):
+        if self.cache is None or not self.cache.prepare(target.framebuffer, view.viewport, (key, still_key)):
             return False
         target.uncut()
         return True
-
-    @property
-    def is_copied(self) -> bool:
-        """True if copies of pixels are known to be faster than drawing."""
-        return self.cache is not None and self.cache.is_copied
 
     def forget_pixels(self) -> None:
         """Has the background drawn again: while the window was smaller, cached pixels may have been outside it."""
         self._resizes += 1
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
-        """Ends the frame: a background drawn ahead is no longer valid. over: as for `BackgroundCache.end_frame`."""
+        """Ends the frame: a prepared background is no longer valid. over: as for `BackgroundCache.end_frame`."""
         self.parts = None
         if self.cache is not None:
             self.cache.end_frame(over)

@@ -1,6 +1,6 @@
 """Round dots and thin lines among the bodies, for trails, the user's own drawing, thin marks and the scene's outline.
 
-The one idea: each call is one upload into a reused buffer and one draw call, whatever the number of rows. A line is a
+Each call is one upload into a reused buffer and one draw call, whatever the number of rows. A line is a
 quad in the plane of the picture, equally wide at every distance; edges of dots and lines fade over a pixel.
 
 Always: what is not finite is skipped; bodies hide dots and lines, which hide nothing. Positions are uploaded relative

@@ -43,7 +43,7 @@ class ImageRectangles:
         self._vertex_array = self._context.vertex_array(self._program, [])
         self._textures: list[moderngl.Texture] = []
 
-    def take(self, images: Sequence[NDArray[np.uint8]]) -> None:
+    def set_images(self, images: Sequence[NDArray[np.uint8]]) -> None:
         """Shows these pixels, each (rows, columns, 3), the upper row first, from the next `draw` on."""
         unused = self._textures
         self._textures = [self._texture_of(pixels, unused.pop(0) if unused else None) for pixels in images]
@@ -86,7 +86,7 @@ class ImageRectangles:
 
     def release(self) -> None:
         """Gives the textures' memory back."""
-        self.take(())
+        self.set_images(())
 
     def _texture_of(self, pixels: NDArray[np.uint8], before: moderngl.Texture | None) -> moderngl.Texture:
         size = pixels.shape[1], pixels.shape[0]

@@ -1,8 +1,8 @@
 """A texture behind everything: the sky of a picture.
 
-The one idea: the sky is infinitely far away, so a pixel's colour depends on the direction of its line of sight alone.
-One triangle covers the picture; its corners have directions, which are linear over the picture, and each pixel looks its
-own up in a cube. An image is laid onto a cube first: one program draws both.
+The sky is infinitely far away, so a pixel's colour depends on the direction of its line of sight alone.
+One triangle covers the picture; its corners have directions, which are linear over the picture, and each pixel reads
+a cube in its own direction. An image is projected onto a cube first: one program draws both.
 
 Always: depth is not written. An orthographic camera looks in one direction, and sees one colour.
 """
@@ -19,7 +19,7 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 # Texture unit of the sky: the overlay and passes over the picture use the first ones.
 SKY_UNIT = 7
-# Side of the cube that an image is laid onto, px: at most, and as a share of the image's height, which is 180 degrees.
+# Side of the cube that an image is projected onto, px: at most, and as a share of the image's height, which is 180 degrees.
 MOST_CUBE_PX, HEIGHT_SHARE = 1024, 0.5
 
 _VERTEX = (
@@ -79,7 +79,7 @@ class Sky:
 
 
 def on_cube(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """An image of all directions laid onto a cube: (h, w, c) to (6, s, s, c), sides as OpenGL has them.
+    """An image of all directions projected onto a cube: (h, w, c) to (6, s, s, c), sides as OpenGL has them.
 
     Rows of the image go from straight up to straight down, columns from -x by +y, +x and -y back to -x: equal angles.
     """

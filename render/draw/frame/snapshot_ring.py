@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import moderngl
 import numpy as np
@@ -21,29 +21,46 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, RECORD
-from twixt.render.draw.glsl.pose_variants import (
-    PLACE_ATTRIBUTES,
-    PLACE_FORMAT,
-    RECORD_FIELDS,
-    RECORD_FORMAT,
-    SCALE_FIELDS,
-    SCALE_FORMAT,
-    SHAPE_ATTRIBUTES,
-    SHAPE_FORMAT,
-    STRETCH_FIELDS,
-    STRETCH_FORMAT,
-)
-from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
-from twixt.render.draw.spheres.sphere_detail import sampled_rows
-from twixt.render.draw.transparency.transparent_rows import NO_ROWS, TransparentRows, transparent_of
 from twixt.render.draw.vertex_arrays import vertex_array
 
+Made = TypeVar("Made")
+Make = Callable[[NDArray[np.void]], Any]  # of the records of a snapshot, dtype `BODY`
+# moderngl's format of one `BODY` record, and of its scale a second time, as a half float.
+RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
+SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
+STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
+# Format of a body's shape row, see shape_table.py.
+SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
+# Format of a part's pose in its body's frame, see part_rows.py.
+PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
+
 STRETCH_BYTES = 12
+# Snapshots on the GPU. A late clock draws five or six behind the newest; a burst must not displace those.
+MOST_SLOTS, LEAST_SLOTS = 64, 4
+GPU_BYTES = 256 << 20
+# Snapshots are large from LARGE_BYTES on. Their slots get memory before they are read, and are fewer, because the
+# kernel clears each slot's memory first: 2 ms for 100,000 bodies.
+MOST_LARGE_SLOTS = 16
+LARGE_BYTES = 4 << 20
+# Size of a slot's sample; up to twice as many are taken. Its share of large spheres is off by a few percent.
+SAMPLED = 128
 # Up to this many records a copy of all is kept in main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
+NO_ROWS = np.zeros(0, np.uint32)
+OPAQUE = 255  # alpha of a colour
+# With more bodies a sample decides whether colours are looked through for alpha: a byte of each of 32,768 records
+# takes 0.02 ms, of a million 5 ms.
+MOST_LOOKED_AT = 1 << 15
 # Vertex arrays kept: a few for each pair of slots. Pairs change as the ring is thinned.
 MOST_VERTEX_ARRAYS = 512
+
+
+class TransparentRows(NamedTuple):
+    """Rows that are transparent, ascending, (m,) u4, and copies of their records, (m,) of dtype `BODY`."""
+
+    rows: NDArray[np.uint32]
+    records: NDArray[np.void]
 
 
 @dataclass(slots=True)
@@ -51,8 +68,8 @@ class _Slot:
     """A snapshot on the GPU, and parts of it in main memory.
 
     records, stretches: GPU buffers, at least as large as what was written last. count: bodies. stretched: rows of
-    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. extent:
-    bounding box, None if unknown. transparent: transparent rows, None without any. planes: records of plane_rows.
+    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. transparent:
+    None without any. planes: records of plane_rows. attached: values made of all records, by the functions that made them.
     """
 
     records: moderngl.Buffer | None = None
@@ -61,10 +78,10 @@ class _Slot:
     stretched: int = 0
     sample: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
     few: NDArray[np.void] | None = None
-    extent: Extent | None = None
     transparent: TransparentRows | None = None
     planes: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
     plane_rows: NDArray[np.uint32] | None = None
+    attached: dict[Make, Any] = field(default_factory=dict)
 
     @property
     def buffers(self) -> list[moderngl.Buffer]:
@@ -83,6 +100,7 @@ class SnapshotRing:
         self._capacity = max(capacity, 1)
         self._slots: dict[int, _Slot] = {}
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
+        self._attached: list[Make] = []
         self.slots = slots
         self.transparent_shapes = NO_ROWS  # rows whose shape is transparent, ascending
         self.plane_rows = NO_ROWS  # rows that are planes, ascending; none if they are many
@@ -97,16 +115,20 @@ class SnapshotRing:
         return self._slots.get(slot, _EMPTY).count
 
     def sample(self, slot: int) -> NDArray[np.void]:
-        """Evenly spaced records of the slot, dtype `BODY`: `sampled_rows` of sphere_detail.py."""
+        """Evenly spaced records of the slot, dtype `BODY`: those of `sampled_rows`."""
         return self._slots.get(slot, _EMPTY).sample
 
     def few(self, slot: int) -> NDArray[np.void] | None:
         """All records of the slot, dtype `BODY`; None if there are more than FEW."""
         return self._slots.get(slot, _EMPTY).few
 
-    def extent(self, slot: int) -> Extent | None:
-        """Bounding box of the slot's bodies; None if it is unknown."""
-        return self._slots.get(slot, _EMPTY).extent
+    def attach(self, make: Make) -> None:
+        """Has a value made of the records of each snapshot that is uploaded from now on, see `attached`."""
+        self._attached.append(make)
+
+    def attached(self, slot: int, make: Callable[[NDArray[np.void]], Made]) -> Made | None:
+        """Result of `make` for the slot's records; None for an empty slot."""
+        return self._slots.get(slot, _EMPTY).attached.get(make)
 
     def transparent(self, slot: int) -> TransparentRows | None:
         """Transparent rows of the slot; None if there are none."""
@@ -144,7 +166,7 @@ class SnapshotRing:
         held.sample = bodies[sampled_rows(count)].copy()
         held.few = bodies.copy() if count <= FEW else None
         held.transparent = transparent_of(bodies, held.sample, self.transparent_shapes)
-        held.extent = extent_of(bodies)
+        held.attached = {make: make(bodies) for make in self._attached}
         held.plane_rows, held.planes = self.plane_rows, NO_BODIES
         if len(self.plane_rows):
             held.planes = bodies[self.plane_rows[: np.searchsorted(self.plane_rows, np.uint32(count))]]
@@ -274,6 +296,42 @@ class SnapshotRing:
                 f"beside the {held * mib:.0f} MiB that hold others; run with fewer bodies"
             )
         return buffer
+
+
+def gpu_slots(snapshot_bytes: int) -> int:
+    """Number of GPU slots for snapshots that take so much GPU memory each."""
+    most = MOST_LARGE_SLOTS if is_large(snapshot_bytes) else MOST_SLOTS
+    return min(most, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
+
+
+def is_large(snapshot_bytes: int) -> bool:
+    """True if a slot should get its memory before a snapshot of this size is read."""
+    return snapshot_bytes >= LARGE_BYTES
+
+
+def sampled_rows(count: int) -> slice:
+    """Evenly spaced rows of `count` bodies, fewer than twice SAMPLED."""
+    return slice(0, count, max(1, count // SAMPLED))
+
+
+def transparent_of(
+    bodies: NDArray[np.void], sample: NDArray[np.void], of_shapes: NDArray[np.uint32]
+) -> TransparentRows | None:
+    """Rows of a snapshot that are transparent; None if no row has an alpha below 255.
+
+    bodies: (n,) of dtype `BODY`. sample: some of them. of_shapes: rows whose shape is transparent, ascending. In a
+    snapshot of more than MOST_LOOKED_AT bodies none is found by its record if none of the sample is.
+    """
+    alpha = bodies["color"][:, 3]
+    looked = alpha if len(bodies) <= MOST_LOOKED_AT else sample["color"][:, 3]
+    if not len(looked):
+        return None
+    rows = of_shapes[: np.searchsorted(of_shapes, np.uint32(len(bodies)))] if len(of_shapes) else NO_ROWS
+    if looked.min() < OPAQUE:
+        rows = np.union1d(rows, np.flatnonzero(alpha < OPAQUE).astype(np.uint32))
+    if not len(rows):
+        return None
+    return TransparentRows(rows, bodies[rows])
 
 
 def _read(buffer: moderngl.Buffer | None, dtype: np.dtype[Any], count: int) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Variants of the programs of bodies, and the formats of the rows that they read.
+"""Variants of the programs of bodies, and the format of the rows whose pose is drawn as it stands.
 
 The one idea: a choice that is the same for all bodies of a draw call is made when a program is compiled: software
 drawing executes both sides of every branch.
@@ -9,15 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from twixt.render.draw.glsl.light import NO_FINISH
-
-# moderngl's format of one `BODY` record, and of its scale a second time, as a half float.
-RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
-SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
-STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
-# Format of a body's shape row, see shape_table.py.
-SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
-# Format of a part's pose in its body's frame, see part_rows.py.
-PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
 
 # Format of a row whose pose is drawn as it stands, see `GIVEN`; scale: half extents, metres.
 GIVEN_FORMAT, GIVEN_ATTRIBUTES = (

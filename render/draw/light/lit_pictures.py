@@ -18,7 +18,6 @@ import moderngl
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.render.draw.bodies.body_draws import BodyDraws
-from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
@@ -28,7 +27,8 @@ from twixt.render.draw.light.composing import Composer, Shading
 from twixt.render.draw.light.light_camera import MAP_PX, casting_reach, light_camera, region_of, to_map
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
-from twixt.render.draw.spheres.snapshot_bounds import grown, together
+from twixt.render.draw.solids import Solids
+from twixt.render.draw.spheres.snapshot_bounds import extent_of, grown, together
 
 Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
@@ -183,7 +183,7 @@ class LitPictures:
         scene, parts = self._bodies.scene, self._bodies.parts
         if scene is not self._reach_of:
             self._reach_of, self._reach_m = scene, casting_reach(scene)
-        extent = together([self._bodies.ring.extent(slot) for layer in layers for slot in layer.slots[:2]])
+        extent = together([self._bodies.ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]])
         if extent is not None and parts is not None:
             extent = grown(extent, parts.arm_m)
         region = region_of(extent, self._reach_m, view.camera)

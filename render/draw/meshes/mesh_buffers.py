@@ -17,8 +17,8 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surface_records import surface_rows
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.mesh import Mesh
+from twixt.render.draw.glsl.mesh_pose import MESH_POSE
 from twixt.render.draw.meshes.mesh_geometry import MeshBounds, mesh_bounds, mesh_geometry, silhouette_edges
-from twixt.render.draw.meshes.mesh_glsl import MESH_POSE
 
 # Meshes of more faces have no soft silhouettes: sorting their edges would hold up the scene, 0.2 s for these.
 MOST_SOFT_FACES = 250_000

@@ -21,10 +21,10 @@ from twixt.render.draw.bodies.body_programs import MESH_POSES, Membership
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.quality_levels import FULL, LEVELS, Level
+from twixt.render.draw.glsl.mesh_pose import MESH_POSE, POSE_INPUTS, POSE_OUTPUTS
 from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun
 from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
-from twixt.render.draw.meshes.mesh_glsl import MESH_POSE, POSE_INPUTS, POSE_OUTPUTS
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS
 from twixt.render.draw.meshes.surface_blending import SurfaceBlending
 from twixt.render.draw.vertex_arrays import vertex_array

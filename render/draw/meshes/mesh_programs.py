@@ -1,8 +1,4 @@
-"""Programs that draw meshes: poses of bodies, faces in two qualities, shadows; and the table of all of them.
-
-The one idea: a vertex must not compute its body's pose, which costs as much as a body of another shape. So one pass
-computes the poses of all bodies that are meshes, with `drawn_pose()` as for every shape, into a buffer (transform
-feedback); the faces read it as inputs that change once an instance.
+"""Programs that draw meshes: faces in two qualities, shadows; and the table of all of them.
 
 Always: both sides of a face are drawn, each lit as the side that is seen. Normals follow the scales along the body's
 axes by the inverse transpose. Edges of faces are hard; `silhouettes` adds a soft border.
@@ -24,27 +20,10 @@ from twixt.render.draw.glsl.light import (
     POLYNOMIAL_GLSL,
     SMOOTH_FINISH,
 )
-from twixt.render.draw.glsl.pose import pose_glsl
-from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.mesh_pose import FLAT_TONE_GLSL, POSE_INPUTS_GLSL, VERTEX_GLSL, shader_text
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
-from twixt.render.draw.meshes.mesh_glsl import FLAT_TONE_GLSL, POSE_INPUTS_GLSL, POSE_OUTPUTS, VERTEX_GLSL, shader_text
 from twixt.render.draw.meshes.silhouettes import silhouette_program
 from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
-
-_POSE_MAIN = """
-out vec3 pose_place, pose_x, pose_y, pose_z;
-out vec4 pose_color;
-void main() {
-    Pose pose = drawn_pose();
-    vec4 turn = turn_after(view_turn, pose.orientation);
-    pose_place = view * pose.position;
-    pose_x = rotate(turn, vec3(pose.scale.x, 0.0, 0.0));
-    pose_y = rotate(turn, vec3(0.0, pose.scale.y, 0.0));
-    pose_z = rotate(turn, vec3(0.0, 0.0, pose.scale.z));
-    pose_color = vec4(pose.color, pose.visible && all(greaterThan(pose.scale, vec3(0.0))) ? pose.alpha : 0.0);
-    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
-}
-"""
 
 _SMOOTH_VERTEX = """
 out vec3 at, turned;
@@ -183,11 +162,6 @@ void main() {
 }
 """
 )
-
-
-def mesh_pose_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that writes rows of MESH_POSE; takes GL_POINTS of bodies, for transform feedback."""
-    return context.program(vertex_shader=shader_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)
 
 
 def face_program(

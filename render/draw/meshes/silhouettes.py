@@ -9,8 +9,8 @@ from __future__ import annotations
 import moderngl
 
 from twixt.render.draw.glsl.light import LIGHT_GLSL
+from twixt.render.draw.glsl.mesh_pose import FLAT_TONE_GLSL, VERTEX_GLSL, shader_text
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
-from twixt.render.draw.meshes.mesh_glsl import FLAT_TONE_GLSL, VERTEX_GLSL, shader_text
 
 _EDGE_VERTEX = """
 out vec3 corner_at, corner_albedo, corner_tone;

@@ -1,6 +1,6 @@
 """Background, grid and floors that stand still as a cached picture, drawn again when the camera moves.
 
-The one idea: a copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills
+A copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills
 them with one colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied
 in 0.1 ms. Where the framebuffer has kept the last frame's pixels (stale_parts.py), only those parts are copied in
 which that frame or this one draws more than the background.
@@ -62,11 +62,11 @@ class BackgroundCache:
         self._is_faster: bool | None = None  # copying is faster than drawing; None: not measured yet
         self._copies_depth = True  # no copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
-        self._ahead: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, parts drawn ahead
+        self._prepared: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, parts
         self._drawn: _Kept | None = None  # the one drawn in this frame, if its bounds are known
         self._trial = KeepingTrial()
 
-    def lay(
+    def fill(
         self,
         target: moderngl.Framebuffer,
         viewport: Viewport,
@@ -82,16 +82,16 @@ class BackgroundCache:
         picture only; None: not known. Returns the parts that were filled, the first contains `bounds`. Elsewhere the
         last frame's background is still there.
         """
-        place, (ahead, self._ahead) = (target.glo, viewport), (self._ahead, None)
+        place, (prepared, self._prepared) = (target.glo, viewport), (self._prepared, None)
         kept = self._kept.get(place)
         parts: tuple[Viewport, ...] = (viewport,)
         stale = self._begin(kept, target, bounds)
         if (
-            ahead is not None
-            and ahead[:2] == (place, key)
-            and (ahead[2] == parts or (bounds is not None and contains(ahead[2][0], bounds)))
+            prepared is not None
+            and prepared[:2] == (place, key)
+            and (prepared[2] == parts or (bounds is not None and contains(prepared[2][0], bounds)))
         ):
-            parts = ahead[2]
+            parts = prepared[2]
             self._restore(target, viewport)
         elif (
             stale is not None and bounds is not None and kept is not None and self._is_valid(kept, key)
@@ -128,8 +128,8 @@ class BackgroundCache:
             kept.stale, self._drawn = (bounds,), kept
         return parts
 
-    def lay_ahead(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
-        """Fills the part ahead of the next `lay`, which then has nothing to copy. Returns False if nothing was done.
+    def prepare(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
+        """Fills the part before the next `fill`, which then has nothing to copy. Returns False if nothing was done.
 
         Nothing may be drawn there between the two calls.
         """
@@ -142,12 +142,12 @@ class BackgroundCache:
             self._copy(target, viewport, kept)
         else:
             self._copy_parts(target, viewport, kept, parts)
-        self._ahead = (target.glo, viewport), key, parts or (viewport,)
+        self._prepared = (target.glo, viewport), key, parts or (viewport,)
         return True
 
     def end_frame(self, over: Sequence[Viewport] | None) -> None:
         """Ends the frame. over: all parts in which it drew over the picture; None: not known."""
-        self._ahead, kept, self._drawn = None, self._drawn, None
+        self._prepared, kept, self._drawn = None, self._drawn, None
         if kept is None or kept.stale is None or over is None:
             self.invalidate()
             return
@@ -198,7 +198,7 @@ class BackgroundCache:
     ) -> None:
         """Copies the background into these parts, with its depth into the first."""
         assert kept.pixels is not None
-        kept.pixels.lay_parts(parts, viewport[:2], is_far=not kept.has_depth)
+        kept.pixels.restore_parts(parts, viewport[:2], is_far=not kept.has_depth)
         self._restore(target, viewport)
 
     def _forget_some(self, place: Place) -> None:
@@ -211,13 +211,13 @@ class BackgroundCache:
             self._give_back(kept)
         if kept.pixels is None:
             kept.pixels = Pixels(viewport[2:], target.glo, keeps_depth)
-        kept.pixels.take(viewport)
+        kept.pixels.store(viewport)
         self._restore(target, viewport)
         kept.is_filled = True
 
     def _copy(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept) -> None:
         assert kept.pixels is not None
-        kept.pixels.lay(viewport, colors_alone=not kept.has_depth)
+        kept.pixels.restore(viewport, colors_alone=not kept.has_depth)
         self._restore(target, viewport)
         if kept.has_depth:
             return
@@ -226,16 +226,16 @@ class BackgroundCache:
         self._gl.glClear(DEPTH_BIT | STENCIL_BIT)
 
     def _compare(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, draw: Callable[[], None]) -> None:
-        def taken_ns(work: Callable[[], None]) -> int:
+        def duration_ns(work: Callable[[], None]) -> int:
             self._context.finish()
             begin_ns = time.perf_counter_ns()
             work()
             self._context.finish()
             return time.perf_counter_ns() - begin_ns
 
-        drawn_ns = min(taken_ns(draw) for _ in range(TRIES))
+        drawn_ns = min(duration_ns(draw) for _ in range(TRIES))
         self._context.error  # noqa: B018  # clears an older error, which does not come from copying
-        copied_ns = min(taken_ns(lambda: self._copy(target, viewport, kept)) for _ in range(TRIES))
+        copied_ns = min(duration_ns(lambda: self._copy(target, viewport, kept)) for _ in range(TRIES))
         self._is_faster = copied_ns < drawn_ns and self._context.error == "GL_NO_ERROR"
         if not self._is_faster:
             self.release()

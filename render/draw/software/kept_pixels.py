@@ -1,6 +1,6 @@
 """Pixels kept in a texture, copied from and to a framebuffer.
 
-The one idea: between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order
+Between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order
 of channels and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down. Depth is kept in
 the framebuffer's own format, too, with the stencil that shares its words.
 
@@ -77,7 +77,7 @@ class Pixels:
     own_framebuffer, texture: OpenGL names of the framebuffer that holds it, and of its colours. is_upside_down: its rows
     are from the top down. has_depth: its depth is copied, too; where the format is not known the copies leave an OpenGL
     error.
-    `take` and `lay` bind other framebuffers and switch the scissor off; the caller sets what it uses next.
+    `store` and `restore` bind other framebuffers and switch the scissor off; the caller sets what it uses next.
     """
 
     def __init__(self, size_px: tuple[int, int], framebuffer: int, has_depth: bool = False) -> None:
@@ -98,18 +98,16 @@ class Pixels:
         if has_depth:
             self._add_depth()
 
-    def take(self, part: Viewport, at: tuple[int, int] = (0, 0)) -> None:
-        """Keeps a part of the framebuffer. at: its left and bottom in the picture, px."""
-        left, bottom, width, height = part
-        here = at[0], self._row(at[1], height), width, height
-        self._blit(self.framebuffer, (left, bottom, width, height), self.own_framebuffer, here, self._bits)
+    def store(self, part: Viewport) -> None:
+        """Stores a part of the framebuffer that is as large as the picture."""
+        self._blit(self.framebuffer, part, self.own_framebuffer, (0, 0, *self.size_px), self._bits)
 
-    def lay(self, part: Viewport, at: tuple[int, int] = (0, 0), colors_alone: bool = False) -> None:
-        """Copies the pixels kept `at` that place into a part of the framebuffer. colors_alone: depth stays."""
-        here = at[0], self._row(at[1], part[3]), *part[2:]
-        self._blit(self.own_framebuffer, here, self.framebuffer, part, COLOR_BIT if colors_alone else self._bits)
+    def restore(self, part: Viewport, colors_alone: bool = False) -> None:
+        """Copies the picture into a part of the framebuffer of its size. colors_alone: depth stays."""
+        bits = COLOR_BIT if colors_alone else self._bits
+        self._blit(self.own_framebuffer, (0, 0, *self.size_px), self.framebuffer, part, bits)
 
-    def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
+    def restore_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
         """Copies the colours of parts of the framebuffer from where they are in the picture, and depth into the first.
 
         left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same everywhere, so that a few rows,

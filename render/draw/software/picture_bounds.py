@@ -16,18 +16,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Scene
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.shapes.mesh import Mesh
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import Membership
-from twixt.render.draw.bodies.still_planes import Same
+from twixt.render.draw.bodies.shape_table import KIND_NAMES
+from twixt.render.draw.bodies.still_planes import IdentityKey
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.flat.few_bodies import Ground, ground_of, sizes_of
-from twixt.render.draw.flat.panel_backdrop import BENT, LEFT, RADIUS_MARGIN, shadow_reach
 from twixt.render.draw.frame.frame_block import Floor, SceneView, Viewport
 from twixt.render.draw.frame.layers import PlacedLayer
-from twixt.render.draw.shapes.shadows import has_shadows
+from twixt.render.draw.shapes.shadows import FADE_RADII, FOOT_REACH, LOWEST_LIGHT, SPOT_REACH, has_shadows
 from twixt.render.draw.software.stale_parts import around
-from twixt.render.draw.spheres.snapshot_bounds import Extent
+from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 
 # Added on each side, for soft edges, outlines and rounding.
 MARGIN_PX = 4
@@ -37,6 +37,44 @@ CORNERS = np.array([[bit & 1, bit >> 1 & 1, bit >> 2] for bit in range(8)], np.f
 # Heights are rounded up to a power of this ratio.
 HEIGHT_STEP = 1.25
 NONE_SEEN: Viewport = (0, 0, 0, 0)
+
+# Factor on radii, for spheres drawn as circles and for sizes between two snapshots.
+RADIUS_MARGIN = 1.1
+# Largest distance of a curve from the straight line, as a share of the gap times the sum of both speeds. Hermite's
+# weights give 4/27.
+BENT = 0.15
+# Largest float32 rounding error of a position, as a share of its largest coordinate: drawing adds the error back to
+# poses made by the CPU.
+ROUNDING = 3**0.5 * 2.0**-24
+# Radius of the shadows of a ball; of other bodies below them, and of their ellipses before the light leans. In radii.
+# Two rods in the bounding ball, one that moves the ellipse and one that stretches it, give 1 + FOOT_REACH.
+BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
+# A body that is not a ball may reach up to this many more radii of its ball down towards the ground.
+RODS_DOWN = 3**0.5
+
+
+class Ground(NamedTuple):
+    """The ground that shadows fall on: height in metres, world. light: unit vector towards the light, world.
+
+    fade_radii: from this many radii above the ground on, a ball has no shadow.
+    """
+
+    height_m: float
+    light: NDArray[np.floating]
+    fade_radii: float
+
+
+class ShadowReach(NamedTuple):
+    """How far the shadows of bodies reach on the ground.
+
+    away: offset of a shadow along x and y for each metre above the ground; lean: the sum of both magnitudes. highest:
+    height from which on there is no shadow, and spot: radius of a shadow, both in radii of the body's bounding ball.
+    """
+
+    away: NDArray[np.floating]
+    lean: float
+    highest: float
+    spot: float
 
 
 class Reach(NamedTuple):
@@ -82,7 +120,7 @@ class PictureBounds:
         reach = self._reach
         if not layers or reach is None:
             return None
-        # What is seen through comes after the background, planes that stand still included.
+        # Transparent bodies, planes that stand still included, are drawn after the background.
         if reach.has_planes and (not are_planes_still or any([layer.uniforms.has_transparent for layer in layers])):
             return None
         ground = self._ground_under(view, layers)
@@ -94,7 +132,7 @@ class PictureBounds:
             camera.projection.tobytes(),
             camera.eye,
             view.viewport,
-            Same(ground),
+            IdentityKey(ground),
             reach,
             height_m,
         )
@@ -128,20 +166,20 @@ class PictureBounds:
         if not view.level.shadows or not has_shadows(scene, max([layer.bodies for layer in layers]), floor):
             return None
         if self._ground_of is None or self._ground_of[0] is not scene or self._ground_of[1] != floor:
-            self._ground_of, self._ground = (scene, floor), ground_of(scene, floor)
+            self._ground_of, self._ground = (scene, floor), _ground_of(scene, floor)
         return self._ground
 
     def _height_m(self, layers: Sequence[PlacedLayer], ground: Ground) -> float:
         """Upper bound of the heights of the layers' bodies above the ground, metres; rounded, so that it seldom
         changes."""
         ring = self._bodies.ring
-        extents = [ring.extent(slot) for layer in layers for slot in layer.slots[:2]]
+        extents = [ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]]
         highest_m = max([extent.high[2] for extent in extents if extent is not None], default=0.0) - ground.height_m
         return HEIGHT_STEP ** math.ceil(math.log(max(highest_m, 1e-6), HEIGHT_STEP))
 
     def _of_slot(self, slot: int, view: SceneView, shadows: Shadows, reach: Reach) -> Viewport | None:
         ring = self._bodies.ring
-        extent = ring.extent(slot)
+        extent = ring.attached(slot, extent_of)
         if extent is None:
             return None
         kept = self._of_slots.get(slot)
@@ -157,11 +195,36 @@ class PictureBounds:
 
 def _reach_of(bodies: BodyDraws) -> Reach | None:
     """Reach of a scene's bodies; None if something deforms."""
-    sizes = sizes_of(bodies)
-    if sizes is None:
+    members, parts = bodies.members, bodies.parts
+    distinct = members.scene.distinct_shapes
+    if any(isinstance(shape, Mesh) and shape.deforms for shape in distinct):
         return None
-    radius, arm = (float(one[~sizes.is_plane].max(initial=0.0)) for one in (sizes.radius, sizes.arm))
-    return Reach(radius, arm, sizes.are_balls, bool(sizes.is_plane.any()))
+    rows = members.scene.shape_rows(len(members.kinds))
+    radius = np.array([shape.reach for shape in distinct] or [Sphere().reach])[rows]
+    # A mesh lies on one side of its origin.
+    arm = np.where(np.array([isinstance(shape, Mesh) for shape in distinct] or [False])[rows], radius, 0.0)
+    if parts is not None:
+        arm += np.linalg.norm(parts.poses[:, :3].astype(np.float64), axis=1)
+    is_plane = members.kinds == KIND_NAMES.index("planes")
+    largest_radius, longest_arm = (float(one[~is_plane].max(initial=0.0)) for one in (radius, arm))
+    return Reach(largest_radius, longest_arm, members.are_spheres, bool(is_plane.any()))
+
+
+def _ground_of(scene: Scene, floor: Floor | None) -> Ground:
+    """The ground of a picture that has shadows."""
+    light = np.divide(scene.light, math.hypot(*scene.light))
+    if floor is None:
+        return Ground(scene.ground or 0.0, light, FADE_RADII)
+    return Ground(floor.middle[2], light, max(FADE_RADII, 1 + floor.fade_radii))
+
+
+def _shadow_reach(ground: Ground, are_balls: bool) -> ShadowReach:
+    """Reach of the shadows on this ground. are_balls: each body is a sphere."""
+    away = -np.asarray(ground.light[:2]) / max(ground.light[2], LOWEST_LIGHT)
+    lean = float(np.abs(away).sum())
+    if are_balls:
+        return ShadowReach(away, lean, ground.fade_radii, BALL_SPOT)
+    return ShadowReach(away, lean, ground.fade_radii + RODS_DOWN, max(LONG_FOOT, LONG_SPOT * (1 + lean)))
 
 
 def corners_of(extent: Extent) -> NDArray[np.float64]:
@@ -182,10 +245,10 @@ def balls_around(
     scale = extent.scale * RADIUS_MARGIN
     radius = reach.radius * scale
     far = reach.arm * scale + BENT * gap_s * 3**0.5 * 2 * extent.speed
-    far += LEFT * max([abs(end) for end in (*extent.low, *extent.high)])
+    far += ROUNDING * max([abs(end) for end in (*extent.low, *extent.high)])
     if ground is None:
         return places, np.full(len(places), radius + far)
-    away, lean, highest, spot = shadow_reach(ground, reach.are_balls)
+    away, lean, highest, spot = _shadow_reach(ground, reach.are_balls)
     # All shadows lie in one rectangle on the ground.
     cast, disc = away * min(height_m, highest * radius), spot * radius + (1 + lean) * far
     low = places[:, :2].min(axis=0) + np.minimum(cast, 0.0) - disc

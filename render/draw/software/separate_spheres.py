@@ -1,9 +1,9 @@
 """Finds spheres that do not intersect: each is drawn with one depth, so that hidden pixels are skipped early.
 
-The one idea: software drawing tests a pixel's depth before its colour only if the shader does not write the depth. Of
+Software drawing tests a pixel's depth before its colour only if the shader does not write the depth. Of
 two spheres that do not intersect, the one whose centre is nearer is in front wherever both are seen, so each is drawn
 as the disc through its centre, of one depth. If the nearest is drawn first, hidden pixels are not computed: two thirds
-of all pixels in a pile. The price is half of the soft edge: what is behind it is not drawn yet when it is blended.
+of all pixels in a pile. Cost: only the outer half of the edge is antialiased.
 
 Always: used only if a picture holds nothing but spheres, without dots and lines (which may begin inside them), from
 LEAST to FEW of them, none deeper in another than TOLERANCE; otherwise pixels have their true depth.

@@ -73,7 +73,7 @@ class SmallPicture:
 
     def copy(self) -> None:
         """Copies the enlarged picture to its place. The caller sets the framebuffer to use next."""
-        self._enlarged.lay(self.part)
+        self._enlarged.restore(self.part)
 
     def release(self) -> None:
         """Gives the memory back."""

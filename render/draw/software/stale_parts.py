@@ -17,7 +17,7 @@ from twixt.render.draw.frame.frame_block import Viewport
 TRIED = 8
 # Side of the part that is read, px.
 SAMPLE_PX = 16
-# Margin on each side of a part that is filled ahead, before the bodies' next places are known, px.
+# Margin on each side of a part that is filled before the bodies' next places are known, px.
 ROOM_PX = 24
 
 

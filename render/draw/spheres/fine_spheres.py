@@ -1,6 +1,6 @@
 """Spheres at the finest quality: true outline, smooth edge, true depth, a two-tone skin that shows spin.
 
-The one idea: a small sphere is a point, the cheapest primitive of OpenGL. Its outline is an ellipse. A matrix for each
+A small sphere is a point, the cheapest primitive of OpenGL. Its outline is an ellipse. A matrix for each
 sphere maps it to the unit circle, and the sphere to a hemisphere over it: a pixel needs no ray. A sphere wider than a
 point may be, or around the eye, is a rectangle whose pixels cast true rays.
 

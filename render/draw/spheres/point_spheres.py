@@ -1,12 +1,12 @@
-"""Programs for many spheres: five programs of points, each as cheap as the visible size of its spheres allows.
+"""Programs for many spheres: five levels of detail (LOD), each as cheap as the visible size of its spheres allows.
 
-    balls   any size    lit, two-tone skin, true depth (one depth where no two intersect: separate_spheres.py)
-    pearls  to 24 px    lit and toned by a polynomial, nearly true depth
-    discs   to 16 px    as pearls, of one depth
-    beads   to 6.5 px   as discs, without a skin
-    dots    to 2.5 px   squares of the disc's area and mean brightness
+    LOD 4   any size    lit, two-tone skin, true depth (one depth where no two intersect: separate_spheres.py)
+    LOD 3   to 24 px    lit and toned by a polynomial, nearly true depth
+    LOD 2   to 16 px    as LOD 3, of one depth
+    LOD 1   to 6.5 px   as LOD 2, without a skin
+    LOD 0   to 2.5 px   squares of the disc's area and mean brightness
 
-The one idea: a pixel's place in the point gives its normal; one direction replaces light and sky, and the product of
+Spheres are points. A pixel's place in the point gives its normal; one direction replaces light and sky, and the product of
 two axes of the body gives its skin. Edges are hard, and there is no highlight.
 
 From ten pixels' width on, a sphere costs what its pixels cost: a third of a nanosecond for each operation in each of
@@ -23,6 +23,9 @@ should bend a little.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import moderngl
 
 from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
@@ -33,7 +36,7 @@ from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points
 _TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
 
 # Difference of a square's mean brightness from that of the polynomial over the disc.
-DOT_OFFSET = 0.02
+SQUARE_OFFSET = 0.02
 # Weights of light and sky in the one direction that replaces them: mean error 0.033 of the brightness.
 ONE_LIGHT, ONE_UP = 0.28, 0.09
 # Brightness where the normal is at right angles to that direction, and the factor of the cosine's square.
@@ -68,10 +71,10 @@ float radius_depth(vec4 ball) {
 }
 """
 
-_DOT_VERTEX = (
+_SQUARE_VERTEX = (
     POLYNOMIAL_GLSL
     + _PLACE
-    + f"const float DOT_OFFSET = {DOT_OFFSET};\n"
+    + f"const float SQUARE_OFFSET = {SQUARE_OFFSET};\n"
     + """
 flat out vec3 albedo;
 void main() {
@@ -82,12 +85,12 @@ void main() {
     place(ball, drawn, 0.886);
     vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_eye.xyz, to_eye);
     float linear = dot(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye);
-    float brightness = BASE + linear * (2.0 / 3.0) + SQUARE * (0.25 + 0.25 * light.z * light.z) + DOT_OFFSET;
+    float brightness = BASE + linear * (2.0 / 3.0) + SQUARE * (0.25 + 0.25 * light.z * light.z) + SQUARE_OFFSET;
     albedo = pose.color * (light_eye.w > 0.5 ? 1.0 : brightness);
 }
 """
 )
-_DOT_FRAGMENT = """
+_SQUARE_FRAGMENT = """
 flat in vec3 albedo;
 out vec4 color;
 void main() { color = vec4(albedo, 1.0); }
@@ -227,33 +230,13 @@ void main() {
 )
 
 
-def dot_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of dots. As the other programs here, it takes GL_POINTS of bodies, into the guarded viewport."""
-    return sphere_points(context, variant, _DOT_VERTEX, _DOT_FRAGMENT)
+def square_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program of LOD 0. As the other programs here, it takes GL_POINTS of bodies, into the guarded viewport."""
+    return sphere_points(context, variant, _SQUARE_VERTEX, _SQUARE_FRAGMENT)
 
 
-def bead_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of beads: lit, without a skin, one depth."""
-    return _smooth(context, variant, skin=False)
-
-
-def disc_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of discs: lit, with a skin, one depth."""
-    return _smooth(context, variant)
-
-
-def pearl_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of pearls: lit, with a skin, nearly true depth."""
-    return _smooth(context, variant, own_depth=True)
-
-
-def ball_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of balls: lit, with a two-tone skin, true depth."""
-    return _skinned(context, variant, apart=False)
-
-
-def apart_ball_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """The same for spheres that do not intersect, each of one depth."""
+def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program of LOD 4 for spheres that do not intersect, each of one depth."""
     return _skinned(context, variant, apart=True)
 
 
@@ -271,3 +254,13 @@ def _smooth(
         wide_glsl(variant) + defined + _AT + _SMOOTH_FRAGMENT,
     )
     return sphere_points(context, variant, vertex, fragment)
+
+
+# Programs of LOD 0 to 4.
+LOD_PROGRAMS: tuple[Callable[[moderngl.Context, PoseVariant], moderngl.Program], ...] = (
+    square_program,
+    partial(_smooth, skin=False),
+    _smooth,
+    partial(_smooth, own_depth=True),
+    partial(_skinned, apart=False),
+)

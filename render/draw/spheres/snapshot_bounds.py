@@ -1,6 +1,6 @@
 """Bounding box of a snapshot's bodies, and the test whether all of them fit points.
 
-The one idea: the box around all bodies, computed once for each snapshot, is enough for most pictures: all bodies are
+The box around all bodies, computed once for each snapshot, is enough for most pictures: all bodies are
 seen from outside and none is near. Otherwise each picture would have to test every body. A curve between two snapshots
 stays within the hull of its four Bezier points: its ends, and the ends moved along their velocities for a third of the
 gap.

@@ -1,6 +1,6 @@
 """GLSL of all sphere programs: position, choice of program, frame and skin.
 
-The one idea: each ball is drawn by exactly one program of a picture. A ball "fits" a point when it is no wider than
+Each ball is drawn by exactly one program of a picture. A ball "fits" a point when it is no wider than
 `range_px.y` and its centre is in the picture or near it. Programs of points draw the balls that fit and are wider than
 `range_px.x`; the program of quads draws visible balls that do not fit.
 

@@ -1,6 +1,6 @@
-"""Chooses the program that draws a picture's spheres, by their size on the screen and by cost.
+"""Chooses the level of detail (LOD) of a picture's spheres, by their size on the screen and by cost.
 
-The one idea: a sample of at most 256 bodies gives the sizes of spheres in this picture and the pixels that they cover.
+A sample of at most 256 bodies gives the sizes of spheres in this picture and the pixels that they cover.
 One program is then chosen for all spheres, since a second pass over a million bodies costs more than it saves. The few
 spheres that are too large for it have a draw of their own.
 
@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene, Shape, Sphere
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.quality_levels import FULL, Level
+from twixt.render.draw.frame.snapshot_ring import sampled_rows
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
 
-# Size of the sample; up to twice as many are taken. Its share of large spheres is off by a few percent.
-SAMPLED = 128
 # This share of the sampled spheres in the picture is no wider than `Sizes.typical_px`.
 NEARLY_ALL = 0.95
 # The last choice is kept for sizes up to KEPT times its limit. A program draws spheres up to LARGER times its limit.
@@ -31,22 +30,23 @@ KEPT, LARGER = 1.15, 1.3
 # Largest cost of the finest program where the CPU draws, in pixels: those of its points, plus BODY_PX for the setup of
 # each body. 600,000 are about 5 ms; 300 balls that fill a picture of 800x600 are 450,000.
 FINEST_PX, BODY_PX = 600_000, 500
-# With fewer bodies than this, discs of one depth are drawn up to this size only, px: their seams are noticed.
-MANY_BODIES, FEWER_DISCS_PX = 4096, 9.0
+# With fewer bodies than this, LOD 2 is drawn up to this size only, px: the seams of spheres of one depth are noticed.
+MANY_BODIES, FEWER_LOD_2_PX = 4096, 9.0
 
 
-class Detail(NamedTuple):
-    """A program of points (one of body_programs.PASSES) and the widest spheres that it draws, px."""
+class SphereLod(NamedTuple):
+    """Level of detail of spheres: its program of points (one of body_programs.PASSES), and the widest spheres that it
+    draws, px."""
 
     name: str
     largest_px: float
 
 
-FINEST = Detail("points", LARGEST_POINT_PX)
-# Programs from the cheapest on, with the largest typical size for each, px. point_spheres.py describes them.
-PLAIN = (("dots", 2.5), ("beads", 6.5), ("discs", 16.0), ("pearls", 24.0), ("balls", math.inf))
-# Programs without a pattern. Dots are squares, which is visible from a few px on.
-FLAT = (Detail("dots", 4.0), Detail("beads", 6.5), Detail("beads", math.inf))
+FINEST = SphereLod("points", LARGEST_POINT_PX)
+# From the cheapest on, with the largest typical size for each, px. point_spheres.py describes them.
+PLAIN = (("lod 0", 2.5), ("lod 1", 6.5), ("lod 2", 16.0), ("lod 3", 24.0), ("lod 4", math.inf))
+# Those without a pattern. Squares, LOD 0, are noticed from a few px on.
+FLAT = (SphereLod("lod 0", 4.0), SphereLod("lod 1", 6.5), SphereLod("lod 1", math.inf))
 
 
 class Sizes(NamedTuple):
@@ -57,11 +57,6 @@ class Sizes(NamedTuple):
 
     typical_px: float
     covered_px: float
-
-
-def sampled_rows(count: int) -> slice:
-    """Evenly spaced rows of `count` bodies, fewer than twice SAMPLED."""
-    return slice(0, count, max(1, count // SAMPLED))
 
 
 def sampled_radii(scene: Scene, count: int) -> NDArray[np.float32]:
@@ -118,21 +113,23 @@ def sizes_in(
     return Sizes(typical_px, float(widths_px @ widths_px) * count / len(sample))
 
 
-def choose(sizes: Sizes, count: int, is_software: bool, last: Detail | None = None, level: Level = FULL) -> Detail:
+def choose(
+    sizes: Sizes, count: int, is_software: bool, last: SphereLod | None = None, level: Level = FULL
+) -> SphereLod:
     """Chooses the program that draws `count` spheres. last: the choice for the picture before."""
     affordable_px = FINEST_PX * (KEPT if last == FINEST else 1.0)
     if level.fine and (not is_software or sizes.covered_px + count * BODY_PX <= affordable_px):
         return FINEST
     for name, limit_px in _plain(count) if level.skin else FLAT:
         if sizes.typical_px <= limit_px * (KEPT if last is not None and last.name == name else 1.0):
-            return Detail(name, min(limit_px * LARGER, LARGEST_POINT_PX))
-    return Detail("balls", LARGEST_POINT_PX)
+            return SphereLod(name, min(limit_px * LARGER, LARGEST_POINT_PX))
+    return SphereLod("lod 4", LARGEST_POINT_PX)
 
 
-def _plain(count: int) -> list[Detail]:
+def _plain(count: int) -> list[SphereLod]:
     """Programs for `count` spheres when the finest costs too much, from the cheapest on."""
-    most_px = FEWER_DISCS_PX if count < MANY_BODIES else math.inf
-    return [Detail(name, min(limit_px, most_px) if name == "discs" else limit_px) for name, limit_px in PLAIN]
+    most_px = FEWER_LOD_2_PX if count < MANY_BODIES else math.inf
+    return [SphereLod(name, min(limit_px, most_px) if name == "lod 2" else limit_px) for name, limit_px in PLAIN]
 
 
 def possible(count: int, is_software: bool) -> set[str]:

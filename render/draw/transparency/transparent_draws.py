@@ -27,19 +27,14 @@ from twixt.render.draw.bodies.shape_table import KIND_NAMES
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import FrameTarget, SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.snapshot_ring import NO_ROWS, TransparentRows
+from twixt.render.draw.glsl.mesh_pose import MESH_POSE
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.marks.mark_solids import SOLIDS
 from twixt.render.draw.materials.material_draws import pass_of_any_size
 from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
-from twixt.render.draw.meshes.mesh_glsl import MESH_POSE
-from twixt.render.draw.transparency.transparent_rows import (
-    NO_ROWS,
-    TransparentRows,
-    back_to_front,
-    newest,
-    sorted_runs,
-)
+from twixt.render.draw.transparency.transparent_rows import back_to_front, newest, sorted_runs
 from twixt.render.interpolation.quaternion import normalized, rotate
 
 MESHES, PLANES, NOTHING = (KIND_NAMES.index(kind) for kind in ("meshes", "planes", "nothing"))

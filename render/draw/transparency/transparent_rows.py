@@ -22,23 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import BODY, VISIBLE
+from twixt.render.draw.frame.snapshot_ring import NO_ROWS, TransparentRows
 
-OPAQUE = 255
-# With more bodies a sample decides whether colours are looked through for alpha: a byte of each of 32,768 records
-# takes 0.02 ms, of a million 5 ms.
-MOST_LOOKED_AT = 1 << 15
 # Planes that part the rows around them. Each more would take a pass over the rows.
 MOST_PARTING = 32
 # Draw calls of a picture, at most, while rows of all keys are sorted together: a draw call takes 20 us.
 MOST_RUNS = 512
-NO_ROWS = np.zeros(0, np.uint32)
-
-
-class TransparentRows(NamedTuple):
-    """Rows that are seen through, ascending, (m,) u4, and copies of their records, (m,) of dtype `BODY`."""
-
-    rows: NDArray[np.uint32]
-    records: NDArray[np.void]
 
 
 class SortedRuns(NamedTuple):
@@ -46,26 +35,6 @@ class SortedRuns(NamedTuple):
 
     order: NDArray[np.intp]
     begins: NDArray[np.intp]
-
-
-def transparent_of(
-    bodies: NDArray[np.void], sample: NDArray[np.void], of_shapes: NDArray[np.uint32]
-) -> TransparentRows | None:
-    """Rows of a snapshot that are seen through; None if no row has an alpha below 255.
-
-    bodies: (n,) of dtype `BODY`. sample: some of them. of_shapes: rows whose shape is seen through, ascending. In a
-    snapshot of more than MOST_LOOKED_AT bodies none is found by its record if none of the sample is.
-    """
-    alpha = bodies["color"][:, 3]
-    looked = alpha if len(bodies) <= MOST_LOOKED_AT else sample["color"][:, 3]
-    if not len(looked):
-        return None
-    rows = of_shapes[: np.searchsorted(of_shapes, np.uint32(len(bodies)))] if len(of_shapes) else NO_ROWS
-    if looked.min() < OPAQUE:
-        rows = np.union1d(rows, np.flatnonzero(alpha < OPAQUE).astype(np.uint32))
-    if not len(rows):
-        return None
-    return TransparentRows(rows, bodies[rows])
 
 
 def newest(older: TransparentRows | None, newer: TransparentRows | None) -> TransparentRows:

@@ -1,7 +1,7 @@
 """Poses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
 
-The one idea: `xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy puts a state aside
-(`state_aside`), and records are written from that or from MuJoCo's memory itself.
+`xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy keeps a state (`deferred_state`), and records
+are written from that or from MuJoCo's memory itself.
 
 Always: `data` is only read. Velocities are those of the bodies' origins. Bodies that a mocap body carries have no
 velocity that MuJoCo knows; it counts as not given, also where nothing moves.
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD, VISIBLE, new_bodies
+from twixt.ipc.ring.slot import WORDS, OpenSlot
+from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
 from twixt.sim.engines.mujoco.gathered_records import GatheredRecords
-from twixt.sim.engines.mujoco.model.state_jumps import StateJumps, pose_weights
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.origin_velocity import OriginVelocity
+from twixt.sim.engines.mujoco.state_jumps import StateJumps, pose_weights
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
@@ -39,6 +40,14 @@ class TakenPoses(NamedTuple):
     memory: memoryview | None
     position: NDArray[np.float64]
     quaternion: NDArray[np.float64]
+
+    def copy_to(self, other: TakenPoses) -> None:
+        """Copies the poses into memory of the same layout."""
+        if self.memory is not None and other.memory is not None:
+            other.memory[:] = self.memory
+        else:
+            other.position[...] = self.position
+            other.quaternion[...] = self.quaternion
 
 
 class RecordViews(NamedTuple):
@@ -93,7 +102,6 @@ class BodyPoses:
         is_still = is_carried if self._velocity is not None else True
         self._flags = np.where(is_still, VISIBLE, VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY).astype(np.uint16)
         self._scratch: Any = None
-        self._kept: NDArray[np.void] | None = None  # for `written`
         self._gathered: GatheredRecords | _SummedRecords | None = None
         if self._velocity is not None and GatheredRecords.are_few(model, data):
             self._gathered = GatheredRecords(model, data, self._flags)
@@ -111,9 +119,10 @@ class BodyPoses:
         live = self._live
         if live.memory is None:
             return TakenPoses(None, np.zeros((self.count, POSITION)), np.zeros((self.count, QUATERNION)))
-        numbers = np.zeros(live.memory.nbytes // live.position.itemsize)
+        block = bytearray(live.memory.nbytes)
+        numbers = np.frombuffer(block)
         position, quaternion = numbers[: POSITION * self.count], numbers[-QUATERNION * self.count :]
-        return TakenPoses(numbers.data.cast("B"), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
+        return TakenPoses(memoryview(block), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
 
     def memory(self) -> memoryview | None:
         """The present poses' own memory, see `TakenPoses`."""
@@ -121,34 +130,32 @@ class BodyPoses:
 
     def copy_to(self, poses: TakenPoses) -> None:
         """Copies the present poses."""
-        live = self._live
-        if poses.memory is not None and live.memory is not None:
-            poses.memory[:] = live.memory
-        else:
-            poses.position[...] = live.position
-            poses.quaternion[...] = live.quaternion
+        self._live.copy_to(poses)
 
     def present(self) -> TakenPoses:
         """The present poses, in MuJoCo's memory."""
         return self._live if self._live.quaternion[0].any() else self._after_reset()
 
+    def write_into(self, slot: OpenSlot) -> None:
+        """Writes the present poses, velocities and flags of all bodies into a slot that has no others."""
+        if (words := self._written()) is not None:
+            slot.words()[...] = words
+        else:
+            self._write(slot.records)
+
     def write(self, records: NDArray[np.void]) -> None:
         """Writes the present poses, velocities and flags into records of dtype `BODY`, shape (count,)."""
-        if self._jumps is not None and self._live.quaternion.item(0) != 0:
-            records.view(RECORD)[...] = self.written().view(RECORD)
-            return
-        self._write(RecordViews.of(records))
-        self._write_epochs(records)
+        if self._jumps is not None and (words := self._written()) is not None:
+            records.view(WORDS)[...] = words
+        else:
+            self._write(records)
 
-    def written(self) -> NDArray[np.void]:
-        """Records of dtype `BODY`, shape (count,), in memory kept here, with the present poses, velocities and flags.
-        For few bodies far faster than `write`."""
+    def _written(self) -> NDArray[np.uint64] | None:
+        """Words of records that are kept here, with the present state: far faster than to write into others, where
+        bodies are few. None where no records are kept, and after `mj_resetData`."""
         gathered = self._gathered
         if gathered is None or self._live.quaternion.item(0) == 0:
-            if self._kept is None:
-                self._kept = new_bodies(self.count)
-            self.write(self._kept)
-            return self._kept
+            return None
         total, jumps = gathered.take(), self._jumps
         if jumps is None:
             gathered.write()
@@ -159,7 +166,7 @@ class BodyPoses:
         else:
             gathered.write()
             jumps.time_before_s, jumps.time_s = jumps.time_s, self._data.time
-        return gathered.records
+        return gathered.words
 
     def write_surface_epochs(self, records: NDArray[np.void]) -> None:
         """Writes epochs of skins and flexes, records of dtype `BODY`: each is cut whenever any body is."""
@@ -177,13 +184,15 @@ class BodyPoses:
             self._jumps.forget()
             records["epoch"] = self._jumps.epochs
 
-    def _write(self, views: RecordViews) -> None:
+    def _write(self, records: NDArray[np.void]) -> None:
+        views = RecordViews.of(records)
         with np.errstate(over="ignore", invalid="ignore"):  # of a model that diverges
             if self._live.quaternion.item(0) == 0:  # the world's own, which is 1
                 views.write_poses(self._after_reset())
                 views.flags[...] = VISIBLE
-                return
-            views.write_state(self._live, self._velocity, self._flags)
+            else:
+                views.write_state(self._live, self._velocity, self._flags)
+        self._write_epochs(records)
 
     def write_poses(self, records: NDArray[np.void], poses: TakenPoses) -> None:
         """Writes `poses` into records of dtype `BODY`, shape (count,), without velocities."""
@@ -193,7 +202,7 @@ class BodyPoses:
         views.flags[...] = VISIBLE
         if self._jumps is None or self._gathered is None:
             return
-        # With the present velocities: since this state was put aside, the program has hardly advanced.
+        # With the present velocities: since this state was deferred, the program has hardly advanced.
         gathered = self._gathered
         older = gathered.records.copy()
         self._jumps.is_suspect(gathered.take())
@@ -219,6 +228,7 @@ class _SummedRecords:
         self, model: MjModel, live: TakenPoses, velocity: OriginVelocity | None, flags: NDArray[np.uint16]
     ) -> None:
         self.records = new_bodies(int(model.nbody))
+        self.words = self.records.view(WORDS)
         self._views, self._live, self._velocity, self._flags = RecordViews.of(self.records), live, velocity, flags
         # Positions alone: with rotations a publish of 1,000 bodies takes 5 % longer.
         self._weights = pose_weights(model)[0].ravel()

@@ -1,9 +1,9 @@
 """Records of few bodies, written in as few calls of numpy as there can be.
 
-The one idea: for few bodies a call costs more than its numbers, and ten times more after a step, which leaves nothing in
-the caches. All numbers that are needed lie in one block of MuJoCo's memory: they are gathered by one `take`, in the
-order in which the rest of the work is done on long rows. The velocity of an origin is that of `origin_velocity`:
-v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
+For few bodies a call costs more than its numbers, and ten times more after a step, which leaves nothing in the caches.
+All numbers that are needed lie in one block of MuJoCo's memory: they are gathered by one `take`, in the order in which
+the rest of the work is done on long rows. The velocity of an origin is that of `origin_velocity`: v = cvel[3:] +
+cvel[:3] x (xpos - subtree_com[root]).
 
 Always: `data` is only read.
 """
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.ring.slot import WORDS
 from twixt.ipc.snapshot import new_bodies
-from twixt.sim.engines.mujoco.model.state_jumps import FINITE_WEIGHT, pose_weights
+from twixt.sim.engines.mujoco.state_jumps import FINITE_WEIGHT, pose_weights
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
@@ -37,13 +38,14 @@ AFTER, BEFORE = [1, 2, 0], [2, 0, 1]
 class GatheredRecords:
     """Records of all bodies of `model` in `data`, whose arrays are kept. flags: of each body, (n,).
 
-    records: dtype `BODY`, shape (n,), the same array each time.
+    records: dtype `BODY`, shape (n,), the same array each time. words: the same memory as words.
     """
 
     def __init__(self, model: MjModel, data: MjData, flags: NDArray[np.uint16]) -> None:
         count = int(model.nbody)
         self.records = new_bodies(count)
         self.records["flags"] = flags
+        self.words = self.records.view(WORDS)
         numbers = self.records.view(np.float32).reshape(count, 4, 4)
         # Position, x y z of the quaternion, velocity, angular velocity are the first three of four each.
         self._fields, self._w, self._velocity = numbers[:, :, :3], numbers[:, 1, 3], numbers[:, 2, :3]

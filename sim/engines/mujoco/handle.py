@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from twixt.ipc.errors import text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
+from twixt.sim.engines.mujoco.deferred_state import DeferredState
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.key_calls import call_on_keys
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
@@ -23,7 +24,6 @@ from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.over_picture import overlay_figures_of, overlay_images, overlay_texts
 from twixt.sim.engines.mujoco.shown_model import ShownModel
-from twixt.sim.engines.mujoco.state_aside import StateAside
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
@@ -66,12 +66,12 @@ class Handle:
             model, data, self._shown.opt, self._unsupported.perturb, self._users, self._unsupported.note, texts
         )
         surfaces = ModelSurfaces(model, data, self._shown.opt)
-        self._aside = aside = StateAside(poses, data)
+        self._deferred = deferred = DeferredState(poses, data)
         self._publisher = GatedPublisher(
-            self._view, poses, lambda: aside.shown_time(data.time), publish_hz, self._shown, marks, surfaces, aside
+            self._view, poses, deferred.present_time, publish_hz, self._shown, marks, surfaces, deferred
         )
         self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
-        self._view.actions.on_pulls = aside.look
+        self._view.actions.on_pulls = deferred.look
         self._lock = threading.RLock()
         self._is_watched = False  # True: the program has the lock or the options, and can change things at any time
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
@@ -92,14 +92,14 @@ class Handle:
     @property
     def perturb(self) -> MjvPerturb:
         """The body that the user has selected or drags; or that the code does."""
-        self._aside.look()
+        self._deferred.look()
         return self._unsupported.perturb
 
     @property
     def user_scn(self) -> MjvScene:
         """A scene for geoms of the user's own, which are shown with the next `sync`. Of its flags that of the sky
         has an effect."""
-        self._aside.look()
+        self._deferred.look()
         return self._users.scene
 
     @property
@@ -125,7 +125,7 @@ class Handle:
         if now_ns - self._asked_ns >= ASK_NS:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
-                self._aside.look()
+                self._deferred.look()
                 self._mouse.end()  # also here: the loop may not call `sync` again
         return self._was_running
 
@@ -134,12 +134,12 @@ class Handle:
 
         state_only: changes of the model's own arrays (colours, sizes, poses of geoms) are not looked for.
         """
-        aside, now_ns = self._aside, perf_counter_ns()
-        if now_ns < aside.until_ns:  # `StateAside.put`, written out
-            aside.put_ns, aside.is_model_fixed = now_ns, state_only
-            aside.poses[:] = aside.live_poses
-            aside.time[:] = aside.live_time
-            if aside.until_ns:  # else another thread may have changed the data meanwhile
+        deferred, now_ns = self._deferred, perf_counter_ns()
+        if now_ns < deferred.until_ns:  # `DeferredState.put`, written out
+            deferred.put_ns, deferred.is_model_fixed = now_ns, state_only
+            deferred.poses[:] = deferred.live_poses
+            deferred.time[:] = deferred.live_time
+            if deferred.until_ns:  # else another thread may have changed the data meanwhile
                 return
         self._look(state_only)
 
@@ -148,13 +148,14 @@ class Handle:
         if self._is_closed or not self._was_running:
             return self._mouse.end()
         with self._lock:
-            self._mouse.apply()
-            self._aside.is_model_fixed = state_only
-            self._publisher.offer(perf_counter_ns())  # a wait for the lock is no cost of publishing
+            if self._mouse.is_needed:
+                self._mouse.apply()
+            self._deferred.is_model_fixed = state_only
+            self._publisher.publish_or_defer(perf_counter_ns())  # lock waits do not count as publish cost
             if not self._has_more:
-                self._publisher.pass_until_next()
+                self._publisher.defer_until_next()
                 if self._has_more:  # since a moment
-                    self._aside.look()
+                    self._deferred.look()
 
     @property
     def _has_more(self) -> bool:
@@ -163,7 +164,7 @@ class Handle:
 
     def _watch(self) -> None:
         self._is_watched = True
-        self._aside.look()
+        self._deferred.look()
 
     def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
         """Lock held by `sync`, as a context manager; re-entrant."""
@@ -173,7 +174,7 @@ class Handle:
     def close(self) -> None:
         """Closes the window. Idempotent, from any thread."""
         self._is_closed = True
-        self._aside.look()
+        self._deferred.look()
         self._publisher.end()
         self._mouse.end()
         self._view.close()

@@ -151,8 +151,6 @@ class MouseForces:
 
     def apply(self) -> None:
         """Brings forces, mocap poses and `perturb` up to date; to be called in each `sync` while `is_needed`."""
-        if not self.is_needed:
-            return
         pulls, perturb = self._users.pulls, self._perturb
         if pulls or self._pull.body is not None:
             self._follow(pulls[-1] if pulls else Pull())

@@ -1,8 +1,8 @@
 """The part of a viewer that does not change with every step: scene and camera, kept as the user's code sets them.
 
-The one idea: MuJoCo's structs (`cam`, `opt`, the model itself) are changed in place and tell nobody. So they are
-compared with what was shown last, before a publish: camera and options each time, the model's own fields some times a
-second (`model/watched_model.py`).
+MuJoCo's structs (`cam`, `opt`, the model itself) are changed in place and tell nobody. So they are compared with what
+was shown last, before a publish: camera and options each time, the model's own fields some times a second
+(`model/watched_model.py`).
 
 Always: a scene is replaced only if something differs, and seldom enough that a viewer keeps up with it. Colours alone
 replace none: they are columns of the parts (`model/shown_colors.py`). A changed field that the picture does not show is
@@ -76,6 +76,7 @@ class ShownModel:
         self._colors.take_scene(self._scene, found, self._maker, self.opt)
         self._options, self._camera = option_bytes(self.opt), camera_bytes(self.camera)
         self._seen_options, self._seen_camera = self._all_options(), self._camera.tobytes()
+        self._checked_options = b""
         self._taken_camera: Camera | None = None  # the user's view that `camera` has
         self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
@@ -98,7 +99,9 @@ class ShownModel:
             self._switches.exchange()
         options = self._all_options()
         if not at_once:  # else another thread may call, which prints nothing and changes nothing of the code's
-            self._unsupported.check(self.opt, options)
+            if options != self._checked_options:
+                self._checked_options = options
+                self._unsupported.check(self.opt)
             while self._fields.unshown:
                 self._unsupported.note(f"model.{self._fields.unshown.pop()}")
         now_ns = time.perf_counter_ns()

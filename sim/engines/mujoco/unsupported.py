@@ -32,7 +32,6 @@ class Unsupported:
     def __init__(self, model: MjModel, users: UserGeoms) -> None:
         self.perturb: MjvPerturb = mujoco.MjvPerturb()
         self._model, self._users = model, users
-        self._options = b""
         self._default, self._default_render_flags = mujoco.MjvOption(), users.flags.copy()
         self._said: set[str] = set()
 
@@ -47,12 +46,10 @@ class Unsupported:
         if left_out := int(self._model.nflex) - len(drawn_flexes(self._model)):
             self.note(f"{left_out} of {self._model.nflex} flexes of the model, which have neither faces nor edges")
 
-    def check(self, opt: MjvOption, options: bytes) -> None:
-        """Notes what the user's code has set without an effect. options: all bytes of `opt`, and of the rendering flags."""
-        if options != self._options:
-            self._options = options
-            self._check_options(opt)
-            self._check_render_flags()
+    def check(self, opt: MjvOption) -> None:
+        """Notes what the user's code has set without an effect, in `opt` and in the rendering flags."""
+        self._check_options(opt)
+        self._check_render_flags()
 
     def _check_options(self, opt: MjvOption) -> None:
         for name in FLAGS:

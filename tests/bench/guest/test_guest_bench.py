@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.commands import main
-from bench.guest.slowdown import LoopTurn, slowdown, step_us, watched_frames
+from bench.slowdown import LoopTurn, slowdown, step_us, watched_frames
 from tests.cli.sessions import left_in_session, stopped_in_session
 from tests.end_to_end.processes import until
 from twixt.render.measure.frame_rows import FrameRow, FrameTable

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from bench.clock.traces import SECOND, Arrival, steady
 from bench.motion.drawn_motion import TROUBLES, MotionFigures, MotionReplay, TroubleTrace, motion_figures
-from bench.motion.motion_bench import Result, document, measured, size
-from bench.motion.motion_page import page
+from bench.motion.motion_bench import Result, document, measured, page, size
 from bench.motion.recordings import PICTURED, SUBJECTS, Recording
 from bench.pages import BEGIN, markdown
 from twixt.ipc.errors import TwixtError
@@ -259,7 +258,7 @@ def test_the_picture_shows_truth_and_drawn_dots_at_800_px(tmp_path: Path) -> Non
     pytest.importorskip("matplotlib")
     from PIL import Image
 
-    from bench.motion.motion_page import DRAWN, TRUE, picture
+    from bench.motion.motion_bench import DRAWN, TRUE, picture
 
     file = tmp_path / "motion.png"
     picture(PICTURED.record(5.6), str(file))

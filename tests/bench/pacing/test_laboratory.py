@@ -11,8 +11,8 @@ import pytest
 
 from bench.commands import main
 from bench.pacing import cases, pacing_page
-from bench.pacing.cases import CONTESTANTS, TWIXT
-from bench.pacing.laboratory import CaseRow, LaboratoryOptions, LaboratoryResults, played
+from bench.pacing.cases import CONTESTANTS, TWIXT, CaseRow, LaboratoryResults
+from bench.pacing.laboratory import LaboratoryOptions, played
 from bench.pacing.play import Contestant, PlayedFrame, drive, figures, play, probed, twixt_pacer
 from bench.pacing.yardsticks import NeverWiden, best
 from bench.pages import BEGIN, markdown

@@ -16,6 +16,7 @@ import numpy as np
 
 from tests.ipc.model.memory_models import DONE, FENCE, STORE
 from tests.ipc.model.watched import HANDED_OUT, Segment, Word, slots_of, watching
+from tests.publishing import publish
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import writer as ring_writer
 from twixt.ipc.ring.writer import RingWriter
@@ -67,7 +68,7 @@ class Writing:
         bodies.view("<u8")[:] = holding
         marks = np.zeros(self.segments[0].marks, MARK)
         marks.view("<u8")[:] = holding
-        writer.publish(Head(tick=holding), bodies, marks=marks)
+        publish(writer, Head(tick=holding), bodies, marks=marks)
 
     def publish_in_place(self, writer: RingWriter, holding: int) -> None:
         self._holding = holding

@@ -16,10 +16,10 @@ import pytest
 
 from tests.ipc.forks import forks, kept
 from tests.ipc.ring.test_memory import SIZE, descriptors_of, in_forked_child, inode_of
-from twixt.ipc.process import fork, mappings
+from twixt.ipc.process import fork
 from twixt.ipc.process.interrupts import NotedCtrlC
 from twixt.ipc.ring import memory
-from twixt.ipc.session import listener
+from twixt.ipc.system import linux_memory, linux_names
 from twixt.ipc.trace.spans import PHYSICS, STEP, SpanMemory
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -121,7 +121,7 @@ def test_ctrl_c_that_comes_to_a_child_is_not_noted_by_its_parent() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
-    ("where", "instant"), [(mappings, "new_memory"), (mappings, "map_shared"), (os, "posix_fallocate")]
+    ("where", "instant"), [(linux_memory, "new_memory"), (linux_memory, "map_shared"), (os, "posix_fallocate")]
 )
 def test_a_child_forked_while_memory_is_made_keeps_none_of_it(
     monkeypatch: pytest.MonkeyPatch, where: Any, instant: str
@@ -152,14 +152,14 @@ def test_a_child_forked_while_the_folder_of_names_is_locked_does_not_keep_the_lo
     reading, writing = os.pipe()
     child = 0
     try:
-        with listener._locked(str(tmp_path)):
+        with linux_names._locked(str(tmp_path)):
             child = os.fork()
             if child == 0:
                 os.close(writing)
                 os.read(reading, 1)
                 os._exit(0)
             assert os.listdir(f"/proc/{child}/fd")
-        with listener._locked(str(tmp_path), 1.0):
+        with linux_names._locked(str(tmp_path), 1.0):
             pass
     finally:
         os.close(writing)
@@ -168,7 +168,7 @@ def test_a_child_forked_while_the_folder_of_names_is_locked_does_not_keep_the_lo
 
 
 def test_a_child_forked_while_a_long_address_is_in_use_does_not_keep_the_folder(tmp_path: Path) -> None:
-    with listener._address(str(tmp_path / ("x" * 120))) as address:
+    with linux_names._address(str(tmp_path / ("x" * 120))) as address:
         inode = inode_of(int(address.split("/")[4]))
         assert len(descriptors_of(inode)) == 1
         assert in_forked_child(lambda: str(descriptors_of(inode))) == "[]"
@@ -179,14 +179,14 @@ def test_the_lock_of_a_killed_process_is_free_though_its_child_lives_on(tmp_path
     reading, writing = os.pipe()
     parent = os.fork()
     if parent == 0:
-        with listener._locked(str(tmp_path)):
+        with linux_names._locked(str(tmp_path)):
             if os.fork() == 0:
                 os.close(writing)
                 os.read(reading, 1)
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(parent, 0)
     try:
-        with listener._locked(str(tmp_path), 30.0):
+        with linux_names._locked(str(tmp_path), 30.0):
             pass
     finally:
         os.close(writing)

@@ -17,8 +17,9 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import FASTEST, SLOWEST, Plan
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring.layout import HEAD_PACKING, Layout
-from twixt.ipc.ring.memory import Memory, is_sealed
+from twixt.ipc.ring.memory import Memory
 from twixt.ipc.snapshot import BODY, HEAD, Head
+from twixt.ipc.system.linux_memory import is_sealed
 
 
 class BrokenSegment(TwixtError):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import publishing
 from tests.newest import newest, newest_two
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.memory import Memory, SharedMemoryError
@@ -67,11 +68,11 @@ def gate(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 def publish(host: Host, tick: int, count: int) -> int | None:
     bodies = new_bodies(count)
     bodies["epoch"] = tick
-    return host.publish(Head(tick=tick), bodies)
+    return publishing.publish(host.ring, Head(tick=tick), bodies)
 
 
 def ready(host: Host) -> bool:
-    return host._segments.growth.ready is not None
+    return host.ring.allocator.ready is not None
 
 
 def test_from_three_quarters_full_the_next_segment_is_made_and_crossing_makes_nothing(
@@ -85,7 +86,7 @@ def test_from_three_quarters_full_the_next_segment_is_made_and_crossing_makes_no
     made = len(gate.threads)
     for tick, count in enumerate((90, 100, 101, 150), 4):
         assert publish(host, tick, count) is not None
-    assert (host.capacity, host.dropped) == (200, 0)
+    assert (host.ring.capacity, host.ring.waiting.dropped) == (200, 0)
     assert threading.get_ident() not in gate.threads
     assert len(gate.threads) == made, "at three quarters of 200 nothing is made yet"
 
@@ -103,7 +104,7 @@ def test_a_jump_is_published_once_there_is_room_the_newest_state_then(
     def show(tick: int, count: int) -> int | None:
         if not in_place:
             return publish(host, tick, count)
-        with host.begin(count) as slot:
+        with host.ring.begin(count) as slot:
             slot.records.view(np.uint8)[:] = new_bodies(count).view(np.uint8)
             slot.records["epoch"] = tick
             slot.head = Head(tick=tick)
@@ -114,7 +115,7 @@ def test_a_jump_is_published_once_there_is_room_the_newest_state_then(
     gate.shut()
     for tick in range(2, 12):
         assert show(tick, 150) is None
-    stored = host.newest()
+    stored = host.ring.newest()
     assert stored is not None
     assert stored.head.tick == 11
     assert [snapshot.tick for snapshot in link.latest_pair()] == [1]
@@ -122,9 +123,9 @@ def test_a_jump_is_published_once_there_is_room_the_newest_state_then(
     # Nobody publishes any more: the service thread shows it.
     older, seen = newest_two(link, lambda snapshot: snapshot.tick == 11)
     assert (older.tick, len(seen.bodies), set(seen.bodies["epoch"])) == (1, 150, {11})
-    assert host.dropped == 9
+    assert host.ring.waiting.dropped == 9
     assert threading.get_ident() not in gate.threads
-    assert [late.head.tick for late in host.late] == [11]
+    assert [late.head.tick for late in host.ring.waiting.late] == [11]
     assert show(12, 150) is not None
 
 
@@ -135,21 +136,21 @@ def test_marks_make_a_segment_grow_as_bodies_do_and_wait_with_their_snapshot(
     marks["key"] = np.arange(60)
     link = channel.attach()
     gate.shut()
-    assert host.publish(Head(tick=1), new_bodies(90), {}, marks) is None, "100 records fit"
-    stored = host.newest()
+    assert publishing.publish(host.ring, Head(tick=1), new_bodies(90), {}, marks) is None, "100 records fit"
+    stored = host.ring.newest()
     assert stored is not None
     assert stored.marks.tobytes() == marks.tobytes()
     gate.opened.set()
     snapshot = newest(link)
     assert (len(snapshot.bodies), snapshot.marks.tobytes()) == (90, marks.tobytes())
-    assert host.publish(Head(tick=2), new_bodies(90), {}, marks[:5]) is not None
+    assert publishing.publish(host.ring, Head(tick=2), new_bodies(90), {}, marks[:5]) is not None
     assert newest(link).marks["key"].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_where_memory_is_short_marks_give_way_before_bodies(channel: Any, host: Host) -> None:
     link = channel.attach()
     for bodies, shown, expected in ((90, 100, (90, 10)), (120, 100, (100, 0)), (40, 70, (40, 20))):
-        with host.begin(bodies, shown, marks=20) as slot:
+        with host.ring.begin(bodies, shown, marks=20) as slot:
             slot.records.view(np.uint8)[:] = new_bodies(bodies).view(np.uint8)
             slot.marks["key"] = np.arange(20)
         seen = newest(link)
@@ -163,14 +164,16 @@ def test_vertices_wait_with_their_snapshot_for_a_larger_segment_and_give_way_fir
     link, marks, vertices = channel.attach(), np.zeros(3, MARK), 300
     extras = packed(marks, np.zeros(vertex_records(vertices), MARK), vertices)
     unpacked(extras.records[3:], vertices)[...] = 5
-    with host.begin(90, 95, marks=len(extras.records)) as slot:
+    with host.ring.begin(90, 95, marks=len(extras.records)) as slot:
         slot.records.view(np.uint8)[:] = new_bodies(90).view(np.uint8)
         slot.write_marks(extras.records)
         slot.head = Head(tick=1, vertices=vertices)
     seen = newest(link)
     assert (len(seen.bodies), len(seen.marks), len(seen.vertices)) == (90, 3, 0)
     gate.shut()
-    assert host.publish(Head(tick=2, vertices=vertices), new_bodies(90), {}, extras.records) is None, "100 records fit"
+    assert publishing.publish(host.ring, Head(tick=2, vertices=vertices), new_bodies(90), {}, extras.records) is None, (
+        "100 records fit"
+    )
     gate.opened.set()
     seen = newest(link, lambda snapshot: snapshot.tick == 2)
     assert (len(seen.bodies), len(seen.marks)) == (90, 3)
@@ -183,11 +186,11 @@ def test_a_state_written_while_the_one_that_waited_before_it_is_shown_is_shown_t
     link = channel.attach()
     gate.shut()
     publish(host, 1, 150)
-    with host.begin(150) as slot:
+    with host.ring.begin(150) as slot:
         slot.head = Head(tick=2)
         gate.opened.set()
-        until(lambda: host.capacity >= 150)
-    stored = host.newest()
+        until(lambda: host.ring.capacity >= 150)
+    stored = host.ring.newest()
     assert stored is not None
     assert stored.head.tick == 2
     until(lambda: link.poll() or [snapshot.tick for snapshot in link.latest_pair()] == [1, 2])
@@ -197,12 +200,12 @@ def test_what_fits_goes_on_while_room_is_made_and_replaces_what_waits(host: Host
     gate.shut()
     assert publish(host, 1, 150) is None
     assert publish(host, 2, 50) is not None
-    stored = host.newest()
+    stored = host.ring.newest()
     assert stored is not None
-    assert (stored.head.tick, host.dropped) == (2, 1)
+    assert (stored.head.tick, host.ring.waiting.dropped) == (2, 1)
     gate.opened.set()
-    assert host.await_room(BOUND_S)
-    assert host.newest().head.tick == 2  # type: ignore[union-attr]
+    assert host.ring.await_room(BOUND_S)
+    assert host.ring.newest().head.tick == 2  # type: ignore[union-attr]
 
 
 def test_a_world_that_grows_faster_than_room_is_made_is_shown_in_the_end(host: Host, gate: Gate) -> None:
@@ -211,11 +214,11 @@ def test_a_world_that_grows_faster_than_room_is_made_is_shown_in_the_end(host: H
         publish(host, tick, 100 + 10 * tick)
         if tick % 20 == 0:
             gate.opened.set()
-            assert host.await_room(BOUND_S)
+            assert host.ring.await_room(BOUND_S)
             gate.shut()
     gate.opened.set()
-    assert host.await_room(BOUND_S)
-    assert host.newest().head.tick == 59  # type: ignore[union-attr]
+    assert host.ring.await_room(BOUND_S)
+    assert host.ring.newest().head.tick == 59  # type: ignore[union-attr]
 
 
 def test_what_could_not_be_made_is_said_once_to_who_needs_it_and_tried_again(host: Host, gate: Gate) -> None:
@@ -224,25 +227,25 @@ def test_what_could_not_be_made_is_said_once_to_who_needs_it_and_tried_again(hos
     publish(host, 2, 120)
     with pytest.raises(SharedMemoryError, match="no descriptors"):
         for tick in range(3, 10):
-            host.await_room(BOUND_S)
-            host.reserve(120)
+            host.ring.await_room(BOUND_S)
+            host.ring.reserve(120)
             publish(host, tick, 120)
     assert publish(host, 10, 90) is not None, "the old segment goes on"
     gate.error = None
     publish(host, 11, 120)
-    assert host.await_room(BOUND_S)
-    assert host.newest().head.tick == 11  # type: ignore[union-attr]
+    assert host.ring.await_room(BOUND_S)
+    assert host.ring.newest().head.tick == 11  # type: ignore[union-attr]
 
 
 def test_room_made_in_advance_that_is_not_to_be_had_is_nobodys_trouble(host: Host, gate: Gate, until: Until) -> None:
     gate.error = NoRoom("full")
     publish(host, 1, 80)
-    until(lambda: gate.threads and host._segments.growth._request is None)
+    until(lambda: gate.threads and host.ring.allocator._request is None)
     gate.error = None
     publish(host, 2, 100)
     publish(host, 3, 101)
-    assert host.await_room(BOUND_S)
-    assert host.capacity >= 101
+    assert host.ring.await_room(BOUND_S)
+    assert host.ring.capacity >= 101
 
 
 def test_an_end_while_room_is_made_leaves_no_memory(host: Host, gate: Gate) -> None:
@@ -252,4 +255,20 @@ def test_an_end_while_room_is_made_leaves_no_memory(host: Host, gate: Gate) -> N
     opening.start()
     host.end()
     opening.join()
-    assert host._segments.growth.ready is None
+    assert host.ring.allocator.ready is None
+
+
+def test_one_that_was_begun_before_its_segment_was_there_counts_as_late_and_not_as_dropped(
+    host: Host, until: Until
+) -> None:
+    slot = host.ring.begin(150)
+    until(lambda: ready(host))
+    for tick in range(1, 40):  # each slot of the larger segment was used
+        publish(host, tick, 150)
+    with slot:
+        slot.head = Head(tick=40)
+    newest = host.ring.newest()
+    assert newest is not None
+    assert newest.head.tick == 40
+    waiting = host.ring.waiting
+    assert ([late.head.tick for late in waiting.late], waiting.dropped) == ([40], 0)

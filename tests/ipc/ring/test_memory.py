@@ -8,8 +8,6 @@ import errno
 import gc
 import mmap
 import os
-import stat
-import sys
 import tempfile
 from collections.abc import Callable
 
@@ -19,9 +17,9 @@ import pytest
 from tests.ipc.ring.segment_checks import is_owned
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring import memory
+from twixt.ipc.system import linux_memory
 
 SIZE = 1 << 20
-linux_only = pytest.mark.skipif(sys.platform != "linux", reason="seals and memfd are Linux'")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -50,7 +48,7 @@ def names_of_own() -> list[str]:
     for entry in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             found.append(os.readlink(f"/proc/self/fd/{entry}"))
-    return [place for place in found if place.startswith(f"/dev/shm/{memory.NAME}")]
+    return [place for place in found if place.startswith(f"/dev/shm/{linux_memory.NAME}")]
 
 
 def in_forked_child(verdict: Callable[[], str]) -> str:
@@ -71,27 +69,23 @@ def in_forked_child(verdict: Callable[[], str]) -> str:
     return answer if status == 0 else f"{answer} (child ended with status {status})"
 
 
-@linux_only
 def test_what_the_writer_writes_the_reader_sees():
     made = memory.create(SIZE)
     mapped = memory.map_read_only(made.read_only_fd(), SIZE)
     made.view[:5] = b"twixt"
     assert bytes(mapped.view[:5]) == b"twixt"
     assert len(made.view) == len(mapped.view) == made.size == mapped.size == SIZE
-    assert made.name == mapped.name == ""
     assert mapped.view.readonly
     with pytest.raises(TypeError):
         mapped.view[0] = 1
 
 
-@linux_only
 def test_all_of_the_memory_is_there_from_the_start():
     made = memory.create(SIZE)
     assert os.fstat(made.read_only_fd()).st_blocks * 512 >= SIZE
     assert not any(made.view)
 
 
-@linux_only
 class TestHandedOutDescriptor:
     """A viewer has the read-only descriptor, and tries."""
 
@@ -143,10 +137,9 @@ class TestHandedOutDescriptor:
 
         with pytest.raises(PermissionError):
             fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
-        assert memory.is_sealed(descriptor)
+        assert linux_memory.is_sealed(descriptor)
 
 
-@linux_only
 def test_close_gives_back_mapping_and_every_descriptor():
     made = memory.create(SIZE)
     mapped = memory.map_read_only(made.read_only_fd(), SIZE)
@@ -160,7 +153,6 @@ def test_close_gives_back_mapping_and_every_descriptor():
     assert not is_mapped(inode)
 
 
-@linux_only
 def test_a_view_that_outlives_close_stays_readable_and_takes_the_mapping_with_it():
     made = memory.create(SIZE)
     inode = inode_of(made.read_only_fd())
@@ -175,7 +167,6 @@ def test_a_view_that_outlives_close_stays_readable_and_takes_the_mapping_with_it
     assert descriptors_of(inode) == []
 
 
-@linux_only
 def test_a_forked_child_keeps_no_memory_alive():
     made = memory.create(SIZE)
     mapped = memory.map_read_only(made.read_only_fd(), SIZE)
@@ -198,7 +189,6 @@ def test_a_forked_child_keeps_no_memory_alive():
         owner.close()
 
 
-@linux_only
 def test_a_forked_child_may_drop_everything_without_harm_to_its_later_descriptors():
     held = [memory.create(SIZE)]
     arrays = [np.frombuffer(held[0].view, np.uint8)]
@@ -217,7 +207,6 @@ def test_a_forked_child_may_drop_everything_without_harm_to_its_later_descriptor
     assert in_forked_child(verdict) == "True"
 
 
-@linux_only
 def test_a_forked_childs_copy_has_neither_bytes_nor_a_descriptor():
     made = memory.create(SIZE)
     assert in_forked_child(lambda: f"{len(made.view)} {is_owned(made)}") == "0 False"
@@ -225,7 +214,6 @@ def test_a_forked_childs_copy_has_neither_bytes_nor_a_descriptor():
     made.close()
 
 
-@linux_only
 def test_a_child_of_a_forked_child_can_make_memory_of_its_own():
     kept = memory.create(SIZE)
 
@@ -239,7 +227,6 @@ def test_a_child_of_a_forked_child_can_make_memory_of_its_own():
     kept.close()
 
 
-@linux_only
 def test_no_name_is_ever_left_behind():
     made = memory.create(SIZE)
     assert is_mapped(inode_of(made.read_only_fd())), "as a file without a name in any folder"
@@ -247,7 +234,6 @@ def test_no_name_is_ever_left_behind():
     made.close()
 
 
-@linux_only
 class TestMapReadOnlyRefuses:
     def test_a_size_that_is_not_the_memorys(self):
         made = memory.create(SIZE)
@@ -262,9 +248,9 @@ class TestMapReadOnlyRefuses:
 
         descriptor = os.memfd_create("plain", os.MFD_ALLOW_SEALING)
         os.ftruncate(descriptor, SIZE)
-        for seal in (0, fcntl.F_SEAL_GROW, memory.FUTURE_WRITE, fcntl.F_SEAL_SHRINK):
+        for seal in (0, fcntl.F_SEAL_GROW, linux_memory.FUTURE_WRITE, fcntl.F_SEAL_SHRINK):
             fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seal)
-            assert not memory.is_sealed(descriptor)
+            assert not linux_memory.is_sealed(descriptor)
             with pytest.raises(
                 TwixtError, match="^the memory handed out is not sealed, .* its readers; it was not made by twixt$"
             ):
@@ -287,7 +273,6 @@ class TestMapReadOnlyRefuses:
         os.close(writing)
 
 
-@linux_only
 @pytest.mark.parametrize(
     ("size", "says"),
     [
@@ -305,7 +290,6 @@ def test_memory_that_cannot_be_had_is_a_clean_error(size: int, says: str):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-@linux_only
 def test_memory_that_runs_out_while_it_is_made_is_a_clean_error(monkeypatch: pytest.MonkeyPatch):
     def run_out(descriptor: int, offset: int, size: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -318,9 +302,8 @@ def test_memory_that_runs_out_while_it_is_made_is_a_clean_error(monkeypatch: pyt
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-@linux_only
 def test_a_kernel_without_these_seals_is_a_clean_error(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(memory, "FUTURE_WRITE", 0x4000)  # a seal no kernel knows
+    monkeypatch.setattr(linux_memory, "FUTURE_WRITE", 0x4000)  # a seal no kernel knows
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(TwixtError, match=r"Linux 5\.1"):
@@ -331,106 +314,15 @@ def test_a_kernel_without_these_seals_is_a_clean_error(monkeypatch: pytest.Monke
 
 def test_a_viewers_mapping_has_no_descriptor_to_hand_on():
     made = memory.create(SIZE)
-    mapped = memory.map_read_only(made.read_only_fd() if is_owned(made) else made.name, SIZE)
+    mapped = memory.map_read_only(made.read_only_fd(), SIZE)
     made.close()
     for each in (mapped, made):
         assert not is_owned(each)
-        with pytest.raises(
-            TwixtError, match="^this memory has no .* closed, mapped by a viewer, or on Windows, .* its name$"
-        ):
+        with pytest.raises(TwixtError, match="^this memory has no .* closed, or mapped by a viewer$"):
             each.read_only_fd()
     assert (made.closed, len(made.view), mapped.closed, len(mapped.view)) == (True, 0, False, SIZE)
 
 
-@linux_only
 def test_a_single_byte_is_memory_too():
     made = memory.create(1)
     assert len(memory.map_read_only(made.read_only_fd(), 1).view) == len(made.view) == 1
-
-
-@linux_only
-def test_the_way_of_macos_shares_and_leaves_no_name(monkeypatch: pytest.MonkeyPatch):
-    """Run here, under Linux' shm_open; macOS itself is untested."""
-    monkeypatch.setattr(sys, "platform", "darwin")
-    made = memory.create(SIZE)
-    names = names_of_own()
-    assert len(names) >= len(made._descriptors)
-    assert all(name.endswith(" (deleted)") for name in names)
-    assert made.size == len(made.view) == SIZE
-    assert [stat.S_IMODE(os.fstat(descriptor).st_mode) for descriptor in made._descriptors] == [0o600] * 2
-    made.view[3] = 4
-    with mmap.mmap(made.read_only_fd(), SIZE, prot=mmap.PROT_READ) as mapped:
-        assert mapped[3] == 4
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.write(made.read_only_fd(), b"x")
-    rounded = memory.map_read_only(made.read_only_fd(), SIZE - 10)  # what is there is whole pages
-    assert (rounded.view[3], len(rounded.view)) == (4, SIZE - 10)
-    rounded.close()
-    with pytest.raises(TwixtError, match=f"expected shared memory of {SIZE + 1} bytes"):
-        memory.map_read_only(made.read_only_fd(), SIZE + 1)
-    made.close()
-
-
-@linux_only
-def test_the_way_of_macos_takes_names_that_its_kernel_allows(monkeypatch: pytest.MonkeyPatch):
-    import _posixshmem
-
-    names, real = list[str](), _posixshmem.shm_open
-
-    def noted(name: str, flags: int, mode: int = 0o777) -> int:
-        names.append(name)
-        return real(name, flags, mode)
-
-    monkeypatch.setattr(_posixshmem, "shm_open", noted)
-    for _ in range(2):
-        memory._create_unlinked(SIZE).close()
-    assert len(set(names)) == 2
-    assert all(len(name) <= 30 for name in names)  # what fits macOS' 31 bytes with the zero at their end
-
-
-@linux_only
-def test_the_way_of_macos_leaves_nothing_where_memory_runs_out(monkeypatch: pytest.MonkeyPatch):
-    def run_out(descriptor: int, size: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "ftruncate", run_out)
-    gc.collect()
-    before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(TwixtError, match=rf"^{SIZE} bytes.*No space left.*; use fewer bodies$"):
-        memory._create_unlinked(SIZE)
-    assert len(os.listdir("/proc/self/fd")) == before
-
-
-@linux_only
-def test_the_way_of_windows_shares_by_a_name_that_nobody_guesses(monkeypatch: pytest.MonkeyPatch):
-    """Run here, with named mappings that are files without a name; Windows itself is untested."""
-    real, files = mmap.mmap, dict[str, int]()
-
-    def named(descriptor: int, size: int, tagname: str, access: int = mmap.ACCESS_WRITE) -> mmap.mmap:
-        assert descriptor == -1
-        if tagname not in files:
-            files[tagname] = os.memfd_create("named")
-            os.ftruncate(files[tagname], size)
-        return real(files[tagname], size, access=access)
-
-    monkeypatch.setattr(mmap, "mmap", named)
-    monkeypatch.setattr(sys, "platform", "win32")
-    made, other = memory.create(SIZE), memory.create(SIZE)
-    mapped = memory.map_read_only(made.name, SIZE)
-    made.view[3] = 4
-    assert (mapped.view[3], other.view[3]) == (4, 0)
-    assert made.size == mapped.size == len(mapped.view) == SIZE
-    assert mapped.view.readonly
-    assert made.name.startswith("twixt-")
-    assert len(made.name) >= len("twixt-") + 32
-    assert not is_owned(made)
-    for each in (made, other, mapped):
-        each.close()
-    for descriptor in files.values():
-        os.close(descriptor)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there it is the way")
-def test_memory_by_name_is_for_windows_alone():
-    with pytest.raises(TwixtError, match="by name on Windows alone, got 'twixt-5'"):
-        memory.map_read_only("twixt-5", SIZE)

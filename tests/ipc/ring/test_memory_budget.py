@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.publishing import publish
 from twixt.ipc.ring import memory_budget
 from twixt.ipc.ring.layout import MAX_CAPACITY
 from twixt.ipc.scene import Scene, Sphere
@@ -133,15 +134,15 @@ def test_a_ring_grows_by_what_it_must_where_there_is_no_room_for_more(
         bodies = new_bodies(120_000)
         need = 16 * 64 * 120_000
         monkeypatch.setattr(memory_budget, "free_bytes", lambda: need + MIB)
-        host.publish(Head(tick=1), bodies)
-        assert host.await_room(30)
-        assert host.capacity == 120_000
+        publish(host.ring, Head(tick=1), bodies)
+        assert host.ring.await_room(30)
+        assert host.ring.capacity == 120_000
         with pytest.raises(memory_budget.NoRoom):
-            host.publish(Head(tick=2), new_bodies(140_000))
+            publish(host.ring, Head(tick=2), new_bodies(140_000))
         with pytest.raises(memory_budget.NoRoom):
-            host.reserve(2 * 120_000)
-        host.publish(Head(tick=3), bodies)
-        newest = host.newest()
+            host.ring.reserve(2 * 120_000)
+        publish(host.ring, Head(tick=3), bodies)
+        newest = host.ring.newest()
         assert newest is not None
         assert newest.head.tick == 3
         del newest

@@ -7,6 +7,7 @@ import pytest
 
 from tests.ipc.ring.segment_checks import check_segment
 from tests.ipc.ring.test_ring import Channel, bodies_of
+from tests.publishing import publish
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import memory
@@ -30,7 +31,7 @@ def columns_of(bodies: int, parts: int, value: int = 1) -> dict[str, np.ndarray]
 def test_a_snapshot_carries_a_row_for_each_part_and_one_of_the_world() -> None:
     channel = Channel(8, FORMS)
     given = columns_of(2, 5, 7)
-    channel.writer.publish(Head(tick=1), bodies_of(1, 2), given)
+    publish(channel.writer, Head(tick=1), bodies_of(1, 2), given)
     (claim,) = channel.reader.unread(1 << 20)
     assert claim.head.parts == 5
     assert bytes(claim.part_columns["color"]) == given["color"].tobytes()
@@ -48,7 +49,7 @@ def test_a_snapshot_carries_a_row_for_each_part_and_one_of_the_world() -> None:
 def test_the_number_of_parts_may_be_another_in_each_snapshot() -> None:
     channel = Channel(8, FORMS)
     for parts in (5, 8, 0):
-        channel.writer.publish(Head(), bodies_of(1, 2), columns_of(2, parts))
+        publish(channel.writer, Head(), bodies_of(1, 2), columns_of(2, parts))
     claims = list(channel.reader.unread(1 << 20))
     assert [claim.head.parts for claim in claims] == [5, 8, 0]
     assert [len(claim.part_columns["visible"]) for claim in claims] == [5, 8, 0]
@@ -66,13 +67,13 @@ def test_the_number_of_parts_may_be_another_in_each_snapshot() -> None:
 def test_wrong_rows_are_refused_before_anything_is_written(changed: dict[str, np.ndarray], said: str) -> None:
     channel = Channel(8, FORMS)
     with pytest.raises(RingError, match=said):
-        channel.writer.publish(Head(), bodies_of(1, 2), columns_of(2, 5) | changed)
+        publish(channel.writer, Head(), bodies_of(1, 2), columns_of(2, 5) | changed)
     assert channel.writer.latest == 0
 
 
 def test_a_larger_segment_keeps_the_rows_of_the_parts() -> None:
     channel = Channel(8, FORMS)
-    channel.writer.publish(Head(), bodies_of(1, 2), columns_of(2, 5, 9))
+    publish(channel.writer, Head(), bodies_of(1, 2), columns_of(2, 5, 9))
     layout = Layout.for_bodies(16, FORMS)
     writer = RingWriter.grown(memory.create(layout.segment_bytes), layout, channel.writer)
     (stored,) = writer.last_two()
@@ -83,7 +84,7 @@ def test_a_larger_segment_keeps_the_rows_of_the_parts() -> None:
 
 def test_a_part_column_that_comes_later_has_no_rows_in_the_snapshots_before_it() -> None:
     channel = Channel(8, {"color": FORMS["color"]})
-    channel.writer.publish(Head(), bodies_of(1, 2), {"color": np.full((5, 4), 9, "u1")})
+    publish(channel.writer, Head(), bodies_of(1, 2), {"color": np.full((5, 4), 9, "u1")})
     layout = Layout.for_bodies(8, FORMS)
     writer = RingWriter.grown(memory.create(layout.segment_bytes), layout, channel.writer)
     (stored,) = writer.last_two()
@@ -94,7 +95,7 @@ def test_a_part_column_that_comes_later_has_no_rows_in_the_snapshots_before_it()
 
 def test_a_damaged_number_of_parts_is_refused() -> None:
     channel = Channel(8, FORMS)
-    channel.writer.publish(Head(), bodies_of(1, 2), columns_of(2, 5))
+    publish(channel.writer, Head(), bodies_of(1, 2), columns_of(2, 5))
     place = channel.layout.head_offset(1) + at.HEAD_FIELDS.index("parts") * 8
     channel.memory.view[place : place + 8] = (9).to_bytes(8, "little")
     with pytest.raises(TwixtError, match="9 parts where 8 fit"):

@@ -11,11 +11,12 @@ import pytest
 
 from tests.ipc.ring.segment_checks import check_segment
 from tests.newest import newest, newest_two
+from tests.publishing import publish, publish_in_place
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.ring.layout import Layout, LayoutError
 from twixt.ipc.ring.reader import RingReader
-from twixt.ipc.ring.slot import RecordsKept, RingError
+from twixt.ipc.ring.slot import RingError
 from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, Head, new_bodies
@@ -101,7 +102,7 @@ def test_in_place_and_copied_snapshots_follow_each_other(ring: Ring) -> None:
         else:
             bodies = new_bodies(2)
             bodies["epoch"] = tick
-            ring.writer.publish(Head(tick=tick), bodies)
+            publish(ring.writer, Head(tick=tick), bodies)
     assert ring.ticks() == list(range(1, 9))
 
 
@@ -151,7 +152,7 @@ def test_one_that_came_to_no_end_is_replaced_by_the_next_and_can_do_no_more(ring
     else:
         bodies = new_bodies(2)
         bodies["epoch"] = 2
-        ring.writer.publish(Head(tick=2), bodies)
+        publish(ring.writer, Head(tick=2), bodies)
     with pytest.raises(RingError, match=REPLACED), left:
         pass
     with pytest.raises(ValueError, match="read-only"):
@@ -194,16 +195,16 @@ def test_more_bodies_than_there_is_room_for_and_wrong_columns_are_refused() -> N
 def test_whatever_ends_the_writing_the_last_snapshots_are_complete(channel: Any, host: Host, error: Any) -> None:
     link = channel.attach()
     for tick in (1, 2):
-        host.publish_in_place(Head(tick=tick, count=4), lambda records, tick=tick: fill(records, tick))
+        publish_in_place(host.ring, Head(tick=tick, count=4), lambda records, tick=tick: fill(records, tick))
 
     def fail(records: np.ndarray) -> None:
         records["epoch"][:2] = 77
         raise error
 
     with pytest.raises(error):
-        host.publish_in_place(Head(tick=3, count=4), fail)
+        publish_in_place(host.ring, Head(tick=3, count=4), fail)
     assert [snapshot.tick for snapshot in link.latest_pair()] == [1, 2]
-    host.publish_in_place(Head(tick=4, count=4), lambda records: fill(records, 4))
+    publish_in_place(host.ring, Head(tick=4, count=4), lambda records: fill(records, 4))
     assert [snapshot.tick for snapshot in link.latest_pair()] == [2, 4]
     assert (newest(link).bodies["epoch"] == 4).all()
 
@@ -216,13 +217,13 @@ def test_a_view_that_is_kept_is_told_of_and_its_snapshot_never_was(host: Host, p
         fill(records, 1)
         kept.append(part(records))
 
-    with pytest.raises(
-        RecordsKept, match="^records written in place must not be kept.*memory; take views anew.*needed later$"
-    ):
-        host.publish_in_place(Head(tick=1, count=4), write)
-    assert host.newest() is None
+    slot = host.ring.begin(4)
+    write(slot.records)
+    assert slot.is_kept
+    slot.abort()
+    assert host.ring.newest() is None
     kept.clear()
-    host.publish_in_place(Head(tick=2, count=4), lambda records: fill(records, 2))
+    publish_in_place(host.ring, Head(tick=2, count=4), lambda records: fill(records, 2))
 
 
 def test_a_view_that_is_garbage_or_a_copy_is_nothing_kept(host: Host) -> None:
@@ -236,7 +237,10 @@ def test_a_view_that_is_garbage_or_a_copy_is_nothing_kept(host: Host) -> None:
 
     gc.disable()
     try:
-        host.publish_in_place(Head(tick=1, count=4), write)
+        with host.ring.begin(4) as slot:
+            write(slot.records)
+            assert not slot.is_kept
+            slot.head = Head(tick=1)
     finally:
         gc.enable()
     assert kept
@@ -249,7 +253,7 @@ def test_records_that_are_kept_whole_can_be_written_no_more(host: Host) -> None:
         fill(records, 1)
         kept.append(records)
 
-    host.publish_in_place(Head(tick=1, count=4), write)
+    publish_in_place(host.ring, Head(tick=1, count=4), write)
     with pytest.raises(ValueError, match="read-only"):
         kept[0]["epoch"] = 2
 
@@ -257,15 +261,15 @@ def test_records_that_are_kept_whole_can_be_written_no_more(host: Host) -> None:
 def test_growth_is_as_with_copies(channel: Any, host: Host, until: Any) -> None:
     link = channel.attach()
     for tick, count in ((1, 4), (2, 4), (3, 400), (4, 4000)):
-        host.publish_in_place(Head(tick=tick, count=count), lambda records, tick=tick: fill(records, tick))
-        assert host.await_room(60)  # without it the next one may take its place
+        publish_in_place(host.ring, Head(tick=tick, count=count), lambda records, tick=tick: fill(records, tick))
+        assert host.ring.await_room(60)  # without it the next one may take its place
     until(lambda: link.poll() or [snapshot.tick for snapshot in link.latest_pair()] == [3, 4])
     older, newer = newest_two(link)
     assert (len(older.bodies), len(newer.bodies)) == (400, 4000)
     assert (newer.bodies["epoch"] == 4).all()
     with pytest.raises(LayoutError):
-        host.publish_in_place(Head(tick=5, count=1 << 30), lambda records: None)
-    host.publish_in_place(Head(tick=6, count=1), lambda records: fill(records, 6))
+        publish_in_place(host.ring, Head(tick=5, count=1 << 30), lambda records: None)
+    publish_in_place(host.ring, Head(tick=6, count=1), lambda records: fill(records, 6))
 
 
 def test_an_end_from_another_thread_waits_for_no_writer_and_harms_none(host: Host) -> None:
@@ -277,7 +281,7 @@ def test_an_end_from_another_thread_waits_for_no_writer_and_harms_none(host: Hos
         fill(records, 1)  # the memory is there as long as somebody writes it
 
     with pytest.raises(HostEnded):
-        host.publish_in_place(Head(tick=1, count=4), write)
+        publish_in_place(host.ring, Head(tick=1, count=4), write)
 
 
 def test_what_is_said_of_a_slot_holds_until_it_is_written_in_another_way(ring: Ring) -> None:
@@ -295,5 +299,5 @@ def test_what_is_said_of_a_slot_holds_until_it_is_written_in_another_way(ring: R
 
     assert round_of("first") == [None] * slots
     assert round_of("second") == ["first"] * slots
-    ring.writer.publish(Head(tick=ring.writer.latest + 1), np.repeat(new_bodies(1), 1))
+    publish(ring.writer, Head(tick=ring.writer.latest + 1), np.repeat(new_bodies(1), 1))
     assert round_of("third") == ["second"] * (slots - 1) + [None]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.ipc.ring.segment_checks import BrokenSegment, check_segment, numbers_held
+from tests.publishing import publish
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import memory
@@ -25,7 +26,7 @@ def segment() -> Iterator[memory.Memory]:
     writer = RingWriter(made, LAYOUT)
     writer.write_plan(Plan(1, 0, 5, 6, 0.5))
     for tick in range(1, LATEST + 1):
-        writer.publish(Head(tick=tick), new_bodies(3), {"on": new_bodies(3)["flags"].astype(bool)})
+        publish(writer, Head(tick=tick), new_bodies(3), {"on": new_bodies(3)["flags"].astype(bool)})
     yield made
     made.close()
 
@@ -53,7 +54,7 @@ def test_snapshots_published_at_one_instant_keep_every_promise():
     made = memory.create(LAYOUT.segment_bytes)
     writer = RingWriter(made, LAYOUT, now_ns=lambda: 7)
     for tick in range(3):
-        writer.publish(Head(tick=tick), new_bodies(0), {"on": new_bodies(0)["flags"].astype(bool)})
+        publish(writer, Head(tick=tick), new_bodies(0), {"on": new_bodies(0)["flags"].astype(bool)})
     check_segment(made)
 
 

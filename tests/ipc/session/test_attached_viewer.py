@@ -56,7 +56,7 @@ def test_so_many_messages_a_second_are_heard_and_no_more_until_it_is_over(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a pipe's size is set as Linux does")
 def test_a_wake_that_nobody_takes_is_never_waited_for(viewer: AttachedViewer) -> None:
-    reads = viewer.open_wake()
+    reads = viewer.open_wakes()
     held = fcntl.fcntl(reads, fcntl.F_SETPIPE_SZ, 4096)
 
     def wake() -> None:
@@ -72,7 +72,7 @@ def test_a_wake_that_nobody_takes_is_never_waited_for(viewer: AttachedViewer) ->
 
 
 def test_after_its_end_a_wake_goes_nowhere(viewer: AttachedViewer) -> None:
-    os.close(viewer.open_wake())
+    os.close(viewer.open_wakes())
     viewer.close()
     viewer.wake()
     viewer.close()

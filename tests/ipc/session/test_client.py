@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.newest import newest_two
-from twixt.ipc import session
+from twixt.ipc import session, system
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory, reader
@@ -83,7 +83,7 @@ def test_without_a_name_the_only_simulation_is_meant(channel: Any) -> None:
 def test_a_late_viewer_finds_scene_plan_and_the_newest_snapshots(channel: Any) -> None:
     host = channel.open(columns={"heat": ("<f4", 1)}, capacity=0)
     assert host.write_scene(Scene([Box(), Sphere()])) == 2
-    host.write_plan(Plan(3, 1, 10, 20, 0.5))
+    host.ring.write_plan(Plan(3, 1, 10, 20, 0.5))
     link = channel.attach()
     assert link.scene_version == 2
     assert link.scene.shapes == [Box(), Sphere()]
@@ -103,7 +103,7 @@ def test_a_camera_reaches_present_and_late_viewers_without_a_scene(channel: Any,
     late = channel.attach()
     until(lambda: late.poll() or late.received.cameras == 1)
     assert early.scene.camera == late.scene.camera == camera
-    assert (early.scene_version, late.scene_version, host.scene_version) == (1, 1, 1)
+    assert (early.scene_version, late.scene_version, host.scene.version) == (1, 1, 1)
     host.write_scene(Scene([Box()]))
     until(lambda: late.poll() or late.scene_version == 2)
     assert (late.scene.camera, late.received.cameras) == (None, 1)
@@ -172,7 +172,7 @@ def test_one_growth_loses_nothing(channel: Any) -> None:
     for count in (1, 2, 2, 50, 50, 3):
         channel.publish(count)
     settle(link)
-    assert host.capacity == 50
+    assert host.ring.capacity == 50
     claims = list(link.unread(WHOLE))
     assert [claim.head.tick for claim in claims] == [1, 2, 3, 4, 5, 6]
     assert [claim.head.count for claim in claims] == [1, 2, 2, 50, 50, 3]
@@ -190,7 +190,7 @@ def test_a_new_scene_ends_waiting_and_reaches_late_viewers_too(channel: Any) -> 
         300_000,
         (Sphere(radius=2),),
     )
-    assert channel.attach().scene_version == version == host.scene_version
+    assert channel.attach().scene_version == version == host.scene.version
 
 
 def test_waiting_for_nothing_ends_when_the_time_is_over(channel: Any) -> None:
@@ -348,11 +348,11 @@ def test_a_viewer_that_does_not_read_maps_no_more_than_a_few_segments(channel: A
     channel.publish(1)
     link = channel.attach()
     for _ in range(3 * reader.MOST_SEGMENTS):
-        host.set_columns({} if host.columns else {"heat": ("<f4", 1)})
+        host.ring.set_columns({} if host.ring.columns else {"heat": ("<f4", 1)})
         link.poll()
         until(lambda: link.poll() or not link._is_segment_requested)
     assert len(link._ring._segments) == reader.MOST_SEGMENTS
-    host.set_columns({})
+    host.ring.set_columns({})
     channel.publish(1)
     ticks: list[int] = []
     until(lambda: link.poll() or ticks.extend(claim.head.tick for claim in link.unread(WHOLE)) or 2 in ticks)
@@ -445,7 +445,7 @@ def test_a_simulation_of_another_user_is_refused(
     channel: Any, monkeypatch: pytest.MonkeyPatch, nothing_left: None
 ) -> None:
     channel.open()
-    monkeypatch.setattr(listener, "peer_uid", lambda connection: os.geteuid() + 1)
+    monkeypatch.setattr(system.names, "peer_user", lambda connection: os.geteuid() + 1)
     with pytest.raises(TwixtError, match="both must be the same user's"):
         session.attach(channel.name)
 
@@ -485,7 +485,7 @@ def test_a_socket_that_cannot_be_removed_harms_no_viewer(
     channel.open()
     link = channel.attach(owned=True)
     link.ended = LOST
-    monkeypatch.setattr(listener, "remove_stale", remove_stale)
+    monkeypatch.setattr(system.names, "remove_stale", remove_stale)
     link.close()
     assert asked == [channel.name]
 

@@ -13,7 +13,7 @@ import pytest
 from twixt.ipc import session
 from twixt.ipc.commands import WAITING_LIMIT
 from twixt.ipc.session import attached_viewer, service_thread, wire
-from twixt.ipc.session.listener import SUFFIX, runtime_folder
+from twixt.ipc.system.linux_names import SUFFIX, runtime_folder
 
 Until = Callable[[Callable[[], Any]], Any]
 HOUR_NS = 3_600_000_000_000
@@ -53,7 +53,7 @@ def test_of_a_flood_a_hundred_commands_a_second_are_heard_and_other_viewers_at_o
     with caller(channel.name) as connection:
         until(lambda: host.viewers == 2)
         sent = flood(connection)
-        until(lambda: host.commands_refused > 0)
+        until(lambda: host.commands.refused > 0)
         heard_at_most = (
             attached_viewer.MESSAGES_PER_S // attached_viewer.COMMAND_WEIGHT
             + attached_viewer.RECEIVE_BYTES // len(STEP)
@@ -64,9 +64,9 @@ def test_of_a_flood_a_hundred_commands_a_second_are_heard_and_other_viewers_at_o
             assert link.ask_report(60) is None
         assert link.send(session.Command("pause"))
         names: list[str] = []
-        until(lambda: names.extend(command.name for command in host.drain_commands()) or "pause" in names)
+        until(lambda: names.extend(command.name for command in host.commands.drain()) or "pause" in names)
         assert names.count("step") == WAITING_LIMIT
-        assert host.commands_refused + WAITING_LIMIT <= heard_at_most
+        assert host.commands.refused + WAITING_LIMIT <= heard_at_most
         assert host.viewers == 2
 
 
@@ -78,7 +78,7 @@ def test_who_leaves_in_a_flood_does_not_go_on_with_it_at_the_door(
     with caller(channel.name) as connection:
         until(lambda: host.viewers == 2)
         flood(connection)
-        until(lambda: host.commands_refused > 0)
+        until(lambda: host.commands.refused > 0)
     until(lambda: host.viewers == 1)
     with caller(channel.name):
         for _ in range(5):  # it would be let in, and heard, meanwhile

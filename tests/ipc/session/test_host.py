@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.newest import newest_two
+from tests.publishing import publish, publish_in_place
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
@@ -114,8 +115,8 @@ def test_nothing_is_left_after_the_end_not_even_a_thread(channel: Any, nothing_l
     assert session.running() == []
     with pytest.raises(HostEnded, match=r"publish before its end, and in the process that made it$"):
         channel.publish()
-    assert host.drain_commands() == []
-    assert host.wait_command(BOUND_S)
+    assert host.commands.drain() == []
+    assert host.commands.wait(BOUND_S)
     host.set_status({})
 
 
@@ -158,11 +159,11 @@ def test_commands_reach_the_loop_and_wake_it(channel: Any) -> None:
     host = channel.open()
     link = channel.attach()
     command = session.Command("slow_physics", [20, 40.5], acted_ns=7, draw_time_ns=8)
-    assert not host.wait_command(0)
+    assert not host.commands.wait(0)
     assert link.send(command)
-    assert host.wait_command(BOUND_S)
-    assert host.drain_commands() == [command]
-    assert not host.wait_command(0)
+    assert host.commands.wait(BOUND_S)
+    assert host.commands.drain() == [command]
+    assert not host.commands.wait(0)
 
 
 def test_a_probe_for_the_name_is_no_viewer(channel: Any) -> None:
@@ -203,7 +204,7 @@ def test_a_viewer_that_talks_nonsense_is_told_why_and_closed_alone(
     until(lambda: host.viewers == 1)
     channel.publish()
     link.send(session.Command("pause"))
-    assert host.wait_command(BOUND_S)
+    assert host.commands.wait(BOUND_S)
     assert len(list(link.unread(1 << 30))) == 1
     assert link.ended is None
 
@@ -235,7 +236,7 @@ def test_whatever_a_viewer_says_the_host_goes_on(channel: Any, pieces: list[byte
     assert link.ask_report(BOUND_S) is None
     assert link.ended is None
     link.close()
-    host.drain_commands()
+    host.commands.drain()
 
 
 def test_a_message_that_never_ends_harms_nobody(channel: Any, until: Until) -> None:
@@ -246,7 +247,7 @@ def test_a_message_that_never_ends_harms_nobody(channel: Any, until: Until) -> N
         assert channel.attach().ask_report(BOUND_S) is None
         assert host.viewers == 2
     until(lambda: host.viewers == 1)
-    assert host.drain_commands() == []
+    assert host.commands.drain() == []
 
 
 def test_a_viewer_of_another_format_is_answered_in_ours(channel: Any) -> None:
@@ -303,9 +304,9 @@ def test_a_flood_of_commands_is_bounded_and_its_quit_is_heard(channel: Any, unti
         link = channel.attach()
         link.send(session.Command("pause"))
         commands: list[str] = []
-        until(lambda: commands.extend(command.name for command in host.drain_commands()) or "pause" in commands)
+        until(lambda: commands.extend(command.name for command in host.commands.drain()) or "pause" in commands)
     assert sent < 100_000
-    assert host.commands_refused > 0
+    assert host.commands.refused > 0
     assert commands.count("step") < sent
 
 
@@ -376,14 +377,14 @@ def test_a_new_plan_wakes(channel: Any) -> None:
     link = channel.attach()
     link.wake_when_newer()
     assert not link.wait(0.01)
-    host.write_plan(Plan(1, 0, 5, 6, 0.0))
+    host.ring.write_plan(Plan(1, 0, 5, 6, 0.0))
     assert link.wait(BOUND_S)
     assert link.plan() == Plan(1, 0, 5, 6, 0.0)
 
 
 def test_a_viewer_that_has_not_seen_the_plan_is_woken_at_once(channel: Any) -> None:
     host = channel.open()
-    host.write_plan(Plan(1, 0, 5, 6, 0.0))
+    host.ring.write_plan(Plan(1, 0, 5, 6, 0.0))
     link = channel.attach()
     link.wake_when_newer()
     assert link.wait(BOUND_S)
@@ -497,7 +498,7 @@ def test_a_fault_of_ours_is_shown_and_costs_one_viewer_alone(
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: shown.append(str(error)))
     host = channel.open()
     link, other = channel.attach(), channel.attach()
-    monkeypatch.setattr(host, "has_newer", lambda number, plan_number: 1 / 0)
+    monkeypatch.setattr(host.ring, "has_newer", lambda number, plan_number: 1 / 0)
     link.wake_when_newer()
     assert link.wait(BOUND_S)
     assert link.ended == LOST
@@ -566,18 +567,18 @@ def test_a_growth_that_fails_leaves_the_host_as_it_was(channel: Any) -> None:
     host = channel.open()
     channel.publish()
     with pytest.raises(TwixtError, match="bodies"):
-        host.reserve(1 << 30)
+        host.ring.reserve(1 << 30)
     channel.publish()
     assert [claim.head.tick for claim in channel.attach().unread(1 << 30)] == [1, 2]
-    assert host.capacity == 4
+    assert host.ring.capacity == 4
 
 
 def test_columns_that_come_later_reach_the_viewer_with_the_next_snapshot(channel: Any, until: Until) -> None:
     host = channel.open(columns={"heat": ("<f4", 1)})
     link = channel.attach()
-    host.publish(Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
-    host.set_columns({"heat": ("<f4", 1), "offset": ("<f4", 7)})
-    host.publish(Head(tick=2), new_bodies(2), {"heat": np.ones(2, "f4"), "offset": np.full((2, 7), 3, "f4")})
+    publish(host.ring, Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
+    host.ring.set_columns({"heat": ("<f4", 1), "offset": ("<f4", 7)})
+    publish(host.ring, Head(tick=2), new_bodies(2), {"heat": np.ones(2, "f4"), "offset": np.full((2, 7), 3, "f4")})
     before, newest = newest_two(link, lambda snapshot: snapshot.tick == 2)
     assert newest.columns["offset"].tolist() == [[3] * 7] * 2
     assert before.columns["offset"].tolist() == [[0] * 7] * 2
@@ -587,16 +588,16 @@ def test_columns_that_come_later_reach_the_viewer_with_the_next_snapshot(channel
 def test_columns_that_cannot_be_leave_the_host_as_it_was(channel: Any) -> None:
     host = channel.open(columns={"heat": ("<f4", 1)})
     with pytest.raises(TwixtError, match="dtypes"):
-        host.set_columns({"heat": ("text", 1)})
-    assert host.columns == {"heat": ("<f4", 1)}
-    host.publish(Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
+        host.ring.set_columns({"heat": ("text", 1)})
+    assert host.ring.columns == {"heat": ("<f4", 1)}
+    publish(host.ring, Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
 
 
 def test_columns_go_with_what_is_written_in_place(channel: Any) -> None:
     host = channel.open(columns={"heat": ("<f4", 1)})
     heat = {"heat": np.array([1.0, 2.0], "f4")}
-    host.publish_in_place(Head(tick=1, count=2), lambda records: np.copyto(records, new_bodies(2)), heat)
-    newest = host.newest()
+    publish_in_place(host.ring, Head(tick=1, count=2), lambda records: np.copyto(records, new_bodies(2)), heat)
+    newest = host.ring.newest()
     assert newest is not None
     assert newest.head.tick == 1
     assert newest.columns["heat"].ravel().tolist() == [1, 2]
@@ -604,16 +605,16 @@ def test_columns_go_with_what_is_written_in_place(channel: Any) -> None:
 
 def test_what_does_not_fit_gets_room_for_twice_as_much_and_what_fits_stays_where_it_is(channel: Any) -> None:
     host = channel.open(capacity=4)
-    memory = host._segments.writer.memory
+    memory = host.ring.writer.memory
     channel.publish(4)
-    host.reserve(4)
-    assert host._segments.writer.memory is memory
+    host.ring.reserve(4)
+    assert host.ring.writer.memory is memory
     channel.publish(5)
-    assert host.await_room(BOUND_S)
-    assert host.capacity == 8
+    assert host.ring.await_room(BOUND_S)
+    assert host.ring.capacity == 8
     channel.publish(100)
-    assert host.await_room(BOUND_S)
-    assert host.capacity == 100
+    assert host.ring.await_room(BOUND_S)
+    assert host.ring.capacity == 100
 
 
 def test_a_forked_child_cannot_publish_nor_end_what_is_its_parents(channel: Any) -> None:
@@ -628,7 +629,7 @@ def test_a_forked_child_cannot_publish_nor_end_what_is_its_parents(channel: Any)
             host.set_status({"a": 1})
             host.end()
             link.close()
-            verdict = 0 if not host.wait_command(0) or host.drain_commands() == [] else 2
+            verdict = 0 if not host.commands.wait(0) or host.commands.drain() == [] else 2
         os._exit(verdict)
     assert os.waitpid(child, 0)[1] == 0
     channel.publish()

@@ -15,7 +15,8 @@ from tests.ipc.session.test_session_processes import Start, line
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.overlay_images import MOST_BYTES, OverlayImage, as_message
 from twixt.ipc.session import Ended, wire
-from twixt.ipc.session.overlay_messages import WrittenOverlay, post, received
+from twixt.ipc.session.attached_viewer import WrittenOverlay
+from twixt.ipc.session.overlay_messages import post, received
 
 Until = Callable[[Callable[[], Any]], Any]
 LARGE = np.zeros((MOST_BYTES // 3 // 2000, 2000, 3), np.uint8)

@@ -7,9 +7,7 @@ import os
 import re
 import signal
 import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -216,21 +214,6 @@ def test_nobody_can_take_memory_away_from_under_who_reads_it() -> None:
                 os.ftruncate(file.fileno(), other)
         with pytest.raises(PermissionError):
             fcntl.fcntl(file.fileno(), fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
-
-
-def test_where_memory_must_have_a_name_it_is_a_file_until_it_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "memfd_create", raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    memory = SpanMemory.create(7, KEPT)
-    assert list(tmp_path.iterdir()) == [Path(memory.path)]
-    assert Path(memory.path).name.startswith("twixt-trace-")
-    other = SpanMemory.open(memory.path, KEPT)
-    assert list(tmp_path.iterdir()) == [Path(memory.path)]  # it is not for the other to take it away
-    memory.close()
-    assert list(tmp_path.iterdir()) == []
-    assert other.origin_ns == memory.origin_ns == 7
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

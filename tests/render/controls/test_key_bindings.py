@@ -12,14 +12,14 @@ from twixt.ipc.config.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.render.controls.key_bindings import (
     KEYS,
     TIME_SCALES,
-    Controls,
+    ViewerSettings,
     act,
     next_scale,
     note_of,
     reflect_slow_physics,
 )
 
-NOW = Controls(interpolation="linear", clock="auto", overlay=True)
+NOW = ViewerSettings(interpolation="linear", clock="auto", overlay=True)
 ACTED_NS, DRAWN_NS = 5_000, 7_000
 
 
@@ -41,11 +41,11 @@ def test_a_command_carries_when_the_user_acted_and_what_was_drawn_then(key: str)
     assert (command.acted_ns, command.draw_time_ns) == (ACTED_NS, DRAWN_NS)
 
 
-def pressed(key: str, controls: Controls, times: int) -> list[Controls]:
+def pressed(key: str, settings: ViewerSettings, times: int) -> list[ViewerSettings]:
     seen = []
     for _ in range(times):
-        controls, _ = act(key, controls, 0, 0)
-        seen.append(controls)
+        settings, _ = act(key, settings, 0, 0)
+        seen.append(settings)
     return seen
 
 
@@ -55,13 +55,13 @@ def pressed(key: str, controls: Controls, times: int) -> list[Controls]:
 )
 def test_a_choice_goes_round_in_its_order(key: str, field: str, choices: tuple[str, ...]) -> None:
     first = replace(NOW, **{field: choices[0]})
-    seen = [getattr(controls, field) for controls in pressed(key, first, len(choices))]
+    seen = [getattr(settings, field) for settings in pressed(key, first, len(choices))]
     assert seen == [*choices[1:], choices[0]]
 
 
 def test_a_method_of_the_users_own_is_a_choice_beside_the_others() -> None:
     own = replace(NOW, interpolation="my_module:Mine", own_method="my_module:Mine")
-    seen = [controls.interpolation for controls in pressed("I", own, len(INTERPOLATIONS) + 1)]
+    seen = [settings.interpolation for settings in pressed("I", own, len(INTERPOLATIONS) + 1)]
     assert seen == [*INTERPOLATIONS, "my_module:Mine"]
 
 
@@ -120,7 +120,7 @@ def test_every_key_says_what_it_did(key: str) -> None:
         ("H", replace(NOW, overlay=False), "overlay shown"),
     ],
 )
-def test_a_note_says_what_holds_now(key: str, before: Controls, note: str) -> None:
+def test_a_note_says_what_holds_now(key: str, before: ViewerSettings, note: str) -> None:
     assert note_of(key, before, act(key, before, 0, 0)[0]) == note
 
 
@@ -149,11 +149,11 @@ def test_slow_physics_is_put_on_and_taken_off() -> None:
     ],
 )
 def test_slow_physics_comes_back_as_it_was_asked_for(said: list[dict[str, object]], kept: list[float]) -> None:
-    controls = NOW
+    settings = NOW
     for status in said:
-        controls = reflect_slow_physics(controls, status)
-    assert not controls.slow_physics
-    slow, command = act("S", controls, 0, 0)
+        settings = reflect_slow_physics(settings, status)
+    assert not settings.slow_physics
+    slow, command = act("S", settings, 0, 0)
     assert slow.slow_physics
     assert command is not None
     assert command.value == kept

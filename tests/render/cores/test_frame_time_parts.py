@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twixt.render.cores.frame_time_parts import DRAW, NO_PARTS, OTHER, UPLOAD, USER, FrameParts, PartMeter, Reading
+from twixt.render.cores.frame_time_parts import DRAW, NO_PARTS, OTHER, UPLOAD, USER, FrameParts, LapRecorder, Reading
 
 MS = 1_000_000
 
@@ -46,9 +46,9 @@ class Machine:
         self.stops += 1
 
 
-def made() -> tuple[Machine, PartMeter]:
+def made() -> tuple[Machine, LapRecorder]:
     machine = Machine()
-    return machine, PartMeter(machine.read, machine.drawers)
+    return machine, LapRecorder(machine.read, machine.drawers)
 
 
 def test_each_lap_belongs_to_its_part() -> None:
@@ -144,7 +144,7 @@ def test_work_in_the_wait_of_a_swap_costs_nothing_or_where_it_ends_late_the_next
     machine.work(3)
     meter.lap(DRAW)
     machine.work(4)
-    meter.in_swap(UPLOAD, machine.wall_ns + 1)
+    meter.lap_in_wait(UPLOAD, machine.wall_ns + 1, in_swap=True)
     machine.sleep(5)
     assert meter.swapped(blocks=True) == FrameParts(draw_ns=3 * MS)
     machine.work(3)
@@ -152,7 +152,7 @@ def test_work_in_the_wait_of_a_swap_costs_nothing_or_where_it_ends_late_the_next
     until_ns = machine.wall_ns + MS
     machine.work(2)
     machine.queue(5)
-    meter.in_swap(UPLOAD, until_ns)
+    meter.lap_in_wait(UPLOAD, until_ns, in_swap=True)
     assert meter.swapped(blocks=True) == FrameParts(draw_ns=3 * MS)
     assert meter.swapped(blocks=True) == FrameParts(upload_ns=2 * MS, stolen_ns=5 * MS)
     assert meter.swapped(blocks=True) == NO_PARTS
@@ -161,7 +161,7 @@ def test_work_in_the_wait_of_a_swap_costs_nothing_or_where_it_ends_late_the_next
 def test_a_frame_that_waits_for_its_start_lost_nothing_to_late_work_before_it() -> None:
     machine, meter = made()
     machine.work(2)
-    meter.in_swap(UPLOAD, machine.wall_ns - MS)
+    meter.lap_in_wait(UPLOAD, machine.wall_ns - MS, in_swap=True)
     assert meter.swapped(blocks=True) == NO_PARTS
     until_ns = machine.wall_ns + 4 * MS
     machine.sleep(4)
@@ -194,7 +194,7 @@ def test_what_is_done_for_the_next_frame_is_no_part_of_this_one_while_it_waits()
     meter.lap(DRAW)
     machine.work(2)
     machine.queue(4)
-    meter.in_wait(UPLOAD, machine.wall_ns + 1)
+    meter.lap_in_wait(UPLOAD, machine.wall_ns + 1)
     machine.work(1)
     meter.lap(OTHER)
     assert meter.swapped(blocks=False) == FrameParts(draw_ns=3 * MS, other_ns=MS)
@@ -204,5 +204,5 @@ def test_what_is_done_for_the_next_frame_and_makes_this_one_late_is_a_part_of_it
     machine, meter = made()
     until_ns = machine.wall_ns + 5 * MS
     machine.work(30)
-    meter.in_wait(UPLOAD, until_ns)
+    meter.lap_in_wait(UPLOAD, until_ns)
     assert meter.swapped(blocks=False) == FrameParts(upload_ns=30 * MS)

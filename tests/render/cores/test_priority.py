@@ -11,7 +11,7 @@ import pytest
 
 from twixt.ipc.scene import Scene, Sphere
 from twixt.render.cores import priority
-from twixt.render.cores.priority import SLICE_NS, TURN_S, ShortTurns, slice_ns
+from twixt.render.cores.priority import SLICE_NS, SWITCH_S, ShortSwitchInterval, slice_ns
 from twixt.sim.show.show import show
 
 PATIENCE_S = 30.0
@@ -90,10 +90,10 @@ def test_a_system_that_knows_no_slices_is_left_alone(monkeypatch: pytest.MonkeyP
 
 def test_turns_are_short_until_the_last_who_asked_for_them_is_done() -> None:
     usual_s = sys.getswitchinterval()
-    first, second = ShortTurns(), ShortTurns()
-    assert sys.getswitchinterval() == pytest.approx(TURN_S)
+    first, second = ShortSwitchInterval(), ShortSwitchInterval()
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
     first.close()
     first.close()
-    assert sys.getswitchinterval() == pytest.approx(TURN_S)
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
     second.close()
     assert sys.getswitchinterval() == pytest.approx(usual_s)

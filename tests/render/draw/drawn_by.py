@@ -73,9 +73,9 @@ def picture(context: moderngl.Context, level: Level = FULL) -> np.ndarray:
     with sheet.drawing(SIZE_PX, [Rectangle(4, 4, 44, 24)], (0.2, 0.2, 0.6, 0.8)):
         pass
     panes.draw([Rectangle(100, 90, 150, 115)], SIZE_PX)
-    sheet.lay(SIZE_PX)
+    sheet.blend(SIZE_PX)
     images = ImageRectangles()
-    images.take([np.full((6, 8, 3), (90, 160, 220), np.uint8)])
+    images.set_images([np.full((6, 8, 3), (90, 160, 220), np.uint8)])
     images.draw([Rectangle(60, 100, 84, 116)], SIZE_PX)
     before_a_sky(context)
     renderer.finish()

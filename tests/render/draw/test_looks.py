@@ -10,14 +10,14 @@ from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
-from twixt.render.draw.spheres.sphere_detail import Detail
+from twixt.render.draw.spheres.sphere_detail import SphereLod
 
 COLOR = (0.2, 0.6, 1.0)
 SEEN = np.array([51, 153, 255])
 FRONT = OrbitCamera(distance_m=10.0, azimuth_rad=-np.pi / 2, elevation_rad=0.3)
 SHAPES = [Box((2.0, 1.5, 1.2), COLOR), Capsule(0.7, 1.2, COLOR), Cylinder(0.9, 1.4, COLOR), Ellipsoid((2.4, 1.6, 2.0), COLOR)]  # fmt: skip
 QUALITIES = {"large": (10**9, 10**9, 10**9), "points": (0, 10**9, 10**9), "plain": (0, 0, 0)}
-PROGRAMS = ["discs", "pearls", "balls", "points"]
+PROGRAMS = ["lod 2", "lod 3", "lod 4", "points"]
 
 
 def one(turn=(0.1, 0.2, 0.3, 0.927), position=(0.0, 0.0, 1.0)):
@@ -32,7 +32,7 @@ def drawn_as(monkeypatch, way):
         for name, count in zip(("FEW", "MANY", "ASKED"), QUALITIES[way], strict=True):
             monkeypatch.setattr(ray_cast_draws, name, count)
     else:
-        monkeypatch.setattr(sphere_draws, "choose", lambda *_: Detail(way, LARGEST_POINT_PX))
+        monkeypatch.setattr(sphere_draws, "choose", lambda *_: SphereLod(way, LARGEST_POINT_PX))
 
 
 WAYS = [(shape, way) for shape in SHAPES for way in QUALITIES] + [(Sphere(0.6, COLOR), way) for way in PROGRAMS]

@@ -16,7 +16,7 @@ from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
-from twixt.render.draw.spheres.sphere_detail import Detail
+from twixt.render.draw.spheres.sphere_detail import SphereLod
 
 SIDEWAYS = OrbitCamera(target=(0.3, 0.2, 0.4), distance_m=10.0, orthographic=True)
 # So far away that bodies 2 m before and behind the target are off by less than 0.2 px.
@@ -68,17 +68,17 @@ def test_shapes_are_drawn_as_from_far(studio, monkeypatch, shape, quality):
 @pytest.mark.parametrize(
     ("name", "radius"),
     [
-        ("dots", 0.03),
-        ("beads", 0.06),
-        ("discs", 0.12),
-        ("pearls", 0.2),
-        ("balls", 0.4),
+        ("lod 0", 0.03),
+        ("lod 1", 0.06),
+        ("lod 2", 0.12),
+        ("lod 3", 0.2),
+        ("lod 4", 0.4),
         ("points", 0.6),
         ("points", 3.0),
     ],
 )
 def test_spheres_are_drawn_as_from_far(studio, monkeypatch, name, radius):
-    monkeypatch.setattr(sphere_draws, "choose", lambda *_: Detail(name, LARGEST_POINT_PX))
+    monkeypatch.setattr(sphere_draws, "choose", lambda *_: SphereLod(name, LARGEST_POINT_PX))
     scene = Scene([Sphere(radius)] * (400 if radius < 0.1 else 30 if radius < 1 else 3), ground=None, pattern=True)
     assert_alike(studio, scene, placed(scene.shapes), share=0.004)
 

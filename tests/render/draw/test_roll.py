@@ -14,7 +14,7 @@ from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
 from twixt.render.draw.camera import OrbitCamera, carried
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
-from twixt.render.draw.spheres.sphere_detail import Detail
+from twixt.render.draw.spheres.sphere_detail import SphereLod
 
 SHAPES = {
     "sphere": Sphere(0.8),
@@ -24,7 +24,7 @@ SHAPES = {
     "ellipsoid": Ellipsoid((1, 1.2, 1.4)),
     "plane": Plane((1.4, 1.4)),
 }
-SPHERES_BY = ["points", "quads", "pearls", "discs", "beads", "dots", "balls"]
+SPHERES_BY = ["points", "quads", "lod 3", "lod 2", "lod 1", "lod 0", "lod 4"]
 CASTS_BY = ["plain ", "", "large "]
 
 
@@ -48,7 +48,7 @@ def square(pixels):
 def test_a_camera_that_rolls_turns_the_picture_and_not_the_light(studio, monkeypatch, shape, drawn_by):
     if shape == "sphere":
         largest_px = 0.0 if drawn_by == "quads" else LARGEST_POINT_PX
-        chosen = Detail("points" if drawn_by == "quads" else drawn_by, largest_px)
+        chosen = SphereLod("points" if drawn_by == "quads" else drawn_by, largest_px)
         monkeypatch.setattr(sphere_draws, "choose", lambda *_: chosen)
     else:
         kind = {"box": "boxes"}.get(shape, shape + "s")

@@ -14,8 +14,8 @@ from twixt.render.display.input import MouseButton, MouseMove
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.imgui_context import LabelOverlay
 from twixt.render.overlay.overlay import LAYOUTS_AT_ONCE, Overlay
-from twixt.render.overlay.panel_state import DrawnAge, Panel
-from twixt.render.overlay.shown_values import MODES, REMEMBERED, OverlayState, PlotHistory
+from twixt.render.overlay.panel_state import PanelFigures
+from twixt.render.overlay.shown_values import MODES, REMEMBERED, DrawnAge, OverlayState, PlotHistory
 from twixt.render.scene.labels import PlacedLabel
 
 TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
@@ -31,15 +31,13 @@ def test_the_latency_shown_is_the_age_of_what_is_drawn_not_of_what_the_clock_ask
     assert ages.mean_ms == pytest.approx(55), "a pause adds no latency"
 
 
-def test_a_pause_is_no_frame_interval(shared) -> None:
-    shared.framebuffer.use()
-    panel = Panel(None, "auto")  # type: ignore[arg-type]
+def test_a_pause_is_no_frame_interval() -> None:
+    figures = PanelFigures("auto")
     for frame in range(1, 31):
         paused_ns = 8 * 10**9 if frame > 20 else 0
         row = FrameRow(present_ns=frame * 16_700_000 + paused_ns, rested_ns=paused_ns if frame == 21 else 0)
-        panel.note(row, None)
-    assert panel._frames.mean_ms() == pytest.approx(16.7)
-    panel.close()
+        figures.add(row, None)
+    assert figures.frames.mean_ms() == pytest.approx(16.7)
 
 
 class Screen:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import moderngl
 import numpy as np
@@ -13,8 +15,9 @@ import pytest
 from tests.render.overlay.screen import FRAME_NS, SIZE_PX, TROUBLE_PX, Frames, state_of
 from twixt.render.controls.key_bindings import KEYS
 from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scroll
+from twixt.render.draw.flat.overlay_sheet import Sheet
+from twixt.render.overlay.over_picture import OverlayFrame, OverlayLayer
 from twixt.render.overlay.overlay import LATE_NS, LAYOUTS_AT_ONCE, LONG_LATE_NS, REDRAW_NS
-from twixt.render.overlay.panel_state import Panel
 from twixt.render.pacing.step_cost import REMEMBERED
 
 SECOND = 60  # frames
@@ -73,12 +76,13 @@ def test_a_pointer_that_leaves_the_window_from_a_panel_points_at_nothing(screen)
 
 
 def test_a_slider_let_go_while_the_panels_are_hidden_is_in_nobodys_hand(screen):
-    panel = Panel(None, "vsync")
-    panel._overlay.close()
-    panel._overlay = screen.overlay
+    link: Any = SimpleNamespace(status={}, received=SimpleNamespace(images=(), figures=()))
+    layer = OverlayLayer(None, "vsync", lambda: None)  # type: ignore[arg-type, return-value]
+    layer.panels = screen.overlay
+    hidden = OverlayFrame(link, SIZE_PX, 1.0, has_panels=False, is_starting=False, draw_time_ns=0)
     screen.play([MouseMove(*TROUBLE_PX, 0)], [DOWN], [UP], [], [])
     screen.play([MouseMove(700, 201, 0)], [], [DOWN], [])
-    panel.pass_hidden_events([UP, ON_NONE], 1.0)
+    assert not layer.draw(hidden, [UP, ON_NONE]).is_drawn
     screen.play([], [], [], [])
     assert not screen.overlay.is_in_use
     screen.play([PointerLeft(0)])
@@ -193,29 +197,42 @@ def test_a_step_that_does_not_fit_into_the_spare_time_is_not_begun(screen):
     assert screen.asked == asked + 1
 
 
-def test_without_spare_time_frames_redraw_late_and_in_steps(screen):
+@pytest.fixture
+def drawings(monkeypatch):
+    """One entry for each drawing of a sheet so far."""
+    made, drawing = [], Sheet.drawing
+
+    def noted(self, *how):
+        made.append(how)
+        return drawing(self, *how)
+
+    monkeypatch.setattr(Sheet, "drawing", noted)
+    return made
+
+
+def test_without_spare_time_frames_redraw_late_and_in_steps(screen, drawings):
     screen.frames(SECOND)
     screen.spare_ns = 0
-    versions, asked = [], []
+    drawn, asked = [], []
     for _ in range(2 * SECOND):
         screen.frame()
-        versions.append(screen.overlay._sheet._version)
+        drawn.append(len(drawings))
         asked.append(screen.asked)
-    layouts, drawings = (set(np.flatnonzero(np.diff(counts))) for counts in (asked, versions))
-    assert not layouts & drawings, "one step a frame"
-    assert {each + 1 for each in layouts} == drawings
+    layouts, redrawn = (set(np.flatnonzero(np.diff(counts))) for counts in (asked, drawn))
+    assert not layouts & redrawn, "one step a frame"
+    assert {each + 1 for each in layouts} == redrawn
     frames = -(-(REDRAW_NS + LATE_NS) // FRAME_NS) + 1
     assert set(np.diff(sorted(layouts))) == {frames - 1}
     assert SECOND / frames >= 3, "figures change more than three times a second"
 
 
-def test_a_frame_after_a_long_time_without_frames_shows_the_present_figures(screen):
+def test_a_frame_after_a_long_time_without_frames_shows_the_present_figures(screen, drawings):
     screen.frames(SECOND)
     screen.spare_ns = 0
     screen.now_ns += REDRAW_NS + LONG_LATE_NS
-    before, shown = screen.overlay._sheet._version, screen.pixels()
+    before, shown = len(drawings), screen.pixels()
     assert screen.frames(1, bodies=7_000_000) == 1
-    assert screen.overlay._sheet._version == before + 1
+    assert len(drawings) == before + 1
     assert (screen.pixels() != shown).any()
 
 
@@ -249,7 +266,7 @@ def test_once_ready_the_first_frame_only_lays_the_panels_over(context):
 
 def test_only_the_librarys_native_module_is_loaded_and_the_rest_can_be_later():
     code = (
-        "import sys, twixt.render.overlay.panel_state, twixt.render.overlay.imgui_context\n"
+        "import sys, twixt.render.overlay.overlay, twixt.render.overlay.imgui_context\n"
         "assert not {'asyncio', 'imgui_bundle'} & set(sys.modules), 'more than needed'\n"
         "import imgui_bundle\n"
         "from twixt.render.overlay.imgui_context import imgui\n"

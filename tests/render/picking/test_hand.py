@@ -1,4 +1,4 @@
-"""The hand on a real stage: clicks, selection, drags, and what is left for the camera."""
+"""The pointer tool on a real stage: clicks, selection, drags, and what is left for the camera."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x
 from twixt.ipc.interaction.user_actions import Pull, UserAction, UserEvent
 from twixt.ipc.scene import Camera, Scene
 from twixt.render.display.input import MouseButton, MouseMove
-from twixt.render.picking.hand import DOUBLE_NS, Hand
+from twixt.render.picking.hand import DOUBLE_NS, PointerTool
 from twixt.render.scene.stage import side_by_side
 
 CTRL = frozenset(("Ctrl",))
@@ -42,19 +42,19 @@ class Told:
 
 
 class Holding:
-    """A still body at the camera's target, by default in the middle of the picture, and a hand."""
+    """A still body at the camera's target, by default in the middle of the picture, and a pointer tool."""
 
     def __init__(self, window: Any, scene: Scene = ONE) -> None:
         self.show = Show(window, scene, lambda _k: along_x()(0))
         self.told = Told(self.show)
-        self.hand = Hand(self.show.stage, self.told)  # type: ignore[arg-type]
+        self.tool = PointerTool(self.show.stage, self.told)  # type: ignore[arg-type]
         self.show.draw(150)
 
     def take(self, *events: Any) -> list[Any]:
-        return self.hand.take(list(events), SIZE_PX, 7, lambda *_: False)
+        return self.tool.apply_events(list(events), SIZE_PX, 7, lambda *_: False)
 
     def report(self, at_ns: int = 0) -> Pull:
-        self.hand.report(SIZE_PX, at_ns, LATER_NS + at_ns)
+        self.tool.report(SIZE_PX, at_ns, LATER_NS + at_ns)
         last = self.told.actions[-1]
         assert isinstance(last, Pull)
         return last
@@ -98,7 +98,7 @@ def test_a_press_that_moves_is_no_click_and_one_beside_all_bodies_orbits(holding
     events = [at(5, 5), MouseButton("left", True, 1, CTRL), at(50, 5), MouseButton("left", False, 2)]
     assert holding.take(*events) == events
     covered = [at(*MIDDLE), MouseButton("left", True, 1, CTRL)]
-    assert holding.hand.take(covered, SIZE_PX, 7, lambda *_: True) == covered
+    assert holding.tool.apply_events(covered, SIZE_PX, 7, lambda *_: True) == covered
 
 
 @pytest.mark.parametrize("button", ["left", "right"])
@@ -113,11 +113,11 @@ def test_a_drag_with_ctrl_pulls_towards_the_pointer_until_it_is_released(holding
     assert pull.force[0] > 0
     assert pull.force[1:] == pytest.approx((0, 0), abs=1e-6 * pull.force[0] + 1e-3)
     assert pull.torque[2] > 0
-    holding.show.stage.hand = holding.hand.draw
+    holding.show.stage.draw_over = holding.tool.draw
     assert (holding.show.pixels(200)[..., 1] > 150).any()  # the line and the dot are there
     holding.take(MouseButton(button, False, 9))
     assert holding.report(1) == Pull()
-    assert "hand" not in holding.show.stage.main._watching
+    assert "pointer" not in holding.show.stage.main._watching
 
 
 @pytest.mark.parametrize("split", [False, True])

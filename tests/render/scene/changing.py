@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tests.publishing import publish
 from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
@@ -96,8 +97,8 @@ class Rig:
             host = Host(open_listener(f"parents-{os.getpid()}"), situation.scene(0), MOST_BODIES)
             forms = {name: (values.dtype.str, values[0].size) for name, values in situation.columns(0).items()}
             if forms:
-                host.set_columns(forms)
-            host.write_plan(Plan(1, 0, START_NS, 0, 1.0))
+                host.ring.set_columns(forms)
+            host.ring.write_plan(Plan(1, 0, START_NS, 0, 1.0))
         self.host = host
         self.link = attach(host.name)
         chosen = Config(clock="ahead", interpolation=method)
@@ -113,25 +114,25 @@ class Rig:
     def publish(self) -> None:
         k = self.published
         now_ns = START_NS + (k - 1) * self.gap_ns  # an interval before it is due
-        self.host._segments.writer._now_ns = lambda: now_ns
+        self.host.ring.writer._now_ns = lambda: now_ns
         if k == CHANGED_AT:
             self.is_held = self.situation.late
             self.host.write_scene(self.situation.scene(k))
             if not self.is_held:
                 self.await_scene()
         bodies = self.situation.bodies(k)
-        self.host.publish(self.head(k), bodies, self.situation.columns(k))
+        publish(self.host.ring, self.head(k), bodies, self.situation.columns(k))
         self.published += 1
 
     def head(self, k: int) -> Head:
         return Head(
             tick=k, sim_time_ns=k * self.gap_ns, due_ns=START_NS + k * self.gap_ns, dt_ns=self.gap_ns,
-            count=len(self.situation.bodies(k)), scene_version=self.host.scene_version, plan_number=1,
+            count=len(self.situation.bodies(k)), scene_version=self.host.scene.version, plan_number=1,
         )  # fmt: skip
 
     def await_scene(self) -> None:
         ends_s = time.monotonic() + PATIENCE_S
-        while self.link.scene_version != self.host.scene_version:
+        while self.link.scene_version != self.host.scene.version:
             assert time.monotonic() < ends_s, "the scene did not come"
             select.select(self.link.wake_filenos, [], [], 0.01)
             self.intake.take()

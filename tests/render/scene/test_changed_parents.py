@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.publishing import publish
 from tests.render.scene.changing import (
     BODY,
     CHANGED_AT,
@@ -204,7 +205,7 @@ def test_a_snapshot_of_a_scene_that_was_never_sent_by_itself_is_composed_with_it
             rig.host.write_scene(rig.situation.scene(0))
             k = rig.published
             bodies = rig.situation.bodies(0)
-            rig.host.publish(rig.head(k), bodies)
+            publish(rig.host.ring, rig.head(k), bodies)
             rig.published += 1
             rig.intake.take()
         rig.is_held = False

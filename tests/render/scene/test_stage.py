@@ -220,27 +220,27 @@ def test_a_scene_published_anew_divides_the_bodies_anew(window):
 def test_a_camera_that_is_published_anew_is_obeyed_and_the_same_one_leaves_the_picture_as_it_was_turned(window):
     show = Show(window, ONE, lambda k: along_x()(0))
     assert middle_px(show.pixels(150)) == pytest.approx(SIZE_PX[0] / 2, abs=1)
-    show.stage.camera.orbit(300, 0, SIZE_PX[1])
-    turned = show.stage.camera.eye
+    show.stage.view.orbit.orbit(300, 0, SIZE_PX[1])
+    turned = show.stage.view.orbit.eye
     show.stage.set_scene(replace(ONE, shapes=[Sphere(0.4)]))
     show.draw(200)
-    assert show.stage.camera.eye == turned
+    assert show.stage.view.orbit.eye == turned
     show.stage.set_scene(replace(ONE, camera=Camera((0, -10, 0), (2, 0, 0))))
     assert middle_px(show.pixels(250)) < SIZE_PX[0] / 2 - 20
-    assert show.stage.camera.eye == pytest.approx((0, -10, 0))
+    assert show.stage.view.orbit.eye == pytest.approx((0, -10, 0))
     show.stage.set_scene(replace(ONE, camera=None))  # the view that shows all bodies
     assert middle_px(show.pixels(300)) == pytest.approx(SIZE_PX[0] / 2, abs=1)
-    assert show.stage.camera.eye != pytest.approx((0, -10, 0))
+    assert show.stage.view.orbit.eye != pytest.approx((0, -10, 0))
 
 
 def test_a_camera_that_is_published_by_itself_is_obeyed_also_if_it_is_the_one_before(window):
     show = Show(window, replace(ONE, shapes=[Sphere(0.5)] * 2), along_x(2))
     show.draw(150)
     for camera in (ONE.camera, Camera((0, -10, 1), (0, 0, 1), body=1), Camera((0, -10, 1), (0, 0, 1), body=1)):
-        show.stage.camera.orbit(300, 0, SIZE_PX[1])
+        show.stage.view.orbit.orbit(300, 0, SIZE_PX[1])
         show.stage.set_camera(camera)
         show.draw(200)
-        assert show.stage.camera.eye == pytest.approx(camera.eye)
+        assert show.stage.view.orbit.eye == pytest.approx(camera.eye)
         assert show.stage.main.watching("camera") == (None if camera.body is None else [camera.body])
 
 
@@ -277,7 +277,7 @@ def test_a_camera_on_a_body_rests_until_the_picture_would_shift_and_then_is_wher
     assert 10 <= moves <= 16  # of 149: each goes 0.1 px, and the body moves by 1.5
     assert 0.08 < max(off_px) < 0.11
     assert min(off_px) < 1e-3
-    show.stage.camera.orbit(30, 0, SIZE_PX[1])
+    show.stage.view.orbit.orbit(30, 0, SIZE_PX[1])
     assert seen(400) is not before, "a camera that the user turns does not rest"
 
 
@@ -329,12 +329,12 @@ def test_two_halves_are_of_one_size_with_a_line_between_them():
 def test_frame_all_shows_the_bodies_where_they_are_now_from_the_direction_that_the_user_turned_to(window):
     show = Show(window, ONE, lambda k: along_x()(0))
     show.draw(150)
-    show.stage.camera.orbit(40, 0, SIZE_PX[1])
-    show.stage.camera.pan(4000, 0, SIZE_PX[1])
+    show.stage.view.orbit.orbit(40, 0, SIZE_PX[1])
+    show.stage.view.orbit.pan(4000, 0, SIZE_PX[1])
     assert not show.pixels(200).any()
-    turned_rad = show.stage.camera.azimuth_rad
-    show.stage.frame_all()
+    turned_rad = show.stage.view.orbit.azimuth_rad
+    show.stage.view.frame_all()
     pixels = show.pixels(250)
     assert middle_px(pixels) == pytest.approx(SIZE_PX[0] / 2, abs=1)
     assert (pixels.max(axis=(1, 2)) > 127).sum() == pytest.approx(2 / 3 * SIZE_PX[1], abs=4)
-    assert show.stage.camera.azimuth_rad == turned_rad
+    assert show.stage.view.orbit.azimuth_rad == turned_rad

@@ -10,23 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.publishing import publish
 from tests.render.viewer.test_idle import Viewer, viewer
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.scene.surface_records import packed, unpacked
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies, vertex_records
+from twixt.render.draw.frame import snapshot_ring
 from twixt.render.draw.frame.layers import SurfacePair
+from twixt.render.draw.frame.snapshot_ring import GPU_BYTES, LEAST_SLOTS, MOST_LARGE_SLOTS, MOST_SLOTS, gpu_slots
 from twixt.render.draw.meshes.mesh_geometry import VERTEX
-from twixt.render.snapshots import intake
 from twixt.render.snapshots.history import Pair
 from twixt.render.snapshots.intake import (
-    GPU_BYTES,
-    LEAST_SLOTS,
-    MOST_LARGE_SLOTS,
-    MOST_SLOTS,
     PATIENCE_NS,
     SOFTWARE_BYTE_BUDGET,
-    gpu_slots,
 )
 
 __all__ = ["viewer"]
@@ -129,7 +126,7 @@ def test_vertices_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer:
         unpacked(records, 3)[...] = size * sheet
         extras = packed(np.zeros(marks, MARK), records, 3)
         head = Head(tick=viewer.tick, sim_time_ns=viewer.tick * 10_000_000, count=1, vertices=3, marks=marks + 1)
-        host.publish(head, viewer.bodies, marks=extras.records)
+        publish(host.ring, head, viewer.bodies, marks=extras.records)
         take_until(viewer, lambda: viewer.loop.intake.newest.tick == viewer.tick)
         slots.append(stage.history.newest.slot)
         assert len(stage.marks.of(stage.history.newest)) == marks
@@ -143,7 +140,7 @@ def test_vertices_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer:
 def test_larger_snapshots_later_on_shorten_the_ring(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that begins with one body must not keep 64 snapshots of a million."""
     loop, count, room = viewer.loop, 1000, 5
-    monkeypatch.setattr(intake, "GPU_BYTES", room * count * BODY.itemsize)
+    monkeypatch.setattr(snapshot_ring, "GPU_BYTES", room * count * BODY.itemsize)
     viewer.bodies = new_bodies(count)
     for _ in range(room + 3):
         viewer.publish()
@@ -161,7 +158,7 @@ def test_the_first_large_snapshot_is_whole_though_memory_for_it_took_long_to_get
 ) -> None:
     """The writer comes round meanwhile: a newer one is read instead, and nothing was torn. If none came, this one."""
     loop, count = viewer.loop, 1000
-    monkeypatch.setattr(intake, "LARGE_BYTES", count * BODY.itemsize)
+    monkeypatch.setattr(snapshot_ring, "LARGE_BYTES", count * BODY.itemsize)
     upload, made = loop.stage.renderer.upload, []
 
     def slow_upload(slot: int, records: memoryview, bodies: int, *columns: Any) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import publishing
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_listener
@@ -40,7 +41,7 @@ def make_host() -> Iterator[Callable[[str], Host]]:
 
 
 def publish(host: Host) -> None:
-    host.publish(Head(count=1), new_bodies(1))
+    publishing.publish(host.ring, Head(count=1), new_bodies(1))
 
 
 @pytest.mark.parametrize("name", ["lab", None])

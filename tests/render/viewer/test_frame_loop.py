@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from PIL import Image
 from tests.render.viewer.virtual_viewer import MS, READ_NS, START_NS, SWAP_NS, VirtualViewer
 from twixt.ipc.session.client import Link
 from twixt.render.display.input import Key
+from twixt.render.draw.flat.panel_backgrounds import Rectangle
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.measure.run_figures import measure
 from twixt.render.pacing.refresh.refresh_period import PROBE_EVERY_NS
@@ -136,9 +137,9 @@ def redraws_of(made: VirtualViewer, monkeypatch: pytest.MonkeyPatch, step_ms: fl
     within(made.loop.spare, "before_start", "before the start")
     within(made.loop.spare, "before_swap", "before the swap")
     within(made.loop.spare, "in_swap", "in the swap")
-    made.loop.over.make_panel()
+    made.loop.over.make_panels(made.display.framebuffer_size, 1.0)
     made.frames(LEARNING)
-    assert made.loop.over.panel is not None
+    assert made.loop.over.panels is not None
     counted("_lay_out")
     counted("_draw_sheet")
     return steps
@@ -177,6 +178,19 @@ def test_without_time_to_spare_frames_redraw_the_panels_a_step_at_a_time(
     assert set(intervals(rows)) == {made.refresh_ns}, "one of 2 ms more would be late"
 
 
+@pytest.mark.parametrize("has_panels", [True, False])
+def test_the_renderer_is_told_what_is_drawn_over_its_pictures(viewer: Viewers, has_panels: bool):
+    made = viewer(overlay=has_panels, size_px=(320, 240))
+    if has_panels:
+        made.loop.over.make_panels(made.display.framebuffer_size, 1.0)
+    made.frames(LEARNING)
+    told: list[Sequence[Rectangle] | None] = []
+    made.loop.stage.renderer.mark_covered = told.append  # type: ignore[method-assign]
+    made.frames(3)
+    assert [len(each or ()) > 0 for each in told] == [has_panels] * 3
+    assert None not in told
+
+
 def test_snapshots_are_taken_in_while_the_swap_waits_for_the_display(viewer: Viewers):
     made = viewer(is_called=True)
     made.load_ms = lambda _frame: 10.0
@@ -184,19 +198,6 @@ def test_snapshots_are_taken_in_while_the_swap_waits_for_the_display(viewer: Vie
     taken_in_wait = [row.ahead_ns > 0 for row in rows]
     assert sum(taken_in_wait) > 0.9 * len(rows)
     assert set(intervals(rows)) == {made.refresh_ns}
-
-
-def test_still_panels_are_looked_for_once_a_frame_was_handed_over(viewer: Viewers):
-    made = viewer(is_called=True)
-    made.load_ms = lambda frame: 9.0 if frame % 4 else 12.5
-    made.frames(LEARNING)
-    made.stop_physics()
-    made.frames(2)
-    searches: list[int] = []
-    made.loop.stage.renderer.look_ahead = lambda: searches.append(made.display.swap_number)  # type: ignore[method-assign]
-    made.frames(20)
-    assert len(searches) >= 15, "though no snapshot was taken in meanwhile"
-    assert len(set(searches)) == len(searches)
 
 
 def test_a_display_that_becomes_faster_is_noticed_though_work_is_done_until_its_call(viewer: Viewers):
@@ -254,10 +255,10 @@ def test_a_key_wakes_the_viewer_and_its_first_frame_obeys_it(viewer: Viewers):
     made.run(2.0)
     count, acted_ns = made.loop.record.log.count, made.time.at_ns + 30 * MS
     made.time.at(acted_ns, lambda: made.display.input.append(Key("I", acted_ns)))
-    before = made.loop.controls.interpolation
+    before = made.loop.input.settings.interpolation
     made.run(0.2)
     row = made.loop.record.log.rows.row(count)
-    assert (row.input_acted_ns, row.method) == (acted_ns, made.loop.controls.interpolation)
+    assert (row.input_acted_ns, row.method) == (acted_ns, made.loop.input.settings.interpolation)
     assert row.method != before
     assert row.start_ns - acted_ns < made.refresh_ns
 

@@ -15,16 +15,16 @@ from twixt.render.scene.picture import DrawnPicture
 from twixt.render.scene.picture_part import DrawnPart
 from twixt.render.snapshots.history import HeldSnapshot, Pair
 from twixt.render.viewer.frame_record import (
-    FIRST_WORDS,
+    FIRST_REPORTS,
     LAG_MOVES_NS,
     LONGEST_AWAITED_NS,
     LONGEST_LAG_NS,
     MOST_AWAITED,
-    WHOLE_WORDS,
+    WHOLE_REPORTS,
     Drawing,
     FrameFacts,
+    FrameInputs,
     Lag,
-    Latched,
     Pacing,
     Presents,
     ReportedRefresh,
@@ -109,11 +109,11 @@ def test_a_word_that_comes_too_late_changes_nothing():
 
 def test_the_lag_of_presents_behind_returns_is_the_median_at_once_and_moves_slowly_after():
     lag = Lag()
-    for word in range(FIRST_WORDS - 1):
+    for word in range(FIRST_REPORTS - 1):
         lag.observe(9 * MS + word)
         assert (lag.ns, lag.is_known) == (0, False)
     lag.observe(30 * MS)
-    assert 9 * MS <= lag.ns < 9 * MS + FIRST_WORDS
+    assert 9 * MS <= lag.ns < 9 * MS + FIRST_REPORTS
     before_ns = lag.ns
     for _ in range(200):
         lag.observe(11 * MS)
@@ -124,7 +124,7 @@ def test_the_lag_of_presents_behind_returns_is_the_median_at_once_and_moves_slow
 
 def test_a_lag_that_nobody_can_draw_for_is_none():
     lag = Lag()
-    for _ in range(FIRST_WORDS):
+    for _ in range(FIRST_REPORTS):
         lag.observe(LONGEST_LAG_NS + 1)
     assert (lag.is_known, lag.ns) == (True, 0)
 
@@ -142,7 +142,7 @@ def test_frames_are_drawn_for_when_they_are_seen_and_the_pacer_keeps_to_the_retu
     plan = FramePlan(1, None, 100, 16 * MS, 1, "")
     assert presents.planned(plan) == plan._replace(present_ns=100 + 9 * MS)
     assert presents.seen(row).present_ns == row.present_ns + 9 * MS
-    assert [at for at, _ in pacer.told] == [row.present_ns for row in even(40)[FIRST_WORDS - 1 :]]
+    assert [at for at, _ in pacer.told] == [row.present_ns for row in even(40)[FIRST_REPORTS - 1 :]]
     window.present_source = "swap"
     assert presents.planned(plan) is plan
     window.present_source = "display"
@@ -159,9 +159,9 @@ def test_a_refresh_that_the_display_tells_of_is_believed_where_its_presents_are_
         (0, False),
     ):
         told = ReportedRefresh()
-        believed = [told.believed_ns(START_NS + i * FRAME_NS, told_ns) for i in range(2 * WHOLE_WORDS)]
-        assert believed[:WHOLE_WORDS] == [None] * WHOLE_WORDS
-        assert set(believed[WHOLE_WORDS:]) == {told_ns if is_true else None}
+        believed = [told.believed_ns(START_NS + i * FRAME_NS, told_ns) for i in range(2 * WHOLE_REPORTS)]
+        assert believed[:WHOLE_REPORTS] == [None] * WHOLE_REPORTS
+        assert set(believed[WHOLE_REPORTS:]) == {told_ns if is_true else None}
 
 
 NEWEST = Head(
@@ -170,7 +170,7 @@ NEWEST = Head(
 FACTS = FrameFacts(
     frame=1, planned=FramePlan(2, 3, 4, 5, 6, "planned"), times=FrameTimes(10, 11, 12, 13, 14),
     paced=FrameResult(15, 16, 17, "paced"), pacing=Pacing(18, 19, "swap"),
-    latched=Latched(NEWEST, Plan(23, 38, 24, 25, 0.26), ClockState("ahead", 20, 21, 0.22, False, "because"), 27, 28),
+    inputs=FrameInputs(NEWEST, Plan(23, 38, 24, 25, 0.26), ClockState("ahead", 20, 21, 0.22, False, "because"), 27, 28),
     drawing=Drawing(None, "full", 29, FrameParts(41, 42, 43, 44, 45, 46), 47), is_probe=True, rested_ns=30,
 )  # fmt: skip
 UNSEEN = FrameRow(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+from tests.publishing import publish
 from twixt.ipc.config.config import Config
 from twixt.ipc.interaction.overlay_images import OverlayImage, as_message
 from twixt.ipc.plan import Plan
@@ -26,7 +27,7 @@ from twixt.render.measure.run_figures import measure
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer import idle
 from twixt.render.viewer.frame_loop import FrameLoop
-from twixt.render.viewer.idle import PAUSED_NS, SILENT_NS, UnchangedPicture, Waker
+from twixt.render.viewer.idle import PAUSED_NS, SILENT_NS, RedrawRequests, Waker
 
 MS = 1_000_000
 DT_NS = 20 * MS
@@ -57,14 +58,14 @@ class Viewer:
 
     def plan(self, rate: float) -> None:
         self.plans += 1
-        self.host.write_plan(Plan(self.plans, 0, time.perf_counter_ns(), self.tick * DT_NS, rate))
+        self.host.ring.write_plan(Plan(self.plans, 0, time.perf_counter_ns(), self.tick * DT_NS, rate))
 
     def publish(self, marks: np.ndarray = NO_MARKS) -> None:
         self.tick += 1
         now_ns = time.perf_counter_ns()
         self.bodies["position"][0, 0] = self.tick
         head = Head(tick=self.tick, sim_time_ns=self.tick * DT_NS, due_ns=now_ns, count=len(self.bodies))
-        self.host.publish(head, self.bodies, marks=marks)
+        publish(self.host.ring, head, self.bodies, marks=marks)
 
     def frames_until(self, condition: Callable[[], object]) -> int:
         for number in range(MANY):
@@ -75,7 +76,7 @@ class Viewer:
 
     def come_to_rest(self) -> None:
         self.plan(0.0)
-        self.frames_until(lambda: self.loop.idle.is_due)
+        self.frames_until(lambda: self.loop.is_idle)
 
     def close(self) -> None:
         self.loop.close()
@@ -95,17 +96,32 @@ def viewer(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 
 
 def test_a_picture_that_stands_may_rest_after_a_while_and_a_paused_one_sooner() -> None:
-    picture = UnchangedPicture()
-    picture.drawn(5, 1000 * MS)
-    assert not picture.is_idle(1000 * MS + PAUSED_NS - 1, is_paused=True)
-    picture.drawn(5, 1200 * MS)  # the same instant again stirs nothing
-    assert picture.is_idle(1000 * MS + PAUSED_NS, is_paused=True)
-    assert not picture.is_idle(1000 * MS + PAUSED_NS, is_paused=False)
-    assert picture.is_idle(1000 * MS + SILENT_NS, is_paused=False)
-    picture.change(2500 * MS)
-    assert not picture.is_idle(2500 * MS + 1, is_paused=True)
-    picture.drawn(6, 3000 * MS)
-    assert not picture.is_idle(2500 * MS + PAUSED_NS, is_paused=True)
+    requests = RedrawRequests()
+    requests.drawn(5, 0, 1000 * MS)
+    assert not requests.is_idle(1000 * MS + PAUSED_NS - 1, is_paused=True)
+    requests.drawn(5, 0, 1200 * MS)  # the same instant again stirs nothing
+    assert requests.is_idle(1000 * MS + PAUSED_NS, is_paused=True)
+    assert not requests.is_idle(1000 * MS + PAUSED_NS, is_paused=False)
+    assert requests.is_idle(1000 * MS + SILENT_NS, is_paused=False)
+    requests.request(2500 * MS)
+    assert not requests.is_idle(2500 * MS + 1, is_paused=True)
+    requests.drawn(6, 0, 3000 * MS)
+    assert not requests.is_idle(2500 * MS + PAUSED_NS, is_paused=True)
+
+
+def test_a_frame_requested_for_an_instant_ends_the_rest_then_once() -> None:
+    requests = RedrawRequests()
+    requests.drawn(5, 0, 1000 * MS)
+    requests.request_at("note", 4000 * MS)
+    assert requests.is_idle(4000 * MS - 1, is_paused=True)
+    assert not requests.is_idle(4000 * MS, is_paused=True)
+    requests.drawn(5, 4000 * MS - 1, 4010 * MS)
+    assert not requests.is_idle(4010 * MS, is_paused=True), "that frame had begun before"
+    requests.drawn(5, 4020 * MS, 4030 * MS)
+    assert requests.is_idle(4030 * MS, is_paused=True)
+    requests.request_at("note", 5000 * MS)
+    requests.withdraw("note")
+    assert requests.is_idle(6000 * MS, is_paused=True)
 
 
 def test_what_rests_is_drawn_in_full(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,14 +131,14 @@ def test_what_rests_is_drawn_in_full(viewer: Viewer, monkeypatch: pytest.MonkeyP
     viewer.come_to_rest()
     assert viewer.loop.record.last.quality == FULL.name
     viewer.plan(1.0)
-    viewer.loop.idle.sleep()
+    viewer.loop.sleep()
     viewer.loop.frame()
     viewer.loop.frame()
     assert viewer.loop.record.last.quality == CHEAPEST.name
 
 
 def test_a_paused_picture_comes_to_rest(viewer: Viewer) -> None:
-    assert not viewer.loop.idle.is_due
+    assert not viewer.loop.is_idle
     viewer.come_to_rest()
 
 
@@ -130,15 +146,15 @@ def test_a_world_that_publishes_does_not_rest_and_one_that_stopped_does(viewer: 
     for _ in range(20):
         viewer.publish()
         viewer.loop.frame()
-        assert not viewer.loop.idle.is_due
-    viewer.frames_until(lambda: viewer.loop.idle.is_due)
+        assert not viewer.loop.is_idle
+    viewer.frames_until(lambda: viewer.loop.is_idle)
 
 
 @pytest.mark.parametrize("event", ["snapshot", "plan", "scene", "images", "end"])
 def test_news_of_physics_ends_the_sleep(viewer: Viewer, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     viewer.come_to_rest()
-    viewer.loop.idle.sleep()  # what waited is taken in
-    viewer.frames_until(lambda: viewer.loop.idle.is_due)
+    viewer.loop.sleep()  # what waited is taken in
+    viewer.frames_until(lambda: viewer.loop.is_idle)
     monkeypatch.setattr(idle, "SLEEP_S", LONG_S)
     slept: list[float] = []
     sleep = viewer.window.wait_events
@@ -159,41 +175,41 @@ def test_news_of_physics_ends_the_sleep(viewer: Viewer, event: str, monkeypatch:
 
     monkeypatch.setattr(viewer.window, "wait_events", told_while_asleep)
     for _ in range(3):  # a wake too many is no harm
-        viewer.loop.idle.sleep()
-        if not viewer.loop.idle.is_due or viewer.link.ended is not None:
+        viewer.loop.sleep()
+        if not viewer.loop.is_idle or viewer.link.ended is not None:
             break
     assert max(slept) < LONG_S
     if event == "end":
         assert viewer.link.ended is not None
     else:
-        assert not viewer.loop.idle.is_due
+        assert not viewer.loop.is_idle
         assert viewer.loop.frame().rested_ns > 0
 
 
 def test_input_ends_the_rest_and_the_next_frame_obeys_it(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
     viewer.come_to_rest()
-    method = viewer.loop.controls.interpolation
+    method = viewer.loop.input.settings.interpolation
     acted_ns = time.perf_counter_ns()
     monkeypatch.setattr(viewer.window, "wait_events", lambda _timeout_s: [Key("I", acted_ns)])
-    viewer.loop.idle.sleep()
-    assert not viewer.loop.idle.is_due
+    viewer.loop.sleep()
+    assert not viewer.loop.is_idle
     assert viewer.loop.frame().input_acted_ns == acted_ns
-    assert viewer.loop.controls.interpolation != method
+    assert viewer.loop.input.settings.interpolation != method
 
 
 def test_a_window_that_lost_its_picture_is_drawn_again(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
     viewer.come_to_rest()
     monkeypatch.setattr(viewer.window, "take_damage", lambda: True)
-    viewer.loop.idle.sleep()
-    assert not viewer.loop.idle.is_due
+    viewer.loop.sleep()
+    assert not viewer.loop.is_idle
 
 
 def test_a_rest_is_in_no_figure(viewer: Viewer) -> None:
     viewer.come_to_rest()
     before = viewer.loop.record.log.count
-    viewer.loop.idle.sleep()
+    viewer.loop.sleep()
     viewer.publish()
-    viewer.loop.idle.sleep()
+    viewer.loop.sleep()
     row = viewer.loop.frame()
     rested_ns = row.rested_ns
     assert rested_ns > 0
@@ -208,7 +224,7 @@ def test_a_rest_is_in_no_figure(viewer: Viewer) -> None:
 
 def test_after_a_rest_a_step_plays_on_as_if_frames_had_been_made_all_the_time(viewer: Viewer) -> None:
     """The time that passed without frames is not made up for at once."""
-    clock = viewer.loop.clock
+    clock = viewer.loop.stage.main.clock
     viewer.come_to_rest()
     stood_ns = viewer.loop.record.last.draw_time_ns
     now_ns = time.perf_counter_ns() + 60_000 * MS  # a minute of rest

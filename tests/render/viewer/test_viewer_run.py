@@ -24,9 +24,8 @@ def run_whose_frames(raise_: BaseException) -> _Run:
     def frame() -> Any:
         raise raise_
 
-    loop: Any = SimpleNamespace(
-        frame=frame, idle=SimpleNamespace(is_due=False), controls=SimpleNamespace(quit=False), is_starting=True
-    )
+    user = SimpleNamespace(settings=SimpleNamespace(quit=False))
+    loop: Any = SimpleNamespace(frame=frame, is_idle=False, input=user, is_starting=True)
     viewer: Any = SimpleNamespace(
         config=Config(),
         display=SimpleNamespace(is_hidden=False, should_close=False, backend="x11"),

@@ -12,6 +12,7 @@ import math
 import threading
 from collections.abc import Callable
 
+from tests.publishing import publish
 from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
@@ -20,10 +21,10 @@ from twixt.ipc.session.client import attach
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.cores.frame_time_parts import Reading
-from twixt.render.display.display import AwaitCall
 from twixt.render.display.input import Event
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.display.presentation.present_times import Presented
+from twixt.render.display.presentation.wayland_frame import AwaitCall
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.pacing.pacer import Pacer
@@ -180,7 +181,7 @@ class VirtualViewer:
         self.load_ms: Callable[[int], float] = lambda _frame: 2.0
         listener = open_listener(name)
         self.host = Host(listener, Scene([Sphere(0.5)]), 1)
-        self.host._segments.writer._now_ns = lambda: time.at_ns
+        self.host.ring.writer._now_ns = lambda: time.at_ns
         self._bodies = new_bodies(1)
         self._plans = self.tick = 0
         self.plan(1.0)
@@ -207,7 +208,7 @@ class VirtualViewer:
     def plan(self, rate: float) -> None:
         self._plans += 1
         sim_time_ns = self.time.at_ns - START_NS
-        self.host.write_plan(Plan(self._plans, 0, self.time.at_ns, sim_time_ns, rate))
+        self.host.ring.write_plan(Plan(self._plans, 0, self.time.at_ns, sim_time_ns, rate))
 
     def publish(self) -> None:
         head = Head(
@@ -218,7 +219,7 @@ class VirtualViewer:
             count=1,
         )
         self._bodies["position"][0, 0] = self.tick
-        self.host.publish(head, self._bodies)
+        publish(self.host.ring, head, self._bodies)
         self.tick += 1
 
     def publish_on(self) -> None:
@@ -242,10 +243,10 @@ class VirtualViewer:
         end_ns, first = self.time.at_ns + round(seconds * 1e9), self.loop.record.log.count
         while self.time.at_ns < end_ns:
             if self.display.is_hidden:
-                self.loop.idle.sleep_while_hidden()
+                self.loop.sleep_while_hidden()
                 self.slept += 1
-            elif self.loop.idle.is_due:
-                self.loop.idle.sleep()
+            elif self.loop.is_idle:
+                self.loop.sleep()
                 self.slept += 1
             else:
                 self.loop.frame()

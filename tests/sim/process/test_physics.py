@@ -298,10 +298,10 @@ def test_a_new_scene_is_published_and_one_with_too_many_shapes_refused(make_host
     host = make_host()
     lab = Lab(host)
     lab.run_ms(100)
-    assert host.scene_version == 1
+    assert host.scene.version == 1
     lab.world.scene = Scene([Sphere(0.2)] * 3)
     lab.run_ms(100)
-    assert host.scene_version == 2
+    assert host.scene.version == 2
     lab.world.scene = Scene([Sphere(0.2)] * 4)
     with pytest.raises(TwixtError, match="4 shapes for 3 bodies"):
         lab.run_ms(100)
@@ -386,11 +386,11 @@ def test_a_world_made_anew_after_corrections_goes_on(make_host: MakeHost) -> Non
     lab = Lab(make_host(), Corrected())
     while lab.schedule.tick < 4:
         lab.run_ms(1)
-    assert set(lab.host.columns) == {"heat", "correction", "corrected_ns"}
+    assert set(lab.host.ring.columns) == {"heat", "correction", "corrected_ns"}
     lab.ask("reset")
-    assert lab.host.columns == {"heat": ("<f4", 1)}
+    assert lab.host.ring.columns == {"heat": ("<f4", 1)}
     lab.run_ms(200)
-    assert set(lab.host.columns) == {"heat", "correction", "corrected_ns"}
+    assert set(lab.host.ring.columns) == {"heat", "correction", "corrected_ns"}
 
 
 class Tuned(Walk):

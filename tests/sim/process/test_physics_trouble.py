@@ -224,7 +224,7 @@ def test_columns_that_come_later_come_with_the_delayed_snapshot_they_belong_to(m
     while lab.visible[-1].head.tick < 18:
         lab.physics.turn()
     assert lab.schedule.tick > 20
-    assert set(lab.host.columns) == {"heat"}
+    assert set(lab.host.ring.columns) == {"heat"}
     while lab.visible[-1].head.tick < 21:
         lab.physics.turn()
     link = attach("lab")

@@ -5,9 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.errors import TwixtError
-from twixt.sim.publish.limits import BURST, Accumulator, PublishLimit
+from twixt.sim.publish.limits import (
+    BURST,
+    LEAST_HZ,
+    SHARE,
+    USUAL_HZ,
+    Accumulator,
+    PublishGate,
+    PublishLimit,
+    one_percent_period_ns,
+)
 
-MS = 1_000_000
+US, MS, S = 1_000, 1_000_000, 1_000_000_000
 
 
 def test_frames_of_10_15_18_and_16_ms_hold_no_no_one_and_no_step_of_33_333_ms() -> None:
@@ -82,3 +91,42 @@ def test_a_thousand_steps_a_second_publish_120() -> None:
     assert 1200 <= len(taken) <= 1200 + BURST
     gaps = {b - a for a, b in zip(taken[BURST:], taken[BURST + 1 :], strict=False)}
     assert gaps == {8, 9}
+
+
+def test_cheap_states_are_published_at_the_usual_rate() -> None:
+    assert one_percent_period_ns([]) == one_percent_period_ns([50 * US] * 9) == round(S / USUAL_HZ)
+
+
+@pytest.mark.parametrize("cost_us", [100, 250, 600])
+def test_dearer_ones_take_their_share_of_the_time_and_no_more(cost_us: int) -> None:
+    assert cost_us * US / one_percent_period_ns([cost_us * US] * 9) == pytest.approx(SHARE, rel=1e-3)
+
+
+def test_the_dearest_still_come() -> None:
+    assert one_percent_period_ns([100_000 * US]) == round(S / LEAST_HZ)
+
+
+def test_a_publish_that_was_interrupted_counts_for_little() -> None:
+    assert one_percent_period_ns([450 * US] * 8 + [30_000 * US]) == one_percent_period_ns([450 * US])
+
+
+def test_a_gate_opens_on_a_grid_and_makes_up_for_one_period_at_most() -> None:
+    gate = PublishGate(100, 0)
+    opened_ms = []
+    for now_ms in range(0, 200, 3):
+        if not 50 < now_ms < 90 and now_ms * MS >= gate.next_ns:
+            gate.opened(now_ms * MS)
+            opened_ms.append(now_ms)
+    assert opened_ms == [0, 12, 21, 30, 42, 90, 93, 102, 111, 120, 132, 141, 150, 162, 171, 180, 192]
+
+
+def test_without_a_rate_the_gate_waits_as_long_as_the_last_publishes_ask_for() -> None:
+    gate = PublishGate(None, 0)
+    gate.opened(0)
+    assert gate.next_ns == round(S / USUAL_HZ)
+    for _ in range(9):
+        gate.published(0, 250 * US)
+    gate.opened(10 * MS)
+    assert gate.next_ns == round(S / USUAL_HZ) + one_percent_period_ns([250 * US])
+    gate.restart(2 * S)
+    assert gate.next_ns == 2 * S + one_percent_period_ns([250 * US])

@@ -34,7 +34,7 @@ def test_the_latest_samples_are_kept_and_no_more() -> None:
     samples = Samples()
     for value in range(KEPT_SAMPLES + 10):
         samples.add(value)
-    kept = list(samples)
+    kept = list(samples.column())
     assert len(kept) == KEPT_SAMPLES
     assert min(kept) == 10
     assert max(kept) == KEPT_SAMPLES + 9

@@ -11,7 +11,6 @@ import pytest
 from tests.sim.watched import Watched
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Scene, Sphere
-from twixt.ipc.snapshot import RECORD, new_bodies
 
 NORTHING = 5.4e6  # UTM: float32 holds half metres there
 CARS = Scene([Box((4.0, 2.0, 1.5))] * 3)
@@ -34,20 +33,12 @@ def from_slot(watched: Watched, position: np.ndarray) -> None:
         records["position"] = position
 
 
-def from_records(watched: Watched, position: np.ndarray) -> None:
-    records = new_bodies(len(position))
-    records["position"] = position
-    tick = watched.view._now.tick
-    watched.view.publish_whole(records.view(RECORD).view(records.dtype), tick * DT_S)
-
-
 WAYS: dict[str, Publish] = {
     "float64": lambda watched, position: watched.view.publish(position=position),
     "float32": lambda watched, position: watched.view.publish(position=position.astype(np.float32)),
     "lists": lambda watched, position: watched.view.publish(position=position.tolist()),
     "ids": lambda watched, position: watched.view.publish(position=position[::-1], ids=[7, 30, 2]),
     "slot": from_slot,
-    "records": from_records,
 }
 
 

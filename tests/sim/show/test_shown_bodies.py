@@ -28,8 +28,8 @@ class Shown:
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.now = ShownSnapshot(host, Columns({"heat": Column("f4")}, 4))
-        self.bodies = ShownBodies(host, self.now, 1, 4, BodyLimit(host, print))
+        self.now = ShownSnapshot(host.ring, Columns({"heat": Column("f4")}, 4))
+        self.bodies = ShownBodies(host.ring, self.now, 1, 4, BodyLimit(host.ring, print))
         self.tick = 0
 
     def show(self, fields: dict[str, Any], **others: Any) -> bytes:
@@ -40,7 +40,7 @@ class Shown:
             self.tick += 1
             slot.head = Head(tick=self.tick)
         self.now.complete()
-        newest = self.host.newest()
+        newest = self.host.ring.newest()
         assert newest is not None
         assert newest.head.tick == self.tick
         return newest.bodies.tobytes() + newest.columns["heat"].tobytes()
@@ -61,7 +61,7 @@ def two_hosts(make_host: MakeHost, monkeypatch: pytest.MonkeyPatch) -> tuple[Hos
         monkeypatch.setattr("tests.sim.conftest.open_listener", lambda _, name=name: _open(name))
         hosts.append(make_host())
     for host in hosts:
-        host.set_columns({"heat": ("<f4", 1)})
+        host.ring.set_columns({"heat": ("<f4", 1)})
     return hosts[0], hosts[1]
 
 
@@ -105,7 +105,7 @@ def test_whatever_is_passed_what_is_shown_is_always_as_if_all_were_written(
     before, body_records.CHUNK_BODIES = body_records.CHUNK_BODIES, piece
     try:
         random = np.random.default_rng(seed)
-        start = [host.newest() for host in two_hosts]
+        start = [host.ring.newest() for host in two_hosts]
         tested, plain = Shown(two_hosts[0]), Plain(two_hosts[1])
         tested.tick, plain.tick = (0 if newest is None else newest.head.tick for newest in start)
         for places, count, cuts, hides, heats, times in runs:
@@ -135,7 +135,7 @@ def position(count: int, x: float) -> np.ndarray:
 @pytest.fixture
 def shown(make_host: MakeHost) -> Shown:
     host = make_host(10_000)
-    host.set_columns({"heat": ("<f4", 1)})
+    host.ring.set_columns({"heat": ("<f4", 1)})
     return Shown(host)
 
 
@@ -151,7 +151,7 @@ def test_what_is_refused_half_way_through_changes_nothing(shown: Shown, kind: An
     wrong[9_500] = 0
     with pytest.raises(TwixtError, match=r"orientation must be unit .* of length 2 for body 9000; divide"):
         shown.bodies.write({"position": position(count, 99), "orientation": wrong}, {"heat": 5}, None, None, None)
-    newest = shown.host.newest()
+    newest = shown.host.ring.newest()
     assert newest is not None
     assert newest.bodies.tobytes() + newest.columns["heat"].tobytes() == last
     # The next ones find all that was there, also in records that are written whole.

@@ -174,7 +174,7 @@ def test_an_end_that_the_user_asked_of_the_window_before_does_not_close_the_next
     view.reopen()
     link.send(Command("quit", acted_ns=before_ns))
     link.send(Command("quit", acted_ns=before_ns))
-    until(lambda: view._host.wait_command(0), "the command arrives")
+    until(lambda: view._host.commands.wait(0), "the command arrives")
     publish(view)
     assert view.is_open
     link.close()

@@ -14,6 +14,7 @@ from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.ring import memory_budget
+from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies
 from twixt.sim.show.show import show
@@ -55,19 +56,23 @@ class Copied(Walk):
 def tell_apart(lab: Lab) -> list[Any]:
     """Records every snapshot published: tick, due instant, bytes of its bodies."""
     seen: list[Any] = []
-    publish, in_place = lab.host.publish, lab.host.publish_in_place
+    begin = lab.host.ring.begin
 
-    def note(do: Any) -> Any:
-        def noted(*arguments: Any) -> int:
-            published_ns: int = do(*arguments)
-            newest = lab.host.newest()
+    def begun(*size: Any, **sizes: Any) -> OpenSlot:
+        slot = begin(*size, **sizes)
+        commit = slot.commit
+
+        def noted(slot: OpenSlot) -> int | None:
+            published_ns = commit(slot)
+            newest = lab.host.ring.newest()
             assert newest is not None
             seen.append((newest.head.tick, newest.head.due_ns, newest.bodies.tobytes()))
             return published_ns
 
-        return noted
+        slot.commit = noted
+        return slot
 
-    lab.host.publish, lab.host.publish_in_place = note(publish), note(in_place)  # type: ignore[method-assign]
+    lab.host.ring.begin = begun  # type: ignore[method-assign]
     return seen
 
 
@@ -121,7 +126,7 @@ def test_one_that_raises_while_it_writes_is_a_crash_and_the_last_snapshot_stays(
     lab = Lab(host, Fails())
     with pytest.raises(UserCodeCrashed, match=r"Fails\.write_bodies raised ZeroDivisionError: while writing"):
         lab.run_ms(1000)
-    newest = host.newest()
+    newest = host.ring.newest()
     assert newest is not None
     assert newest.number == 3
     assert not newest.bodies["epoch"].any()
@@ -177,7 +182,7 @@ def test_its_columns_go_out_as_always(make_host: MakeHost) -> None:
     host = make_host()
     lab = Lab(host, Warm())
     lab.run_ms(200)
-    newest = host.newest()
+    newest = host.ring.newest()
     assert newest is not None
     assert (newest.columns["heat"] == newest.head.tick).all()
     assert newest.head.tick > 3

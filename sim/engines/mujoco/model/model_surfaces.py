@@ -1,8 +1,8 @@
 """Skins and flexes of a model: bodies of twixt beyond the model's own, whose vertices travel with each snapshot.
 
-The one idea: MuJoCo's own visualizer computes a skin from the poses of its bones, in a scene of our own that has nothing
-else in it (0.6 ms for the 24,000 vertices of dm_control's dog). So a state that was put aside needs no more than its
-poses. A flex has its vertices in `flexvert_xpos`; of those a copy is put aside.
+MuJoCo's own visualizer computes a skin from the poses of its bones, in a scene of our own that has nothing else in it
+(0.6 ms for the 24,000 vertices of dm_control's dog). So a deferred state needs no more than its poses. A flex has its
+vertices in `flexvert_xpos`; of those a copy is kept.
 
 Always: vertices are in the world's frame, and the bodies that have them stay at its origin. A flex is shown by its
 faces, of a solid its shell, at the middle of its thickness. A flex of one dimension is shown by a tube for each edge.

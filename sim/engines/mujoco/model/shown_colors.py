@@ -36,12 +36,8 @@ class ShownColors:
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._columns: Columns | None = None
+        self.are_declared = False  # True once a colour has changed
         self._kinds: list[_Kind] = []
-
-    @property
-    def are_declared(self) -> bool:
-        """True once a colour has changed."""
-        return self._columns is not None
 
     def take_scene(self, scene: Scene, found: Sequence[FoundParts], maker: PartMaker, opt: MjvOption) -> None:
         """Takes a scene that was published anew: its colours are those of the column, if there is one."""
@@ -72,6 +68,7 @@ class ShownColors:
                 return False
         if self._columns is None:
             self._columns = view.add_columns(DECLARED)
+            self.are_declared = True
         self._columns["color"][: len(self._colors)] = self._colors
         return True
 

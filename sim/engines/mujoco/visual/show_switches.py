@@ -1,8 +1,8 @@
 """Switches of the overlay for one `mjvOption`: its flags, and the groups of geoms and sites that the model uses; and for
 the rendering flags of one `mjvScene`.
 
-The one idea: the overlay has a copy of each value. `exchange` compares both with what they were: where the code has
-changed the option, the switch follows, else the option follows the switch.
+The overlay has a copy of each value. `exchange` compares both with what they were: where the code has changed the
+option, the switch follows, else the option follows the switch.
 
 Always: only flags that have an effect in twixt, and for which the model has something, have a switch.
 """
@@ -68,7 +68,7 @@ class ShowSwitches:
         """Takes over what the code has changed in the options since the last call; else writes there what users have
         switched. True if anything has changed."""
         now, seen = self._values(), self._seen
-        if now == seen and [toggle.value for toggle in self.offered] == self._offered_values:
+        if now == seen and [toggle.is_on for toggle in self.offered] == self._offered_values:
             return False
         for place, toggle in zip(self._places, self.offered, strict=True):
             if now[place] != seen[place]:
@@ -84,10 +84,9 @@ class ShowSwitches:
         return ShownParts.of(self.opt, model, self.rendering.flags)
 
     def _values(self) -> bytes:
-        opt = self.opt
-        return b"".join(
-            [opt.flags.tobytes(), *(getattr(opt, array).tobytes() for array in GROUPS), self.rendering.flags.tobytes()]
-        )
+        opt = self.opt  # in the order of GROUPS
+        groups = opt.geomgroup.tobytes() + opt.sitegroup.tobytes()
+        return opt.flags.tobytes() + groups + self.rendering.flags.tobytes()  # type: ignore[no-any-return]
 
     def _write(self, place: int, is_on: bool) -> None:
         for array in (self.opt.flags, *(getattr(self.opt, name) for name in GROUPS), self.rendering.flags):

@@ -28,10 +28,10 @@ from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.spheres.sphere_detail import Detail
+from twixt.render.draw.spheres.sphere_detail import SphereLod
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)
-PROGRAMS = [("dots", 2.4), ("beads", 6.0), ("discs", 14.0), ("pearls", 22.0), ("balls", 60.0)]
+PROGRAMS = [("lod 0", 2.4), ("lod 1", 6.0), ("lod 2", 14.0), ("lod 3", 22.0), ("lod 4", 60.0)]
 NAMES = [name for name, _ in PROGRAMS]
 
 
@@ -41,7 +41,7 @@ def drawn_by(monkeypatch):
 
     def by(name, largest_px=128.0, few=0):
         monkeypatch.setattr(sphere_draws, "FEW", few)
-        monkeypatch.setattr(sphere_draws, "choose", lambda *_: Detail(name, largest_px))
+        monkeypatch.setattr(sphere_draws, "choose", lambda *_: SphereLod(name, largest_px))
 
     return by
 
@@ -79,7 +79,7 @@ def test_light_is_that_of_the_finest(studio, drawn_by, name, size_px):
     np.testing.assert_allclose(brightness[1], brightness[0], rtol=0.2)
 
 
-@pytest.mark.parametrize(("name", "size_px"), [*PROGRAMS[2:], ("discs", 10.0)])
+@pytest.mark.parametrize(("name", "size_px"), [*PROGRAMS[2:], ("lod 2", 10.0)])
 @pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0, 0.8)])
 def test_spin_is_seen_where_a_sphere_has_pixels_for_it(studio, drawn_by, name, size_px, axis):
     drawn_by(name)
@@ -95,16 +95,16 @@ def test_a_ball_has_the_depth_of_a_sphere(studio, drawn_by):
     scene = dark([Sphere(0.6, RED), Sphere(0.6, GREEN), Box((0.5, 4.0, 0.5), BLUE)])
     bodies = bodies_at((0, -0.3, 0), (0, 0.3, 0), (0.3, 0, 0))
     pictures = {}
-    for name in ("points", "balls", "pearls", "discs"):
+    for name in ("points", "lod 4", "lod 3", "lod 2"):
         drawn_by(name)
         pictures[name] = studio.picture(scene, bodies, camera=SIDE).astype(int)
-    assert all(lit_px(pictures["balls"][..., channel : channel + 1]) > 300 for channel in range(3))
+    assert all(lit_px(pictures["lod 4"][..., channel : channel + 1]) > 300 for channel in range(3))
 
     def off(name):
         return np.mean(np.abs(pictures[name] - pictures["points"]).max(axis=2) > 127)
 
-    assert off("balls") < 0.2 * off("discs")
-    assert off("pearls") < 0.4 * off("discs")
+    assert off("lod 4") < 0.2 * off("lod 2")
+    assert off("lod 3") < 0.4 * off("lod 2")
 
 
 @pytest.mark.parametrize(("name", "size_px"), PROGRAMS)
@@ -126,7 +126,7 @@ def test_what_is_too_large_for_the_others_program_is_drawn_all_the_same(studio, 
     radii = [radius_of(3.0), radius_of(40.0), radius_of(90.0), radius_of(25.0), 0.1]
     scene = dark([Sphere(radii[0], GREEN)] * 400 + [Sphere(radius, WHITE) for radius in radii[1:]])
     pictures = []
-    for program, largest_px in (("points", 128.0), (name, 128.0 if name in ("points", "balls") else 4.0)):
+    for program, largest_px in (("points", 128.0), (name, 128.0 if name in ("points", "lod 4") else 4.0)):
         drawn_by(program, largest_px)
         pictures.append(studio.picture(scene, bodies_at(*places, *large), camera=SIDE).astype(int))
     assert lit_px(pictures[0][..., :1]) > 8000
@@ -202,7 +202,7 @@ def test_a_sphere_that_is_large_on_its_way_only_is_never_missing(studio, drawn_b
         for bodies in snapshots:
             bodies["flags"] |= HAS_VELOCITY
         pictures = []
-        for program, largest_px, few in (("points", 128.0, 2), ("dots", 4.0, 0)):
+        for program, largest_px, few in (("points", 128.0, 2), ("lod 0", 4.0, 0)):
             drawn_by(program, largest_px, few)
             renderer = studio.renderer(dark([Sphere(0.03, GREEN), Sphere(0.5, WHITE)]))
             for slot, bodies in enumerate(snapshots):

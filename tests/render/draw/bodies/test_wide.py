@@ -14,11 +14,11 @@ from twixt.render.draw.bodies import sphere_draws
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
-from twixt.render.draw.spheres.sphere_detail import FINEST, Detail, choose
+from twixt.render.draw.spheres.sphere_detail import FINEST, SphereLod, choose
 
 WIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0, fov_y_deg=120.0)
 # By program, the diameter that a sphere of this size would have in the middle of the picture.
-PROGRAMS = [("dots", 2.4), ("beads", 5.0), ("discs", 10.0), ("pearls", 14.0), ("balls", 30.0), ("points", 30.0)]
+PROGRAMS = [("lod 0", 2.4), ("lod 1", 5.0), ("lod 2", 10.0), ("lod 3", 14.0), ("lod 4", 30.0), ("points", 30.0)]
 CORNERS = [(0.0, 0.0), (0.85, 0.0), (0.0, -0.85), (0.8, 0.8), (-0.7, 0.85)]
 DEPTH_M = 10.0
 
@@ -39,7 +39,7 @@ def drawn_and_true(studio, monkeypatch, name, width_px, at):
     center = np.array((at[0] * DEPTH_M / projection[0, 0], at[1] * DEPTH_M / projection[1, 1], -DEPTH_M))
     bodies = new_bodies(1)
     bodies["position"] = (0.0, center[0], center[1])  # the eye is at x = 10, looking along -x
-    monkeypatch.setattr(sphere_draws, "choose", lambda *_: Detail(name, LARGEST_POINT_PX))
+    monkeypatch.setattr(sphere_draws, "choose", lambda *_: SphereLod(name, LARGEST_POINT_PX))
     scene = Scene([Sphere(radius, (1, 1, 1))], ground=None, background=(0, 0, 0), unlit=True)
     return studio.picture(scene, bodies, camera=WIDE)[..., 0] / 255, outline(center, radius)
 
@@ -48,7 +48,7 @@ def drawn_and_true(studio, monkeypatch, name, width_px, at):
 @pytest.mark.parametrize(("name", "width_px"), PROGRAMS)
 def test_a_sphere_is_as_long_as_its_outline_wherever_it_is(studio, monkeypatch, name, width_px, at):
     pixels, true = drawn_and_true(studio, monkeypatch, name, width_px, at)
-    if name == "dots":  # squares of the outline's area
+    if name == "lod 0":  # squares of the outline's area
         assert math.sqrt(pixels.sum() / max(true.sum(), 1)) == pytest.approx(1, abs=0.45)
         return
     both = np.minimum(pixels, true).sum()
@@ -58,7 +58,7 @@ def test_a_sphere_is_as_long_as_its_outline_wherever_it_is(studio, monkeypatch, 
 @pytest.mark.parametrize("width_px", [60.0, 100.0, 125.0])
 @pytest.mark.parametrize("at", CORNERS)
 def test_what_is_too_long_for_a_point_is_whole_all_the_same(studio, monkeypatch, width_px, at):
-    for name in ("balls", "points"):
+    for name in ("lod 4", "points"):
         pixels, true = drawn_and_true(studio, monkeypatch, name, width_px, at)
         assert np.abs(pixels - true).mean() < 0.004
 

@@ -63,9 +63,8 @@ def main(folder: Path, screen_file: str) -> None:
         with sheet.drawing(size_px, [Rectangle(11, 30, 12, 50)], (1.0, 0.0, 1.0, 1.0)):
             pass
         draw(LEVELS[-1], size_px)
-        sheet.lay(size_px, renderer.panel_backdrop)
+        sheet.blend(size_px)
         over = save("over")
-        sheet.settle()
         window.swap()
         window.context.finish()
     if screen_file:

@@ -57,7 +57,7 @@ class Kept:
             self.studio.framebuffer.use()
             self.studio.framebuffer.clear(1.0, 0.0, 1.0, 1.0, depth=self.cleared_to)
             if ahead:
-                renderer.begin_ahead()
+                renderer.prepare_background()
             for viewport in viewports:
                 renderer.draw([self.layer], camera.matrices(viewport[2:]), viewport)
             renderer.finish()
@@ -211,7 +211,7 @@ def test_what_was_laid_ahead_for_nothing_is_not_seen(both):
 def test_a_frame_that_was_not_drawn_takes_what_was_laid_for_it_with_it(both):
     for _ in range(3):
         both.compare(NEAR)
-    both.laid.begin_ahead()
+    both.laid.prepare_background()
     both.laid.finish()
     both.compare(NEAR)
 
@@ -268,7 +268,7 @@ def test_an_error_of_others_does_not_keep_the_copy_from_being_used(studio, monke
     for _ in range(3):  # drawn; kept; tried
         gl_context.gl_function("glEnable", c_uint)(0xBAD)
         assert backdrop._is_faster is None
-        backdrop.lay(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", draw)
+        backdrop.fill(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", draw)
     assert backdrop._is_faster is True
     backdrop.release()
     studio.framebuffer.scissor = None
@@ -282,7 +282,7 @@ def test_what_was_kept_of_one_framebuffer_is_not_laid_into_another(studio):
     for framebuffer, shade in ((studio.framebuffer, 51), (other, 102), (studio.framebuffer, 51), (other, 102)):
         framebuffer.use()
         for _ in range(3):
-            backdrop.lay(framebuffer, whole, "key", lambda: framebuffer.clear(shade / 255, 0.4, 0.6, 1.0))  # noqa: B023
+            backdrop.fill(framebuffer, whole, "key", lambda: framebuffer.clear(shade / 255, 0.4, 0.6, 1.0))  # noqa: B023
             assert framebuffer.read(viewport=(5, 5, 1, 1), components=1) == bytes([shade])
         framebuffer.clear()
     assert len(backdrop._kept) == 2
@@ -295,7 +295,7 @@ def test_without_the_functions_it_is_drawn(studio, monkeypatch):
     backdrop, calls = BackgroundCache(studio.context), []
     monkeypatch.setattr(backdrop._gl, "are_there", False)
     for _ in range(3):
-        backdrop.lay(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", lambda: calls.append(1))
+        backdrop.fill(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", lambda: calls.append(1))
     assert len(calls) == 3
 
 
@@ -311,7 +311,7 @@ def test_a_framebuffer_that_cannot_be_copied_is_drawn(studio, monkeypatch):
 
     studio.framebuffer.use()
     for _ in range(4):
-        backdrop.lay(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", draw)
+        backdrop.fill(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", draw)
         pixel = studio.framebuffer.read(viewport=(5, 5, 1, 1), components=3)
         assert tuple(pixel) == (51, 102, 153)
     assert backdrop._is_faster is False

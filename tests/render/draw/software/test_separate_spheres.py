@@ -159,6 +159,6 @@ def test_plain_balls_that_are_apart_look_as_with_true_depth(studio, monkeypatch)
         monkeypatch.setattr(renderer._bodies, "draw", noted)
         pictures.append(studio.draw(renderer, Layer(0), camera=OrbitCamera(distance_m=6.0)).astype(int))
         renderer.release()
-    assert [name for name in names if name in SPHERE_PASSES] == ["apart balls", "balls"]
+    assert [name for name in names if name in SPHERE_PASSES] == ["apart lod 4", "lod 4"]
     off = np.abs(pictures[0] - pictures[1]).max(axis=2)
     assert (off > 30).mean() < 0.01  # where two touch

@@ -77,13 +77,13 @@ class Both:
         for renderer, target in zip(self.renderers, self.targets, strict=True):
             target.use()
             if ahead:
-                renderer.begin_ahead()
+                renderer.prepare_background()
             for slot, bodies in enumerate((older, newer)):
                 renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
             layer = Layer(0, 1, alpha=0.5, gap_s=0.05, method=method)
             renderer.draw([layer], camera.matrices(SIZE_PX), WHOLE)
             if panels is not None:
-                renderer._panels.free(panels, SIZE_PX)
+                renderer.mark_covered(panels)
                 for left, top, right, bottom in panels:
                     shade = self.step % 5 / 5
                     target.clear(shade, 0.2, 0.9, viewport=(left, SIZE_PX[1] - bottom, right - left, bottom - top))
@@ -118,17 +118,17 @@ def copied_px(monkeypatch):
     copied = []
 
     def counted(name):
-        lay = getattr(Pixels, name)
+        restore = getattr(Pixels, name)
 
         def laid(pixels, parts, *how, **more):
-            listed = parts if name == "lay_parts" else [parts]
+            listed = parts if name == "restore_parts" else [parts]
             copied.append(sum(width * height for *_, width, height in listed))
-            lay(pixels, parts, *how, **more)
+            restore(pixels, parts, *how, **more)
 
         monkeypatch.setattr(Pixels, name, laid)
 
-    counted("lay")
-    counted("lay_parts")
+    counted("restore")
+    counted("restore_parts")
     return copied
 
 
@@ -189,7 +189,7 @@ def test_dots_lines_and_unannounced_panels_leave_nothing_behind(both):
                 renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
             renderer.draw([Layer(0, 1, alpha=0.5, gap_s=0.05)], NEAR.matrices(SIZE_PX), WHOLE)
             line(renderer, target)
-            renderer._panels.free((), SIZE_PX)
+            renderer.mark_covered(())
             renderer.finish()
         both.frame()
     both.frame(panels=None, over=lambda target: target.clear(1.0, 0.0, 1.0))

@@ -27,7 +27,7 @@ def frame(renderer: SceneRenderer, target: Any, step: int, camera: OrbitCamera) 
         bodies = bodies_at(step + slot)
         renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
     renderer.draw([Layer(0, 1, alpha=0.5, gap_s=0.05)], camera.matrices(SIZE_PX), (0, 0, *SIZE_PX))
-    renderer._panels.free(PANELS, SIZE_PX)
+    renderer.mark_covered(PANELS)
     for left, top, right, bottom in PANELS:
         target.clear(step % 5 / 5, 0.2, 0.9, viewport=(left, SIZE_PX[1] - bottom, right - left, bottom - top))
     renderer.finish()
@@ -57,12 +57,12 @@ def main() -> None:
     while window.framebuffer_size != SIZE_PX:
         window.poll()
         window.swap()
-    lay_parts = kept._background.cache._copy_parts
+    copy_parts = kept._background.cache._copy_parts
 
     def counted(*how: Any) -> Any:
         nonlocal in_part
         in_part += 1
-        return lay_parts(*how)
+        return copy_parts(*how)
 
     kept._background.cache._copy_parts = counted  # type: ignore[method-assign]
     pictures: list[list[np.ndarray]] = []

@@ -11,17 +11,16 @@ from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.snapshot_ring import SAMPLED, sampled_rows
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import (
     FINEST,
     LARGER,
     PLAIN,
-    SAMPLED,
     Sizes,
     choose,
     possible,
     sampled_radii,
-    sampled_rows,
     sizes_in,
 )
 
@@ -107,5 +106,5 @@ def test_few_large_spheres_are_fine_and_many_small_ones_plain():
 
 
 def test_fewer_spheres_keep_their_depth_where_many_have_none():
-    assert [choose(Sizes(12.0, 1e7), count, True).name for count in (1000, 10_000)] == ["pearls", "discs"]
-    assert choose(Sizes(8.0, 1e7), 1000, True) == ("discs", LARGER * 9.0)
+    assert [choose(Sizes(12.0, 1e7), count, True).name for count in (1000, 10_000)] == ["lod 3", "lod 2"]
+    assert choose(Sizes(8.0, 1e7), 1000, True) == ("lod 2", LARGER * 9.0)

@@ -14,8 +14,9 @@ from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.snapshot_ring import transparent_of
 from twixt.render.draw.transparency import transparent_rows
-from twixt.render.draw.transparency.transparent_rows import back_to_front, newest, transparent_of
+from twixt.render.draw.transparency.transparent_rows import back_to_front, newest
 
 # From straight above: x to the right, y up.
 ABOVE = OrbitCamera(distance_m=10.0, elevation_rad=np.pi / 2, azimuth_rad=-np.pi / 2)

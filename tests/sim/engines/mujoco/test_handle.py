@@ -239,19 +239,19 @@ def test_a_camera_that_moves_all_the_time_publishes_no_scene(launch: Launch) -> 
     for azimuth in range(1, 201):
         handle.cam.azimuth = azimuth
         handle.sync()
-    assert handle._view._host.scene_version == 1
+    assert handle._view._host.scene.version == 1
     assert reader.scene().camera == scene_camera(handle.m, handle.cam)
 
 
 def test_changes_come_no_faster_than_viewers_take_scenes_and_none_is_lost(launch: Launch) -> None:
     handle, reader = launch(publish_hz=ALWAYS)
-    first = handle._view._host.scene_version
+    first = handle._view._host.scene.version
     for number in range(200):
         handle.opt.geomgroup[3] = number % 2 == 0
         handle.sync()
     handle.opt.geomgroup[0] = 0
     handle.sync()
-    assert handle._view._host.scene_version - first < 200
+    assert handle._view._host.scene.version - first < 200
     reader.until(lambda: not any(part for shape in reader.scene().shapes for part in getattr(shape, "parts", (1,))))
 
 
@@ -457,7 +457,7 @@ def test_two_viewers_on_one_model_show_the_same_states_each_with_its_camera(laun
             mujoco.mj_step(first.m, first.d)
             first.sync()
             second.sync()
-        newest = second._view._host.newest()
+        newest = second._view._host.ring.newest()
         assert np.array_equal(newest.bodies["position"], seen_first.newest().bodies["position"])
         assert first.cam.distance != second.cam.distance
     first.sync()

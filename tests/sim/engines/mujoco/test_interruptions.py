@@ -30,14 +30,14 @@ def is_interrupted_at(number: int, call: Callable[[], object]) -> bool:
 
 def step_and_publish(handle: Any) -> None:
     mujoco.mj_step(handle.m, handle.d)
-    handle._publisher._next_ns = 0
-    handle._aside.look()
+    handle._publisher._gate.next_ns = 0
+    handle._deferred.look()
     handle.sync()
 
 
 def step_and_put_aside(handle: Any) -> None:
     mujoco.mj_step(handle.m, handle.d)
-    handle._aside.look()
+    handle._deferred.look()
     handle.sync()
 
 
@@ -124,7 +124,7 @@ def test_a_wait_for_the_lock_is_no_cost_of_publishing(launch: Launch, monkeypatc
             self._lock.release()
 
     monkeypatch.setattr(handle, "_lock", Lock())
-    monkeypatch.setattr(handle._publisher, "offer", offered_ns.append)
-    handle._aside.look()
+    monkeypatch.setattr(handle._publisher, "publish_or_defer", offered_ns.append)
+    handle._deferred.look()
     handle.sync()
     assert entered_ns[0] <= offered_ns[0]

@@ -85,13 +85,13 @@ def test_a_loop_of_ones_own_publishes_on_its_view() -> None:
         for _ in range(3):
             mujoco.mj_step(model, data)
             mujoco_viewer.publish(view, data)
-        newest: Any = view._host.newest()
+        newest: Any = view._host.ring.newest()
         assert np.allclose(newest.bodies["position"], data.xpos)
         assert newest.head.sim_time_ns == round(data.time * 1e9)
         other = mujoco.MjData(model)
         other.qpos[2] = 7
         mujoco_viewer.publish(view, other)  # without a step: MuJoCo has not computed any pose
-        newest = view._host.newest()
+        newest = view._host.ring.newest()
         assert newest.bodies["position"][1].tolist() == [0, 0, 7]
 
 

@@ -39,7 +39,7 @@ def test_a_colour_that_changes_at_every_step_publishes_one_scene(launch: Launch)
     assert not synced(handle, reader).part_columns
     handle.m.geom("egg").rgba[:] = 0.1, 0.2, 0.3, 1
     shown(handle, reader)
-    version = handle._view._host.scene_version
+    version = handle._view._host.scene.version
     rng = np.random.default_rng(1)
     for _ in range(50):
         handle.m.geom_rgba[1:] = rng.uniform(0.05, 1, handle.m.geom_rgba[1:].shape)
@@ -47,7 +47,7 @@ def test_a_colour_that_changes_at_every_step_publishes_one_scene(launch: Launch)
         handle.m.material("red").rgba[:] = rng.uniform(0.05, 1, 4)
         seen = synced(handle, reader).part_columns["color"]
         assert seen.tolist() == part_colors(scene(handle.m, handle.opt), handle.m.nbody).tolist()
-    assert handle._view._host.scene_version == version
+    assert handle._view._host.scene.version == version
 
 
 def test_a_geom_that_was_clear_appears_and_one_that_becomes_clear_is_gone(launch: Launch) -> None:
@@ -56,8 +56,8 @@ def test_a_geom_that_was_clear_appears_and_one_that_becomes_clear_is_gone(launch
     handle.m.geom("can").rgba[0] = 1
     reader.until(lambda: 0 in synced(handle, reader).part_columns.get("color", np.ones((1, 4)))[:, 3])
     handle.m.geom_group[0] = 5  # another scene: the egg is left out now
-    version = handle._view._host.scene_version
-    reader.until(lambda: bool(synced(handle, reader)) and handle._view._host.scene_version > version)
+    version = handle._view._host.scene.version
+    reader.until(lambda: bool(synced(handle, reader)) and handle._view._host.scene.version > version)
     shown(handle, reader)
     handle.m.geom("egg").rgba[:] = 0.5, 0.6, 0.7, 1
     colors = shown(handle, reader)

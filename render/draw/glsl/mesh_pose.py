@@ -1,8 +1,18 @@
-"""Texts that several programs of meshes share: a body's pose as inputs, vertices in eye space, the tone of flat faces."""
+"""Poses of bodies whose shape is a mesh: the program that writes them, and GLSL that the programs of meshes share.
+
+A vertex must not compute its body's pose, which costs as much as a body of another shape. So one pass computes the
+poses of all bodies that are meshes, with `drawn_pose()` as for every shape, into a buffer (transform feedback); the
+faces read it as inputs that change once an instance.
+"""
 
 from __future__ import annotations
 
+import moderngl
 import numpy as np
+
+from twixt.render.draw.glsl.pose import pose_glsl
+from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 # What the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales. Eye
 # space, metres. color: as shape and record say; w: alpha for a body that is drawn, else 0.
@@ -16,6 +26,21 @@ POSE_INPUTS = {
     "pose_z": ("3f", 36),
     "pose_color": ("4f", 48),
 }
+
+_POSE_MAIN = """
+out vec3 pose_place, pose_x, pose_y, pose_z;
+out vec4 pose_color;
+void main() {
+    Pose pose = drawn_pose();
+    vec4 turn = turn_after(view_turn, pose.orientation);
+    pose_place = view * pose.position;
+    pose_x = rotate(turn, vec3(pose.scale.x, 0.0, 0.0));
+    pose_y = rotate(turn, vec3(0.0, pose.scale.y, 0.0));
+    pose_z = rotate(turn, vec3(0.0, 0.0, pose.scale.z));
+    pose_color = vec4(pose.color, pose.visible && all(greaterThan(pose.scale, vec3(0.0))) ? pose.alpha : 0.0);
+    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+"""
 
 POSE_INPUTS_GLSL = """
 in vec3 pose_place, pose_x, pose_y, pose_z;
@@ -58,3 +83,8 @@ float grazing_light(vec3 normal, vec3 at) {
 def shader_text(*parts: str) -> str:
     """A shader of these parts."""
     return "#version 330 core\n" + "\n".join(parts)
+
+
+def mesh_pose_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program that writes rows of MESH_POSE; takes GL_POINTS of bodies, for transform feedback."""
+    return context.program(vertex_shader=shader_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)

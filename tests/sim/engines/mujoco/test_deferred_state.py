@@ -12,9 +12,9 @@ import pytest
 from tests.sim.engines.mujoco.models import HUNG, KINDS, MOVING, Launch
 from twixt.ipc.interaction.user_actions import Pull
 from twixt.ipc.session import wire
-from twixt.sim.engines.mujoco import state_aside
+from twixt.sim.engines.mujoco import deferred_state
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.state_aside import StateAside, time_memory
+from twixt.sim.engines.mujoco.deferred_state import DeferredState, time_memory
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -29,7 +29,7 @@ def passing(launch: Launch, model: str = MOVING) -> tuple[Any, Any]:
     for _ in range(3):
         mujoco.mj_step(handle.m, handle.d)
         handle.sync()
-    assert handle._aside.until_ns
+    assert handle._deferred.until_ns
     return handle, reader
 
 
@@ -42,7 +42,9 @@ def test_a_copy_is_the_state_of_its_sync(launch: Launch) -> None:
     taken, shown = BodyPoses(handle.m, handle.d).empty(), np.array(handle.d.xpos)
     time_s = handle.d.time
     handle.d.xpos[:], handle.d.time = np.nan, 5.0
-    assert handle._aside.copy_to(taken) == time_s
+    state = handle._deferred.take(taken)
+    assert state is not None
+    assert state.time_s == time_s
     assert np.array_equal(taken.position, shown)
     assert np.array_equal(taken.quaternion, handle.d.xquat)
 
@@ -68,13 +70,13 @@ def test_the_time_is_found_in_memory() -> None:
 
 
 def test_without_a_known_place_of_the_time_each_sync_looks(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_aside, "time_memory", lambda data: None)
+    monkeypatch.setattr(deferred_state, "time_memory", lambda data: None)
     handle, reader = launch(publish_hz=SELDOM)
     first = reader.newest()
     for _ in range(3):
         mujoco.mj_step(handle.m, handle.d)
         handle.sync()
-        assert not handle._aside.until_ns
+        assert not handle._deferred.until_ns
     seen = reader.until_tick(first.tick + 1)
     assert np.allclose(seen.bodies["position"], handle.d.xpos)
     assert seen.sim_time_ns == round(handle.d.time * 1e9)
@@ -84,17 +86,20 @@ def test_a_reader_that_another_state_overtakes_takes_none() -> None:
     model = mujoco.MjModel.from_xml_string(MOVING)
     data = mujoco.MjData(model)
     poses = BodyPoses(model, data)
-    aside = StateAside(poses, data)
-    aside.put(1)
+    deferred = DeferredState(poses, data)
+    deferred.put(1)
 
     class Overtaken:
         """Memory into which a copy is made while another state is put aside."""
 
         def __setitem__(self, place: slice, copied: memoryview) -> None:
-            aside.put(2)
+            deferred.put(2)
 
-    assert aside.copy_to(poses.empty()._replace(memory=Overtaken())) is None
-    assert aside.copy_to(poses.empty()) == 0.0
+    assert deferred.take(poses.empty()._replace(memory=Overtaken())) is None
+    state = deferred.take(poses.empty())
+    assert state is not None
+    assert state.time_s == 0.0
+    assert deferred.take(poses.empty()) is None
 
 
 def test_a_pull_reaches_the_next_sync_and_ends_with_the_drag(launch: Launch) -> None:
@@ -107,7 +112,7 @@ def test_a_pull_reaches_the_next_sync_and_ends_with_the_drag(launch: Launch) -> 
     handle.sync()
     assert not handle.d.xfrc_applied.any()
     handle.sync()
-    assert handle._aside.until_ns
+    assert handle._deferred.until_ns
 
 
 def test_a_perturbation_that_the_program_sets_reaches_the_next_sync(launch: Launch) -> None:
@@ -146,7 +151,7 @@ def test_geoms_of_the_users_own_come_with_the_last_state(launch: Launch) -> None
 
 def test_a_state_that_another_thread_is_changing_is_not_put_aside(launch: Launch) -> None:
     handle, _ = passing(launch)
-    begun, synced, put_ns = threading.Event(), threading.Event(), handle._aside.put_ns
+    begun, synced, put_ns = threading.Event(), threading.Event(), handle._deferred.put_ns
 
     def work() -> None:
         begun.set()
@@ -158,9 +163,9 @@ def test_a_state_that_another_thread_is_changing_is_not_put_aside(launch: Launch
         other.start()
         begun.wait()
         assert not synced.is_set()
-        assert handle._aside.put_ns == put_ns
+        assert handle._deferred.put_ns == put_ns
     other.join()
-    assert handle._aside.put_ns > put_ns
+    assert handle._deferred.put_ns > put_ns
 
 
 def test_a_reset_that_no_step_follows_is_shown(launch: Launch) -> None:
@@ -169,7 +174,7 @@ def test_a_reset_that_no_step_follows_is_shown(launch: Launch) -> None:
     epoch = reader.newest().world_epoch
     handle.sync()
     handle.sync()
-    assert handle._aside.until_ns
+    assert handle._deferred.until_ns
     mujoco.mj_resetData(handle.m, handle.d)  # leaves no poses until the next step
     handle.sync()
     reader.until(lambda: reader.newest().world_epoch > epoch)
@@ -179,22 +184,22 @@ def test_a_reset_that_no_step_follows_is_shown(launch: Launch) -> None:
 def test_after_a_rest_the_thread_wakes_again(launch: Launch) -> None:
     handle, reader = passing(launch)
     for _ in range(3):
-        reader.until(lambda: not handle._publisher._wake.is_set() and not handle._aside.until_ns)
+        reader.until(lambda: not handle._publisher._wake.is_set() and not handle._deferred.until_ns)
         tick = reader.newest().tick
         mujoco.mj_step(handle.m, handle.d)
         handle.sync()
         handle.sync()
-        assert handle._aside.until_ns
+        assert handle._deferred.until_ns
         seen = reader.until_tick(tick + 1)
         assert seen.sim_time_ns == round(handle.d.time * 1e9)
 
 
 def test_close_is_seen_at_once(launch: Launch) -> None:
     handle, _ = passing(launch)
-    put_ns = handle._aside.put_ns
+    put_ns = handle._deferred.put_ns
     handle.close()
     handle.sync()
-    assert handle._aside.put_ns == put_ns
+    assert handle._deferred.put_ns == put_ns
 
 
 def _is_free_body_at(reader: Any, height: float) -> bool:

@@ -1,4 +1,8 @@
-"""Program that steps a model beside one viewer, as `python -m bench mujoco` uses it: started, asked for turns, ended.
+"""Loops that a viewer watches, each in a process of its own: started, asked for turns, ended.
+
+A loop reads commands from a file descriptor and writes answers to standard output, a line of JSON each: first that it
+is ready (`viewer`: the pid of its viewer, where that is a process to be continued in the end), then an answer to each
+`{"do": "turn", "watched": true, "seconds": 1.0}`: watched, begin_ns, end_ns, steps, cpu_ns. `failure`: it has ended.
 
 Always: the program is stopped (SIGSTOP) between its answers, so that it takes nothing from the turns of others. It has
 ended when its context ends.
@@ -10,11 +14,11 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from bench.child_process import Process, process, python
-from bench.guest.slowdown import LoopTurn
+from bench.slowdown import LoopTurn
 from twixt.ipc.errors import TwixtError
 
 CODE = "import runpy, sys\nrunpy.run_module('bench.stepping.viewed_loop', run_name='__main__')"
@@ -30,13 +34,19 @@ class LoopTimes(NamedTuple):
 
 
 class LoopProcess:
-    """A running `viewed_loop`. failure: why it cannot take turns (any more), or empty."""
+    """A running loop. failure: why it cannot take turns (any more), or empty. pids: its process, and its viewer's where
+    the loop names one."""
 
     def __init__(self, child: Process, commands: Any) -> None:
         self._child, self._commands, self._lines = child, commands, child.lines()
+        self._viewer: int | None = None
+        self.pids = [child.pid]
         self.failure = ""
         with suppress(TwixtError):
-            self._answer()
+            if viewer := self._answer().get("viewer"):
+                self.pids.append(viewer)
+                with suppress(AttributeError, OSError):  # not on this system, or it has ended
+                    self._viewer = os.pidfd_open(viewer)
         self._stop()
 
     def turn(self, watched: bool, seconds: float) -> LoopTimes:
@@ -54,6 +64,10 @@ class LoopProcess:
         self._signal(signal.SIGCONT)
         self._commands.close()
         self._child.failure(FAREWELL_S)
+        if self._viewer is not None:
+            with suppress(OSError):  # of a loop that was killed while it was stopped; it then ends by itself
+                signal.pidfd_send_signal(self._viewer, signal.SIGCONT)
+            os.close(self._viewer)
 
     def _ask(self, **command: Any) -> dict[str, Any]:
         self._signal(signal.SIGCONT)
@@ -65,7 +79,11 @@ class LoopProcess:
 
     def _answer(self) -> dict[str, Any]:
         line = next(self._lines, "")
-        answer = dict(json.loads(line)) if line else {"failure": f"it ended: {self._child.last_words()}"}
+        answer = (
+            dict(json.loads(line))
+            if line
+            else {"failure": f"the loop ended with {self._child.failure() or self._child.last_words()}"}
+        )
         self.failure = answer.get("failure", "")
         if self.failure:
             raise TwixtError(self.failure)
@@ -81,16 +99,22 @@ class LoopProcess:
 
 
 @contextmanager
-def loop_process(viewer: str, path: str, settling_s: float, *options: str) -> Iterator[LoopProcess]:
-    """A program that steps the model in a file with this viewer. options: further ones of `viewed_loop`."""
+def loop_process(arguments: list[str]) -> Iterator[LoopProcess]:
+    """A loop, started by this command; it gets `--commands FD`, the file descriptor that it reads."""
     reads, writes = os.pipe()
-    required_options = ["--viewer", viewer, "--model", path, "--settle", str(settling_s)]
-    arguments = [*python(CODE), *required_options, "--commands", str(reads), *options]
     # Unbuffered: after a broken pipe `close` would write the rest of a buffer again, and raise there.
-    with os.fdopen(writes, "wb", buffering=0) as commands, process(arguments, is_read=True, pass_fds=(reads,)) as child:
+    with (
+        os.fdopen(writes, "wb", buffering=0) as commands,
+        process([*arguments, "--commands", str(reads)], is_read=True, pass_fds=(reads,)) as child,
+    ):
         os.close(reads)
         loop = LoopProcess(child, commands)
         try:
             yield loop
         finally:
             loop.end()
+
+
+def model_loop(viewer: str, path: str, settling_s: float, *options: str) -> AbstractContextManager[LoopProcess]:
+    """A program that steps the model in a file with this viewer. options: further ones of `viewed_loop`."""
+    return loop_process([*python(CODE), "--viewer", viewer, "--model", path, "--settle", str(settling_s), *options])

@@ -1,6 +1,6 @@
 """Slowdown of a watched loop, from turns with the viewer stopped and running.
 
-One idea: a turn is compared with those right before and after it, so that drift (clocks, other programs, the loop's
+A turn is compared with those right before and after it, so that drift (clocks, other programs, the loop's
 own work) cancels out. The figure is the median over the turns, with a bootstrap interval and the worst turn beside it.
 
 Pure: turns in, figures out. Always: an unknown figure is None.

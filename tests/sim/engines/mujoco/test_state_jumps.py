@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.stepping.stepped_models import humanoids_xml, spheres_xml
+from bench.stepping.mujoco_rows import humanoids_xml, spheres_xml
 from tests.sim.engines.mujoco.models import FLEXED, MOVING, Launch
 from twixt.ipc.snapshot import Snapshot
 from twixt.render import interpolation
-from twixt.sim.engines.mujoco.model.state_jumps import Motion
+from twixt.sim.engines.mujoco.state_jumps import Motion
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -56,8 +56,8 @@ class Shown:
         self.stride = max(1, round(1 / rate_hz / self.handle.m.opt.timestep))
 
     def publish(self) -> Snapshot:
-        self.handle._publisher._next_ns = 0
-        self.handle._aside.look()
+        self.handle._publisher._gate.next_ns = 0
+        self.handle._deferred.look()
         self.handle.sync()
         return self.reader.newest()
 
@@ -139,8 +139,8 @@ def test_a_jump_of_the_last_state_of_a_loop_that_stops_is_a_cut(launch: Launch) 
     assert shown.run(20) == {0}
     shown.data.qpos[0] = 5
     mujoco.mj_step(shown.handle.m, shown.data)
-    shown.handle._publisher._next_ns = 1 << 62  # a publish is not due
-    shown.handle._aside.look()
+    shown.handle._publisher._gate.next_ns = 1 << 62  # a publish is not due
+    shown.handle._deferred.look()
     shown.handle.sync()
     assert shown.reader.of_time(shown.data.time).bodies["epoch"].tolist() == [0, 1, 0, 0, 0]
     assert shown.epochs() == [0, 1, 0, 0, 0]

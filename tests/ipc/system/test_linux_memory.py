@@ -1,17 +1,15 @@
-"""Mappings whose pages are there before anybody writes into them."""
+"""Anonymous memory of Linux: made, mapped, populated."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from twixt.ipc.process import mappings
+from twixt.ipc.system import linux_memory
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memfd and /proc are Linux'")
 SIZE = 1 << 20
 
 
@@ -27,12 +25,12 @@ def resident_bytes(descriptor: int) -> int:
 @pytest.mark.parametrize("is_old", [False, True], ids=["Linux 5.14 and later", "an older Linux"])
 def test_populated_memory_is_in_the_page_tables_whole(monkeypatch: pytest.MonkeyPatch, is_old: bool) -> None:
     if is_old:
-        monkeypatch.setattr(mappings, "MADV_POPULATE_READ", 12345)
-    descriptor = mappings.new_memory(SIZE)
+        monkeypatch.setattr(linux_memory, "MADV_POPULATE_READ", 12345)
+    descriptor = linux_memory.new_memory(SIZE)
     os.posix_fallocate(descriptor, 0, SIZE)
-    mapped = mappings.map_shared(descriptor, SIZE, mappings.READS)
+    mapped = linux_memory.map_shared(descriptor, SIZE, linux_memory.READS)
     before = resident_bytes(descriptor)
-    mappings.populate(mapped)
+    linux_memory.populate(mapped)
     assert (before, resident_bytes(descriptor)) == (0, SIZE)
     mapped.close()
     os.close(descriptor)
@@ -41,5 +39,5 @@ def test_populated_memory_is_in_the_page_tables_whole(monkeypatch: pytest.Monkey
 def test_memory_that_cannot_be_made_leaves_nothing_open() -> None:
     before = set(os.listdir("/proc/self/fd"))
     with pytest.raises(OSError, match="."):
-        mappings.new_memory(-1)
+        linux_memory.new_memory(-1)
     assert set(os.listdir("/proc/self/fd")) == before

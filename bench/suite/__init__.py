@@ -1,1 +1,0 @@
-"""`python -m bench`: groups of rows measured, shown, written, compared."""

@@ -1,0 +1,37 @@
+"""Runs in turns: A B B A, so that a drift of the machine affects both sides alike.
+
+Always: one run at a time, in the order given; each is announced with the time that the rest will take.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from twixt.cli.progress import Say
+
+Side = TypeVar("Side")
+Run = TypeVar("Run")
+
+
+def order_in_turn(sides: Sequence[Side], turn: int) -> Sequence[Side]:
+    """The sides in the order of a turn, counted from 0: every other one is reversed."""
+    return sides[:: 1 if turn % 2 == 0 else -1]
+
+
+def run_in_turns(
+    cases: Iterable[Side],
+    wanted: Callable[[int], int],
+    name: Callable[[Side], str],
+    run: Callable[[Side], Run],
+    say: Say,
+) -> Iterator[Run]:
+    """Runs each case and yields its result. cases: may depend on the results so far. wanted: number of all runs, once so
+    many were made. name: of a case, for `say`."""
+    begin_s = time.monotonic()
+    for made, case in enumerate(cases):
+        total = wanted(made)
+        left_s = (time.monotonic() - begin_s) / made * (total - made) if made else 0.0
+        say(f"run {made + 1} of {total}: {name(case)}" + (f", {left_s:.0f} s to go" if made else ""))
+        yield run(case)

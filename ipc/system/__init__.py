@@ -1,0 +1,36 @@
+"""The one boundary to an operating system: `memory`, `names`, `wakes`, `children`, chosen by `sys.platform`.
+
+`interface` says what each part does. No other module names a call that only some systems have. A part is imported when
+it is first used: the start of a viewer waits for `children` alone.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
+if TYPE_CHECKING:
+    from twixt.ipc.system.interface import Children, Names, SharedMemory, Wakes
+
+    memory: SharedMemory
+    names: Names
+    wakes: Wakes
+    children: Children
+    if sys.platform == "linux":
+        from twixt.ipc.system import linux_children, linux_memory, linux_names, linux_wakes
+
+        memory, names, wakes, children = linux_memory, linux_names, linux_wakes, linux_children
+elif sys.platform == "linux":
+
+    def __getattr__(name: str) -> object:
+        import importlib
+
+        if name not in ("memory", "names", "wakes", "children"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        part = globals()[name] = importlib.import_module(f"{__name__}.linux_{name}")
+        return part
+
+else:
+    from twixt.ipc.system.interface import UnsupportedSystem
+
+    raise UnsupportedSystem(f"twixt runs on Linux so far, and this system is {sys.platform!r}; run it on Linux")

@@ -1,0 +1,136 @@
+"""Linux: child processes and the ends of processes, by pidfd and `waitid`.
+
+An end is awaited without reading the exit code, so that the process id is not reused while a signal may still be sent
+to it. If this process gets no exit codes (SIGCHLD ignored, or a loop of the user's own that waits for every child), the
+code is the one that the child sent over its standard input, a socket.
+
+Functions and classes without a docstring do what `interface.Children` says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+
+from twixt.ipc.process import fork
+
+assert sys.platform == "linux"  # type checkers of other systems read no further
+
+
+class LinuxChild:
+    """As `interface.Child`."""
+
+    def __init__(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> None:
+        import subprocess  # takes ms, and a process without children needs none of it
+
+        self._is_over = False  # its exit code was read, or this is a copy in a forked child
+        self._reaping = threading.Lock()
+        self._socket: socket.socket | None = None
+        with fork.LOCK, contextlib.ExitStack() as theirs:
+            reads = subprocess.DEVNULL
+            if reads_order:
+                self._socket, its_end = socket.socketpair()
+                reads = theirs.enter_context(its_end).fileno()
+            # A process group, but no session: Linux would schedule that as a group, whatever its nice value.
+            group = 0 if has_own_group else None
+            try:
+                self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=group)
+            except OSError:
+                if self._socket is not None:
+                    self._socket.close()
+                raise
+            self.pid = self._process.pid
+            self._pidfd: int | None = None
+            with contextlib.suppress(OSError):  # an older Linux, or it has ended already
+                self._pidfd = os.pidfd_open(self.pid)
+            fork.guard(self)
+
+    def send(self, content: bytes) -> None:
+        assert self._socket is not None
+        with contextlib.suppress(OSError):
+            self._socket.sendall(content)
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def wait(self) -> int | None:
+        with contextlib.suppress(ChildProcessError):  # it has ended, and other code has read its exit code
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        with self._reaping:
+            code = self._process.returncode
+            if code is None:
+                try:
+                    code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+                except ChildProcessError:
+                    code = self._sent_code()
+                self._process.returncode = 0 if code is None else code  # else its destructor would wait for it
+            self._is_over = True
+            self._close()
+        return code
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def is_stopped(self) -> bool:
+        with self._reaping:
+            if self._is_over:
+                return False
+            try:
+                return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+            except ChildProcessError:  # it has ended, and `wait` has not returned yet
+                return False
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`: the process is not a child of the forked one."""
+        self._is_over = True
+        self._reaping = threading.Lock()
+        self._close()
+
+    def _signal(self, number: int) -> None:
+        with self._reaping, contextlib.suppress(OSError):  # it has ended, or other code closed the descriptor
+            if self._is_over:
+                return
+            if self._pidfd is not None:  # if other code has reaped it, its process id may belong to another process
+                signal.pidfd_send_signal(self._pidfd, number)
+            else:
+                self._process.send_signal(number)
+
+    def _sent_code(self) -> int | None:
+        with contextlib.suppress(OSError, ValueError):
+            if self._socket is not None:
+                self._socket.setblocking(False)
+                return int(self._socket.recv(16))
+        return None
+
+    def _close(self) -> None:
+        """Closes both descriptors; code of the user's own may have closed them before."""
+        with fork.LOCK:
+            pidfd, self._pidfd = self._pidfd, None
+            if pidfd is not None:
+                with contextlib.suppress(OSError):
+                    os.close(pidfd)
+            if self._socket is not None:
+                with contextlib.suppress(OSError):
+                    self._socket.close()
+
+
+def start(command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> LinuxChild:
+    return LinuxChild(command, environ, reads_order, has_own_group)
+
+
+def wait_for_end(pid: int, timeout_s: float | None = None) -> bool:
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    poller = select.poll()
+    poller.register(process, select.POLLIN)
+    has_ended = bool(poller.poll(None if timeout_s is None else timeout_s * 1000))
+    os.close(process)
+    return has_ended

@@ -1,0 +1,190 @@
+"""Linux: anonymous shared memory (memfd), its seals, and descriptors sent over a Unix socket.
+
+Anonymous memory has no name that could be left behind; the kernel frees it with its last process. It is sealed against
+shrinking, growing and every *new* way to write. The mapping of its maker stays writable; a viewer, which gets a
+read-only descriptor, can neither write, map for writing, truncate nor punch holes, not even by opening the descriptor
+again through /proc.
+
+Always: a forked child has no mapping of it (MADV_DONTFORK: a mapping is marked before a fork can happen) and no
+descriptor: it finds them in /proc by the memory's name and closes all of them, new ones, received ones and the hidden
+duplicates that `mmap` makes. In a child no destructor unmaps anything.
+
+Functions and classes without a docstring do what `interface.SharedMemory` says.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import errno
+import fcntl
+import mmap
+import os
+import socket
+import stat
+import sys
+import weakref
+from collections.abc import Sequence
+
+from twixt.ipc.process import fork
+from twixt.ipc.system.interface import NewMemory, SharedMemoryError
+
+assert sys.platform == "linux"  # type checkers of other systems read no further
+
+NEEDED_SYSTEM = "Linux 5.1 or newer with /proc"
+NAME = "twixt"  # name of the memory in /proc; our other memory has names that begin with it
+SHOWN = f"/memfd:{NAME}"
+# Linux' F_SEAL_FUTURE_WRITE (5.1), for which Python has no name: no new writable mapping, no write(), but the
+# mappings that exist stay writable. A read-only descriptor alone is no protection: it can be opened again.
+FUTURE_WRITE = 0x0010
+# Nobody can shrink it under a reader, who would be killed by SIGBUS.
+SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+# madvise of Linux 5.14, for which Python has no name: fills the page tables of a mapping.
+MADV_POPULATE_READ = 22
+READS, WRITES = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
+# Never waits, and raises no SIGPIPE where the reader has gone.
+SEND_FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+
+
+def make(size: int) -> NewMemory:
+    made: list[int] = []
+    try:
+        made.append(new_memory(size))
+        mapping = map_shared(made[0], size)
+        fcntl.fcntl(made[0], fcntl.F_ADD_SEALS, SIZE_SEALS | FUTURE_WRITE)
+        return NewMemory(mapping, made[0], os.open(f"/proc/self/fd/{made[0]}", os.O_RDONLY))
+    except BaseException:
+        for descriptor in made:
+            os.close(descriptor)
+        raise
+
+
+def allocate(descriptor: int, begin: int, size: int) -> None:
+    os.posix_fallocate(descriptor, begin, size)
+
+
+def map_read_only(descriptor: int, size: int) -> mmap.mmap:
+    found = os.fstat(descriptor)
+    if size < 1 or not stat.S_ISREG(found.st_mode) or found.st_size != size:
+        raise SharedMemoryError(f"expected shared memory of {size} bytes, got a descriptor of {found.st_size}")
+    if not is_sealed(descriptor):
+        raise SharedMemoryError(
+            "the memory handed out is not sealed, so its maker could shrink it under its "
+            "readers; it was not made by twixt"
+        )
+    mapping = map_shared(descriptor, size, READS)
+    populate(mapping)
+    return mapping
+
+
+def is_sealed(descriptor: int) -> bool:
+    """True if the memory can no longer be shrunk, grown, or newly mapped for writing, and seals stay."""
+    seals = SIZE_SEALS | FUTURE_WRITE
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & seals == seals
+    except OSError:  # not a memfd
+        return False
+
+
+def make_openable(size: int, name: str) -> tuple[int, str]:
+    descriptor = new_memory(size, f"{NAME}-{name}")
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, SIZE_SEALS)
+    return descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"
+
+
+def make_file(content: bytes, name: str) -> int:
+    descriptor = os.memfd_create(f"{NAME} {name}")
+    try:
+        written = 0
+        while written < len(content):
+            written += os.write(descriptor, memoryview(content)[written:])
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_file(descriptor: int, size: int) -> bytes:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise ValueError("the descriptor is no file")
+    return os.pread(descriptor, size, 0)
+
+
+def send(connection: socket.socket, content: memoryview, descriptors: Sequence[int]) -> int:
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    return connection.sendmsg([content], rights, SEND_FLAGS)
+
+
+def receive(connection: socket.socket, most_bytes: int, most_descriptors: int) -> tuple[bytes, list[int]]:
+    if not most_descriptors:
+        return connection.recv(most_bytes, socket.MSG_DONTWAIT), []
+    came = array.array("i")
+    room = socket.CMSG_SPACE(most_descriptors * came.itemsize)
+    flags = socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
+    content, ancillary, _, _ = connection.recvmsg(most_bytes, room, flags)
+    for level, kind, rights in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            came.frombytes(rights[: len(rights) - len(rights) % came.itemsize])
+    return content, list(came)
+
+
+def new_memory(size: int, name: str = NAME) -> int:
+    """A descriptor of `size` bytes of anonymous memory, not sealed yet. Raises OSError."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(descriptor, size)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def map_shared(descriptor: int, size: int, access: int = WRITES) -> mmap.mmap:
+    """Map the memory in this process, and in no child of it. access: READS or WRITES.
+
+    Raises OSError; ValueError or OverflowError where the memory is smaller than `size`, or `size` is invalid.
+    """
+    with fork.LOCK:
+        mapping = mmap.mmap(descriptor, size, flags=mmap.MAP_SHARED, prot=access)
+        mapping.madvise(mmap.MADV_DONTFORK)
+        _mapped.mappings.add(mapping)
+    return mapping
+
+
+def populate(mapping: mmap.mmap) -> None:
+    """Fill the page tables of a mapping at once, so that later accesses cause no page faults. Raises OSError."""
+    try:
+        mapping.madvise(MADV_POPULATE_READ)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # EINVAL: an older Linux
+            raise
+        mapping[:: mmap.PAGESIZE]
+
+
+class _Mapped:
+    """All mappings of this process: one lives as long as a view of it, which may be longer than its owner."""
+
+    def __init__(self) -> None:
+        self.mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        if mappings := list(self.mappings):
+            # Their addresses and descriptors may be reused here, so no destructor may run, not even at exit.
+            _never_destroy(mappings)
+            self.mappings.clear()
+        with contextlib.suppress(OSError):
+            for entry in os.listdir("/proc/self/fd"):
+                with contextlib.suppress(OSError):
+                    if os.readlink(f"/proc/self/fd/{entry}").startswith(SHOWN):
+                        os.close(int(entry))
+
+
+def _never_destroy(kept: object) -> None:
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+_mapped = _Mapped()
+fork.guard(_mapped)

@@ -1,0 +1,272 @@
+"""Linux: names of simulations as Unix sockets in a folder of this user's.
+
+A name is in use while its socket accepts connections. A socket that refuses them was left by a killed simulation and is
+replaced. This happens under a lock on the folder, so that of two simulations that start at once exactly one gets the
+name.
+
+Always: the folder belongs to this user and is closed to others (mode 0700); a socket's file is removed only by the
+listener that made it, or while nobody listens on it.
+
+Functions and classes without a docstring do what `interface.Names` says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import stat
+import struct
+import sys
+import time
+from collections.abc import Iterator
+
+from twixt.ipc.process import fork
+from twixt.ipc.system.interface import Listener, ListenerError, NoFolder
+
+assert sys.platform == "linux"  # type checkers of other systems read no further
+
+# Connections that may wait while the world is still being imported, those of `running` included.
+BACKLOG = 128
+# Longest address used. A Unix socket's holds 108 bytes, its closing zero included.
+ADDRESS_BYTES = 100
+# Longest wait for the folder's lock. It is held for some microseconds: after this its holder is a stopped process.
+LOCK_PATIENCE_S = 5.0
+SUFFIX = ".socket"
+# Folders for temporary files, as Python looks for them, and the one of shared memory.
+TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
+SHARED_MEMORY = "/dev/shm"
+
+
+def take(name: str) -> Listener | None:
+    folder = runtime_folder()
+    path = os.path.join(folder, name + SUFFIX)
+    with _locked(folder), _address(path) as address:
+        if _answers(path):
+            return None
+        _unlink(path)
+        with fork.LOCK:
+            bound = new_socket()
+            try:
+                bound.bind(address)
+                bound.listen(BACKLOG)
+                identity = _identity(path)
+            except OSError as error:
+                bound.close()
+                raise ListenerError(
+                    f"cannot open {path}: {error.strerror}; set XDG_RUNTIME_DIR to a folder of your own"
+                ) from error
+            listener = Listener(name, bound, path, lambda: _unlink_own(path, identity))
+            bound.setblocking(False)
+            fork.guard(listener)
+    return listener
+
+
+def unreachable(name: str) -> Listener:
+    with fork.LOCK:
+        listener = Listener(name, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), "", lambda: None)
+        fork.guard(listener)
+    return listener
+
+
+def new_socket() -> socket.socket:
+    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+
+def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
+    connection.settimeout(timeout_s)
+    with _address(os.path.join(runtime_folder(), name + SUFFIX)) as address:
+        connection.connect(address)
+    connection.setblocking(False)
+
+
+def running() -> list[str]:
+    folder = runtime_folder()
+    with fork.LOCK:
+        files = os.listdir(folder)
+    names = [file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX)]
+    return [name for name in names if _answers(os.path.join(folder, name + SUFFIX))]
+
+
+def is_running(name: str) -> bool:
+    return _answers(os.path.join(runtime_folder(), name + SUFFIX))
+
+
+def remove_stale(name: str, patience_s: float) -> bool:
+    path = os.path.join(runtime_folder(), name + SUFFIX)
+    with _locked(os.path.dirname(path), patience_s):
+        if _answers(path):
+            return False
+        _unlink(path)
+        return True
+
+
+def own_user() -> int:
+    """As `interface.Names`: its user id."""
+    return os.geteuid()
+
+
+def peer_user(connection: socket.socket) -> int:
+    """As `interface.Names`: its user id."""
+    return _credentials(connection)[1]
+
+
+def peer_pid(connection: socket.socket) -> int | None:
+    """As `interface.Names`; None also where that process is not visible in this one's PID namespace."""
+    return _credentials(connection)[0] or None
+
+
+def _credentials(connection: socket.socket) -> tuple[int, ...]:
+    """Process, user and group id of the process at the other end."""
+    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+
+
+def runtime_folder() -> str:
+    """Folder of the sockets, made if it is missing: the first of `_folders` that is writable.
+
+    Raises NoFolder unless it is this user's, with mode 0700, and if none is writable.
+    """
+    refused = ""
+    for folder in _folders():
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+            status = os.lstat(folder)
+            _check_closed(folder, status)
+            if os.access(folder, os.W_OK | os.X_OK):
+                return folder
+            reason = "it is not writable"
+        except OSError as error:
+            reason = error.strerror or str(error)
+        refused = refused or f"cannot use {folder} for the simulations' names: {reason}"
+    raise NoFolder(f"{refused}; set XDG_RUNTIME_DIR to a folder of your own")
+
+
+def _folders() -> Iterator[str]:
+    """`twixt` in XDG_RUNTIME_DIR where that is a folder of this user; `twixt-<uid>` in the temporary folder, then in
+    shared memory, which read-only containers have. The working folder, which Python uses if it finds no other for
+    temporary files, comes last: viewers that start elsewhere would not look there."""
+    given = os.environ.get("XDG_RUNTIME_DIR", "")
+    if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
+        yield os.path.join(given, "twixt")
+    import tempfile
+
+    try:
+        parents = [tempfile.gettempdir(), SHARED_MEMORY]
+    except FileNotFoundError:  # no folder for temporary files is writable
+        parents = [TEMPORARY[0], SHARED_MEMORY]
+    with contextlib.suppress(OSError):  # the working folder was removed
+        named = (*TEMPORARY, *map(os.environ.get, ("TMPDIR", "TEMP", "TMP")))
+        if parents[0] == os.getcwd() and parents[0] not in named:
+            parents.reverse()
+    for parent in parents:
+        yield os.path.join(parent, f"twixt-{os.geteuid()}")
+
+
+def _check_closed(folder: str, status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise NoFolder(
+            f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
+            "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+        )
+    if not stat.S_ISDIR(status.st_mode):
+        raise NoFolder(
+            f"{folder} must be a folder, and no link to one; remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+        )
+    if stat.S_IMODE(status.st_mode) & 0o077:  # others may have put something there already
+        raise NoFolder(
+            f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
+            "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+        )
+
+
+def _answers(path: str) -> bool:
+    """True if a process listens on the socket at `path`, also where its backlog is full."""
+    with fork.LOCK, new_socket() as probe, _address(path) as address:
+        probe.setblocking(False)
+        try:
+            probe.connect(address)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return True
+
+
+@contextlib.contextmanager
+def _address(path: str) -> Iterator[str]:
+    """Address of the socket at `path`. Where that is too long, a path through the folder's descriptor in /proc."""
+    if len(os.fsencode(path)) <= ADDRESS_BYTES:
+        yield path
+        return
+    with contextlib.closing(_OpenFolder(os.path.dirname(path))) as folder:
+        yield f"/proc/self/fd/{folder.descriptor}/{os.path.basename(path)}"
+
+
+@contextlib.contextmanager
+def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
+    """Hold the folder's lock, under which sockets are made and removed. The kernel releases it when its process ends.
+    Raises ListenerError after `patience_s`."""
+    opened = _OpenFolder(folder)
+    try:
+        patience_ends = time.monotonic() + patience_s
+        while True:
+            try:
+                fcntl.flock(opened.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > patience_ends:
+                    raise ListenerError(
+                        f"{folder} stays locked by another process; is a twixt stopped there? end it, "
+                        "or set XDG_RUNTIME_DIR to another folder"
+                    ) from None
+                time.sleep(0.005)
+        yield
+    finally:
+        with contextlib.suppress(OSError, ValueError):  # in a child forked in this block the descriptor is -1
+            # Also for copies, made by a fork(2) without Python's hooks: the lock ends where its last copy is closed.
+            fcntl.flock(opened.descriptor, fcntl.LOCK_UN)
+        opened.close()
+
+
+class _OpenFolder:
+    """Descriptor of a folder, which a forked child does not keep; -1 once it is closed."""
+
+    def __init__(self, folder: str) -> None:
+        with fork.LOCK:
+            self.descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            fork.guard(self)
+
+    def close(self) -> None:
+        with fork.LOCK:
+            descriptor, self.descriptor = self.descriptor, -1
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        self.close()
+
+
+def _identity(path: str) -> tuple[int, int, int]:
+    """Identity of the file at `path`. A later file of the same name differs, even where its inode number is reused."""
+    status = os.lstat(path)
+    return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ListenerError(
+            f"{path} is in the way and cannot be removed: {error.strerror}; remove it yourself"
+        ) from error
+
+
+def _unlink_own(path: str, identity: tuple[int, int, int]) -> None:
+    with contextlib.suppress(OSError, ListenerError), _locked(os.path.dirname(path)):
+        if _identity(path) == identity:
+            os.unlink(path)

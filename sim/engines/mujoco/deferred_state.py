@@ -1,0 +1,175 @@
+"""The newest state of `data`, kept until it is published or a newer one is, with as few instructions as there can be.
+
+Between two publishes a `sync` has nothing to look at. Until `until_ns` it copies poses and time from one place in
+memory to another, and returns: half a microsecond, where asking MuJoCo's attributes, a lock or numpy would take five.
+Who has something for `sync` to look at, on whatever thread, calls `look`.
+
+Always: poses, time, geoms and flexes that are taken are of one state. `put` without geoms and flexes is written out
+where it is called after each step (`Handle.sync`): a call of it would cost a third more. `put_ns` is stored first, so
+that a reader on another thread that finds it unchanged has read a whole state; a copy by `memoryview` is one operation
+to other threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.process.notices import print_notice
+from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.visual.visual_marks import TakenGeoms
+from twixt.sim.show.publishing import LONGEST_S
+
+if TYPE_CHECKING:
+    from mujoco import MjData
+
+# Bytes of `mjData.time`, a double, which lies before `mjData.energy`.
+TIME_BYTES = 8
+# A time that no other field has.
+PROBE_S = 1234.56789
+
+
+Flexes = NDArray[np.float64] | None  # see `ModelSurfaces.take`
+
+
+class TakenState(NamedTuple):
+    """State that was deferred, beside its poses. put_ns: its instant. geoms, flexes: what its marks and its flexes are
+    made of; geoms are to be given back."""
+
+    put_ns: int
+    time_s: float
+    geoms: TakenGeoms | None
+    flexes: Flexes
+
+
+class DeferredState:
+    """Memory for one state, and the state put into it last.
+
+    until_ns: `sync` may put states without a look at anything until this instant; 0: it must look. put_ns: the
+    instant of the state, 0 before the first. done_ns: states up to this instant need no publish. is_model_fixed: as
+    the last `sync` said. poses, time: the copies; live_poses, live_time: MuJoCo's memory. is_usable: `sync` may copy
+    these itself.
+    """
+
+    __slots__ = (
+        "_data",
+        "_flexes",
+        "_geoms",
+        "_kept",
+        "_lock",
+        "_poses",
+        "done_ns",
+        "is_model_fixed",
+        "is_time_said",
+        "is_usable",
+        "last_time_s",
+        "live_poses",
+        "live_time",
+        "poses",
+        "put_ns",
+        "time",
+        "until_ns",
+    )
+
+    def __init__(self, poses: BodyPoses, data: MjData) -> None:
+        self.until_ns = self.put_ns = self.done_ns = 0
+        self.is_model_fixed = self.is_time_said = False
+        self.last_time_s = 0.0  # that a view could have
+        self._poses, self._data, self._kept = poses, data, poses.empty()
+        self._geoms: TakenGeoms | None = None
+        self._flexes: Flexes = None
+        # Held for a copy. Re-entrant: a signal handler may call `sync`. A `sync` that only copies does not take it.
+        self._lock = threading.RLock()
+        live_time, live_poses = time_memory(data), poses.memory()
+        self.is_usable = live_time is not None and live_poses is not None
+        self.time = memoryview(bytearray(TIME_BYTES))
+        self.live_time = self.time if live_time is None else live_time
+        self.live_poses = memoryview(b"") if live_poses is None else live_poses
+        self.poses = memoryview(bytearray()) if self._kept.memory is None else self._kept.memory
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if there is a state that may have to be published."""
+        return self.put_ns > self.done_ns
+
+    def look(self) -> None:
+        """Has the next `sync` look at everything."""
+        self.until_ns = 0
+
+    def defer_until(self, instant_ns: int) -> None:
+        """Lets `sync` put states without a look until this instant, where it can."""
+        if self.is_usable:
+            self.until_ns = instant_ns
+
+    def put(self, now_ns: int, geoms: TakenGeoms | None = None, flexes: Flexes = None) -> TakenGeoms | None:
+        """Puts the present state in place of the one before, whose geoms are returned."""
+        with self._lock:
+            before, self._geoms, self._flexes = self._geoms, geoms, flexes
+            self.done_ns = now_ns - 1
+            self.put_ns = now_ns
+            if self.is_usable:
+                self.poses[:] = self.live_poses
+                self.time[:] = self.live_time
+            else:
+                self._poses.copy_to(self._kept)
+                struct.pack_into("d", self.time, 0, self._data.time)
+        return before
+
+    def drop(self, done_ns: int) -> TakenGeoms | None:
+        """Drops states up to `done_ns`; returns the geoms of the one that was kept."""
+        with self._lock:
+            self.done_ns = done_ns
+            before, self._geoms = self._geoms, None
+        return before
+
+    def take(self, poses: TakenPoses) -> TakenState | None:
+        """Takes the state, and copies its poses. None if none waits, or where another one came between."""
+        with self._lock:
+            put_ns = self.put_ns
+            if put_ns <= self.done_ns:
+                return None
+            self._kept.copy_to(poses)
+            (time_s,) = struct.unpack("d", self.time)
+            if self.put_ns != put_ns:
+                return None
+            self.done_ns = put_ns
+            geoms, self._geoms = self._geoms, None
+        return TakenState(put_ns, self.shown_time(time_s), geoms, self._flexes)
+
+    def present_time(self) -> float:
+        """The present time, seconds, as `shown_time`."""
+        time_s: float = self._data.time
+        if abs(time_s) < LONGEST_S:
+            self.last_time_s = time_s
+            return time_s
+        return self.shown_time(time_s)
+
+    def shown_time(self, time_s: float) -> float:
+        """`time_s`, or where a view cannot have that time (NaN), the last one that it could; said once."""
+        if abs(time_s) < LONGEST_S:
+            self.last_time_s = time_s
+        elif not self.is_time_said:
+            self.is_time_said = True
+            text = f"data.time is {time_s}, which is no time to be shown; the picture keeps the time {self.last_time_s:g} s"
+            print_notice(text)
+        return self.last_time_s
+
+
+def time_memory(data: MjData) -> memoryview | None:
+    """The bytes of `data.time`, valid as long as `data`; None in a version of MuJoCo where they are not found."""
+    probe = mujoco.MjData(mujoco.MjModel.from_xml_string("<mujoco/>"))
+    probe.time = PROBE_S
+    if struct.unpack("d", _before_energy(probe))[0] != PROBE_S:
+        return None
+    return _before_energy(data)
+
+
+def _before_energy(data: MjData) -> memoryview:
+    start = data.energy.ctypes.data - TIME_BYTES
+    return memoryview((ctypes.c_char * TIME_BYTES).from_address(start)).cast("B")
