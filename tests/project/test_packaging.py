@@ -189,7 +189,9 @@ def test_the_readmes_world_passes_strict_type_checks_and_misuse_does_not(
     )  # fmt: skip
     assert not said.stderr
     found = [line.split(":")[:2] for line in said.stdout.splitlines()]
-    assert [(Path(file).name, line) for file, line in found] == [("misuse.py", line) for line in ("7", "9", "10")], found
+    assert [(Path(file).name, line) for file, line in found] == [("misuse.py", line) for line in ("7", "9", "10")], (
+        found
+    )
 
 
 def readmes_world() -> str:
