@@ -19,8 +19,8 @@ from twixt.render.cores.core_sharing import CoreSharing
 from twixt.render.cores.frame_time_parts import DRAW, OTHER, UPLOAD
 from twixt.render.cores.thread_time import ProcessorTime
 from twixt.render.display.display import Display
-from twixt.render.display.presentation.wayland_frame import AwaitCall
 from twixt.render.display.input import Event
+from twixt.render.display.presentation.wayland_frame import AwaitCall
 from twixt.render.draw.context import draws_in_threads, is_software
 from twixt.render.draw.frame.quality_levels import FrameCost, Governor
 from twixt.render.draw.frame.snapshot_ring import MOST_SLOTS
