@@ -6,6 +6,7 @@ Signals are as a terminal gives them, though a job in the background is made to 
 No test needs another one before it: `make test ARGS=--reverse` runs them from the last to the first.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -63,6 +64,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     with skipped_where_starved():
         return (yield)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def set_aside() -> None:
+    """What earlier files left alive, the list of all tests above all, is not looked through at each collection of
+    garbage: with nine thousand tests in the list one takes 0.35 s."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.displays.rigs import Display
 from tests.end_to_end.observer import open_screen
 from tests.end_to_end.processes import Starter, focus, until, xdotool
 
-pytestmark = [pytest.mark.display, pytest.mark.starvable]
+pytestmark = pytest.mark.display
 
 LOOP = """
 from time import sleep

@@ -11,7 +11,7 @@ import pytest
 
 from tests.end_to_end.processes import Starter, focus, gone_within_a_second, memories, one_line, starter, until, xdotool
 
-pytestmark = [pytest.mark.display, pytest.mark.stress]
+pytestmark = pytest.mark.display
 
 SHOW = """
 from time import sleep
@@ -54,7 +54,7 @@ import twixt
 kept = []
 
 def work():
-    view = twixt.show(twixt.Scene([twixt.Sphere()]), size_px=(64, 48), screenshot="shown.png")
+    view = twixt.show(twixt.Scene([twixt.Sphere()]), size_px=(64, 48), screenshot="shown.png", at_s=0)
     kept.append(view)
     while b"IEND" not in shown():
         view.publish(position=[(0, 0, 0)])
@@ -141,6 +141,7 @@ def test_an_interrupt_of_the_loop_leaves_its_window_open(start: Starter) -> None
     assert (script.end(), script.err) == (0, "")
 
 
+@pytest.mark.stress
 def test_a_killed_script_leaves_nothing_of_its_viewer(start: Starter) -> None:
     script = start.script(SHOW)
     script.viewer()

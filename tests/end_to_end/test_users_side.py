@@ -6,7 +6,7 @@ import pytest
 
 from tests.end_to_end.processes import Run, Starter, focus, until, xdotool
 
-pytestmark = [pytest.mark.display, pytest.mark.starvable]
+pytestmark = pytest.mark.display
 
 LOOP = """
 from time import sleep

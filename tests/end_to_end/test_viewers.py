@@ -69,7 +69,6 @@ def watching(view: Run) -> Run:
     return view
 
 
-@pytest.mark.stress
 def test_the_final_state_is_the_same_bytes_whoever_watches_at_whatever_pace(start: Starter) -> None:
     (start.folder / "gated.py").write_text(GATED)
     says = saying_what_it_draws(start)

@@ -98,7 +98,6 @@ def environ(folder: Path) -> dict[str, str]:
     return {**os.environ, "XDG_RUNTIME_DIR": str(folder), "COLUMNS": "160"}
 
 
-@pytest.mark.stress
 def test_both_loops_come_out_with_figures_and_a_page(tmp_path: Path) -> None:
     made = {flag: tmp_path / name for flag, name in (("--json", "g.json"), ("--out", "g.md"))}
     flags = [part for flag, path in made.items() for part in (flag, str(path))]

@@ -15,7 +15,6 @@ SECONDS = 25.0
 
 
 @pytest.mark.display
-@pytest.mark.stress
 def test_whoever_comes_and_goes_physics_and_a_viewer_keep_their_descriptors_threads_and_memory(
     xvfb_screen: Display, tmp_path: Path
 ) -> None:
