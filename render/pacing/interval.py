@@ -96,13 +96,13 @@ class IntervalChoice:
 
     def at_most(self, fps: float | None) -> None:
         """An upper bound on the rate, for now; None: none."""
-        self._shortest.at_most_ns = round(1e9 / fps) if fps else 0
+        self._shortest.at_most(round(1e9 / fps) if fps else 0)
         self._forget_frames()
 
     def set_refresh(self, refresh_ns: int | None, is_new: bool = False) -> None:
         """Takes up the length of a refresh, measured anew; is_new: of another display, or None: swap does not
         block."""
-        self._shortest.refresh_ns = refresh_ns
+        self._shortest.set_refresh(refresh_ns)
         if is_new:
             self._shortest.round_to_refreshes()
             self._fitted_ns = self._refreshes = 0
@@ -299,40 +299,49 @@ class ShortestInterval:
     """Shortest interval wanted: by the display, by the user, and by a bound on the rate for now.
 
     base_ns: where swap does not block. refresh_ns: where it does; then it is whole refreshes. wanted_ns: the user's;
-    0: none.
+    0: none. ns: the interval. refreshes: the same in refreshes, where swap blocks.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None, wanted_ns: int) -> None:
         self.refresh_ns = refresh_ns
-        self.at_most_ns = 0  # bound on the rate; 0: none
+        self.ns = self.refreshes = 0
+        self._at_most_ns = 0  # bound on the rate; 0: none
         self._base_ns, self._wanted_ns = base_ns, wanted_ns
         self.round_to_refreshes()
 
-    @property
-    def ns(self) -> int:
-        if self.refresh_ns:
-            return self.refreshes * self.refresh_ns
-        return max(self._base_ns, self.at_most_ns)
-
-    @property
-    def refreshes(self) -> int:
-        """The same in refreshes, where swap blocks."""
-        if not self.at_most_ns:
-            return self._own_refreshes
-        return max(self._own_refreshes, self.whole(self.at_most_ns, WANDER))
+    def at_most(self, interval_ns: int) -> None:
+        """Sets the interval of the bound on the rate; 0: none."""
+        self._at_most_ns = interval_ns
+        self._update()
 
     def set_base(self, period_ns: int) -> None:
-        """The display's own interval where swap does not block."""
+        """Sets the display's own interval where swap does not block."""
         self._base_ns = max(self._wanted_ns, period_ns)
+        self._update()
+
+    def set_refresh(self, refresh_ns: int | None) -> None:
+        """Sets the length of a refresh; None where swap does not block. The number of refreshes stays."""
+        self.refresh_ns = refresh_ns
+        self._update()
 
     def round_to_refreshes(self) -> None:
-        """Takes up a new `refresh_ns`; small changes of it keep the number of refreshes."""
+        """Applies a new `refresh_ns`; small changes of it keep the number of refreshes."""
         self._own_refreshes = self.whole(self._wanted_ns, WANDER) if self.refresh_ns else 1
+        self._update()
 
     def whole(self, interval_ns: int, wander: float = 1e-6) -> int:
         """Refreshes that hold `interval_ns`, give or take `wander` of one."""
         assert self.refresh_ns
         return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
+
+    def _update(self) -> None:
+        self.refreshes = self._own_refreshes
+        if not self.refresh_ns:
+            self.ns = max(self._base_ns, self._at_most_ns)
+            return
+        if self._at_most_ns:
+            self.refreshes = max(self._own_refreshes, self.whole(self._at_most_ns, WANDER))
+        self.ns = self.refreshes * self.refresh_ns
 
 
 class NarrowingPatience:

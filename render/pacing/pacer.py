@@ -338,7 +338,7 @@ class PacerClock:
     def within(self, instant_ns: int) -> int:
         """An instant of the frame that is being made: after the last, and not by a jump."""
         last_ns = self._last_ns if self._last_ns is not None else self.now(instant_ns)
-        at_ns = _whole(instant_ns) + self._offset_ns
+        at_ns = (instant_ns if isinstance(instant_ns, int) else _whole(instant_ns)) + self._offset_ns
         if not last_ns <= at_ns <= last_ns + LONGEST_STEP_NS:
             return last_ns
         return at_ns

@@ -168,7 +168,10 @@ class BodyDraws:
 
     def count(self, name: str, layers: Sequence[PlacedLayer], finish: Finish | None = None) -> int:
         """Number of bodies that this program draws in these layers. finish: counts those of smooth materials instead."""
-        return sum(one.members.drawn(one.layer.bodies) for one in self._listed(name, layers, finish))
+        bodies = 0
+        for one in self._listed(name, layers, finish):
+            bodies += one.members.drawn(one.layer.bodies)
+        return bodies
 
     def begin(self, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
         """Writes the uniform blocks of a picture's layers, in the order of their numbers."""

@@ -109,7 +109,8 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
         older_count=count,
         newer_count=0 if newer is None else ring.count(newer),
         before_count=0 if before is None else ring.count(before),
-        has_transparent=any(ring.transparent(slot) is not None for slot in (older, newer) if slot is not None),
+        has_transparent=ring.transparent(older) is not None
+        or (newer is not None and ring.transparent(newer) is not None),
         method=METHODS.index(method),
         keeps_color=layer.discrete.color,
         keeps_scale3=layer.discrete.scale3,
