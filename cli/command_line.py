@@ -9,7 +9,7 @@ import gc
 import io
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,9 +19,9 @@ from twixt.ipc.config.flags import BOTH, MEASURE, SIM, VIEW, Config
 from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_lines
 from twixt.ipc.trace import startup_times
-from twixt.sim.engines.mujoco.mujoco_package import is_model
-from twixt.sim.world.world import World
-from twixt.sim.worlds.find import find_world
+
+if TYPE_CHECKING:
+    from twixt.sim.world.world import World
 
 MEASURE_SECONDS = 10.0
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -249,12 +249,14 @@ def _run(config: Config) -> int:
     return simulate(config, listener=listener, viewer=viewer, find=find_world_or_model)
 
 
-# Worlds as the command line names them: built in, `module:Class`, or a model of an engine by its file.
-
-
 def find_world_or_model(name: str) -> type[World]:
-    """Class of the world called `name`. Raises as `twixt.sim.worlds.find.find_world`, and TwixtError for a file that is
-    not there, or without its engine."""
+    """Class of the world called `name`: built in, `module:Class`, or a model of an engine by its file.
+
+    Raises as `twixt.sim.worlds.find.find_world`, and TwixtError for a file that is not there, or without its engine.
+    """
+    from twixt.sim.engines.mujoco.mujoco_package import is_model
+    from twixt.sim.worlds.find import find_world
+
     if is_model(name):
         from twixt.sim.engines.mujoco.model_world import world_of_file
 

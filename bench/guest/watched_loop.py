@@ -36,20 +36,20 @@ FAREWELL_S = 10.0
 
 # Modules of twixt that have a name, in some version; module:name where its name was another.
 HOMES = {
-    "Config": ("ipc.config.config", "ipc.config"),
+    "Config": ("ipc.config.flags", "ipc.config.config", "ipc.config"),
     "Host": ("ipc.session",),
-    "Physics": ("sim.process.physics", "sim.physics"),
+    "Physics": ("sim.process.turns", "sim.process.physics", "sim.physics"),
     "Publisher": ("sim.publish.publisher", "sim.publisher"),
     "Scene": ("ipc.scene",),
     "Schedule": ("sim.schedule.schedule", "sim.schedule"),
     "Sphere": ("ipc.scene",),
-    "Trouble": ("sim.process.injected_trouble", "sim.trouble"),
+    "Trouble": ("sim.process.trouble", "sim.process.injected_trouble", "sim.trouble"),
     "Troubles": ("ipc.config.troubles", "ipc.troubles"),
     "drawable_scene": ("sim.world.world", "sim.world"),
     "load_world": ("sim.worlds.find", "sim.world"),
     "open_listener": ("ipc.session", "ipc.session:open_door"),
-    "physics_def": ("sim.process.physics",),
-    "show": ("sim.show.show", "sim.show"),
+    "physics_def": ("sim.process.turns", "sim.process.physics"),
+    "show": ("sim.show.view", "sim.show.show", "sim.show"),
     "start_viewer": ("sim.process.viewer_process", "sim.viewer_process"),
 }
 
