@@ -237,10 +237,8 @@ def _trimesh(file: Path) -> Any:
 
 
 # Cache on disk of the arrays of mesh files, so that a file that was read once is not parsed again.
-#
-# An entry is named by the digest of the mesh file's content, so it never becomes stale; moving or touching a file
-# changes nothing. It begins with a digest of its own content: a damaged entry counts as missing and is replaced.
-#
+# An entry is named by the digest of the mesh file's content, so it never becomes stale. It begins with a digest of its
+# own content: a damaged entry counts as missing and is replaced.
 # Always: the cache is a help and no need. A folder that cannot be read or written only means that files are parsed;
 # no error leaves this module. Entries appear whole, by a rename, so that any number of processes may share a folder.
 # After each write the entries used longest ago are deleted until all take at most `MOST_BYTES`.

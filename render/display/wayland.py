@@ -265,15 +265,11 @@ def _interface(
 
 
 # Wayland frame callbacks: waits, with a limit, until the compositor has taken a frame.
-#
 # With a swap interval of 1 the GL library waits for that callback itself, and without a limit when the window is
-# hidden. So on Wayland the interval is 0 and the wait is here: `request` before the swap, `wait` after it. The wait
-# ends when the compositor has taken this frame for its next picture. That is one refresh earlier than the end of the
-# GL library's own wait, which waits for the compositor to take the frame before it. If no callback comes, the window
-# is hidden.
-#
-# Calls libwayland-client through ctypes (`library` declares the functions in use), on an event queue of its own, so
-# that it never dispatches the window library's events. All calls come from the thread that owns the window.
+# hidden. So on Wayland the interval is 0 and the wait is here: `request` before the swap, `wait` after it. It ends
+# when the compositor has taken this frame for its next picture, one refresh earlier than the GL library's own wait,
+# which is for the frame before it. If no callback comes, the window is hidden. Calls libwayland-client through ctypes
+# (see `library`), on an event queue of its own. All calls come from the thread that owns the window.
 
 
 class AwaitCall(Protocol):

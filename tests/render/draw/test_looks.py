@@ -29,7 +29,7 @@ def one(turn=(0.1, 0.2, 0.3, 0.927), position=(0.0, 0.0, 1.0)):
 def drawn_as(monkeypatch, way):
     """Chooses the program: a quality of ray cast shapes, or a program of spheres."""
     if way in QUALITIES:
-        for name, count in zip(("FEW", "MANY", "ASKED"), QUALITIES[way], strict=True):
+        for name, count in zip(("FEW_RAY_CAST", "MANY", "ASKED"), QUALITIES[way], strict=True):
             monkeypatch.setattr(shape_draws, name, count)
     else:
         monkeypatch.setattr(shape_draws, "choose", lambda *_: SphereLod(way, LARGEST_POINT_PX))

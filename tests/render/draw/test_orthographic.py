@@ -59,7 +59,7 @@ def assert_alike(studio, scene, bodies, camera=SIDEWAYS, share=0.002):
     ids=lambda shape: type(shape).__name__,
 )
 def test_shapes_are_drawn_as_from_far(studio, monkeypatch, shape, quality):
-    for name, count in zip(("FEW", "MANY", "ASKED"), QUALITIES[quality], strict=True):
+    for name, count in zip(("FEW_RAY_CAST", "MANY", "ASKED"), QUALITIES[quality], strict=True):
         monkeypatch.setattr(shape_draws, name, count)
     scene = Scene([shape] * 24, ground=None, pattern=True)
     assert_alike(studio, scene, placed(scene.shapes), share=0.002 if quality == "large" else 0.008)

@@ -49,7 +49,7 @@ def drawn_as(monkeypatch):
     """Chooses by which programs bodies are drawn, however many there are."""
 
     def choose(quality):
-        for name, count in zip(("FEW", "MANY", "ASKED"), QUALITIES[quality], strict=True):
+        for name, count in zip(("FEW_RAY_CAST", "MANY", "ASKED"), QUALITIES[quality], strict=True):
             monkeypatch.setattr(shape_draws, name, count)
 
     return choose
