@@ -15,7 +15,7 @@ import io
 import json
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -87,7 +87,7 @@ def figures_of(root: Path, parts: Sequence[str] = PARTS) -> Figures:
         small_modules=_worst(
             [(lines, place) for place in own_files if (lines := sources[place].count("\n")) < SMALL_MODULE_LINES]
         ),
-        fullest_folders=_worst([(count, folder) for folder, count in _folders(list(sources)).items()]),
+        fullest_folders=_worst([(count, folder) for folder, count in folder_entries(sources).items()]),
         crowded_classes=_worst(
             (count, f"{place}:{node.name}")
             for place, tree in trees.items()
@@ -197,6 +197,17 @@ def table(figures: Figures) -> str:
     )
 
 
+def folder_entries(places: Iterable[str]) -> dict[str, int]:
+    """Number of modules and folders in each folder that holds some of the files `places`; `__init__.py` is not counted."""
+    inside: dict[str, set[str]] = {}
+    for place in places:
+        parts = Path(place).parts
+        for depth in range(1, len(parts)):
+            if parts[depth] != "__init__.py":
+                inside.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
+    return {folder: len(entries) for folder, entries in inside.items()}
+
+
 def _values(size: CodeSize) -> tuple[int, ...]:
     return size.modules, size.lines, size.unparsed_lines, size.statements
 
@@ -218,16 +229,6 @@ def _repeated(pairs: list[tuple[str, str]]) -> list[str]:
     for name, place in sorted(pairs):
         where.setdefault(name, []).append(place)
     return [f"{name} ({', '.join(places)})" for name, places in where.items() if len(places) > 1]
-
-
-def _folders(places: list[str]) -> dict[str, int]:
-    inside: dict[str, set[str]] = {}
-    for place in places:
-        parts = Path(place).parts
-        for depth in range(1, len(parts)):
-            if parts[depth] != "__init__.py":
-                inside.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
-    return {folder: len(entries) for folder, entries in inside.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -13,10 +13,12 @@ from tests.project.house_figures import (
     attributes_of,
     code_size,
     figures_of,
+    folder_entries,
     main,
     parameter_counts,
 )
 from tests.project.house_imports import (
+    BENCH,
     PARTS,
     all_circles,
     circles,
@@ -27,6 +29,17 @@ from tests.project.house_imports import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# Modules and folders in a folder of the product, at most, and the folders with more.
+MOST_ENTRIES = 14
+FULLER_FOLDERS: set[str] = {"render/draw"}
+# Lines of a module, at most, and the modules with more: each has one idea that needs them.
+MOST_LINES = 400
+LONGER_MODULES: set[str] = {
+    "ipc/scene/mesh_files.py",
+    "render/display/wayland.py",
+    "render/draw/scene_renderer.py",
+}
 
 # ipc: words <- ring.writer, ring.writer -> ring.words (one room); sim: loop -> world <-> worlds (named), loop -> ipc.
 TREE = {
@@ -226,8 +239,21 @@ def test_a_folder_without_the_product_is_refused(tmp_path: Path, capsys: pytest.
     assert "no part of twixt (sim, render, ipc, cli)" in capsys.readouterr().err
 
 
-def test_no_rooms_import_each_other_in_a_circle() -> None:
-    graph = import_graph(modules_of(ROOT))
+def test_neither_files_nor_rooms_import_each_other_in_a_circle() -> None:
+    """In no folder of the product and of the benches; imports for type checkers and names in strings count."""
+    graph = import_graph(modules_of(ROOT, (*PARTS, BENCH)))
     plans = {part: floor_plan(graph, part) for part in PARTS}
     assert all(plan.rooms and plan.arrows for plan in plans.values())
-    assert [circle for plan in plans.values() for circle in plan.circles] == []
+    assert all_circles(graph) == {}
+
+
+def test_a_folder_has_few_entries() -> None:
+    places = [str(path.relative_to(ROOT)) for path in modules_of(ROOT).values()]
+    fuller = {folder for folder, count in folder_entries(places).items() if count > MOST_ENTRIES}
+    assert fuller == FULLER_FOLDERS
+
+
+def test_a_module_has_at_most_400_lines() -> None:
+    modules = modules_of(ROOT, (*PARTS, BENCH)).values()
+    lengths = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in modules}
+    assert {place for place, lines in lengths.items() if lines > MOST_LINES} == LONGER_MODULES

@@ -24,6 +24,9 @@ TEXTS = [path for pattern in ("*.py", "*.md", "*.toml", "Makefile") for path in 
     for path in (ROOT / part).rglob("*")
     if path.suffix in (".py", ".md") and str(path.relative_to(ROOT)) not in MADE_UP
 ]
+# The table of `docs/architecture.md`: a row's last cell has modules and folders, and names in the module before them.
+WHERE = "## Where is ...?"
+QUOTED = re.compile(r"`([^`]+)`")
 # A sentence that begins so asks for what it should name.
 ASKS = re.compile(r"(What|Whether|Who|Whoever|How|When|Where|Which|Why)\b")
 
@@ -48,6 +51,56 @@ def test_names_of_modules_are_found_and_held_to_the_files() -> None:
         "ipc/ring/sequence.py",
         "tests/",
     ]
+
+
+def test_the_table_names_modules_and_what_is_in_them() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = [line for line in page.partition(WHERE)[2].partition("\n## ")[0].splitlines() if line.startswith("| ")]
+    assert len(rows) > 60
+    named = [pair for row in rows for pair in names_in_last_cell(row)]
+    assert len(named) > 150
+    assert [pair for pair in named if not is_in_module(*pair)] == []
+
+
+def test_names_of_the_table_are_found_and_held_to_the_files() -> None:
+    row = "| `--profile` | `twixt.py`: `main`, `World`; `sim/gone.py`: `x`; `render/draw/`; in `ipc/plan.py`: `Plan.due_ns` |"
+    pairs = names_in_last_cell(row)
+    assert [place for place, _ in pairs] == ["twixt.py"] * 3 + ["sim/gone.py"] * 2 + ["render/draw/"] + [
+        "ipc/plan.py"
+    ] * 2
+    assert [name for _, name in pairs] == ["", "main", "World", "", "x", "", "", "Plan.due_ns"]
+    assert [pair for pair in pairs if not is_in_module(*pair)] == [
+        ("twixt.py", "World"),
+        ("sim/gone.py", ""),
+        ("sim/gone.py", "x"),
+    ]
+    assert not is_in_module("ipc/plan.py", "due_ns")
+    assert not is_in_module("render/draw/", "Plan")
+
+
+def names_in_last_cell(row: str) -> list[tuple[str, str]]:
+    """Pairs of a place and a name in it, "" for the place itself."""
+    pairs: list[tuple[str, str]] = []
+    for quoted in QUOTED.findall(row.rstrip(" |").rpartition(" | ")[2]):
+        is_place = quoted.endswith((".py", "/"))
+        pairs.append((quoted, "") if is_place else (pairs[-1][0] if pairs else "", quoted))
+    return pairs
+
+
+def is_in_module(place: str, name: str) -> bool:
+    """True if the place exists and defines the name: of its top level, or `Class.method`."""
+    path = ROOT / place
+    if not name or not path.is_file():
+        return bool(place) and not name and path.exists()
+    defined = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            defined.update(f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            defined.update(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+    return name in defined
 
 
 @cache
