@@ -259,7 +259,7 @@ class Config:
         if self.trouble is not None:
             rules.one_of("--trouble", self.trouble, tuple(PRESETS))
         rules.method("--interpolation", self.interpolation, INTERPOLATIONS)
-        rules.ways("--split", self.split, INTERPOLATIONS, CLOCKS)
+        rules.split("--split", self.split, INTERPOLATIONS, CLOCKS)
         if self.draw is not None:
             rules.reference("--draw", self.draw)
         if self.when_slow != "widen" and self.max_step_ms is not None:

@@ -128,7 +128,7 @@ def trouble(what: str, kind: str, value: Any) -> None:
         raise ConfigError(f"{what} must be {TROUBLE_RULES[kind]}, got {got}")
 
 
-def ways(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
+def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
     """None, or two pairs of a method and a clock, "" for the run's own."""
     if value is None:
         return

@@ -7,7 +7,7 @@ thread may fork; it is the child's main thread. Otherwise the sockets would stay
 so that viewers did not notice the end of physics, and a signal to the child would end the simulation.
 
 Always: something made and closed under `LOCK` is registered at every instant at which a fork can happen; a signal in
-`hold_back` reaches the child only after our handlers are dropped. Not covered: C code that calls fork(2) itself,
+`block_during_fork` reaches the child only after our handlers are dropped. Not covered: C code that calls fork(2) itself,
 without Python's hooks. A child that calls exec needs none of this: exec closes our descriptors and resets handlers.
 """
 
@@ -42,8 +42,8 @@ class SupportsClose(Protocol):
 LOCK = threading.RLock()
 _numbers = itertools.count()
 _guarded: weakref.WeakValueDictionary[int, Guarded] = weakref.WeakValueDictionary()
-_held_back: frozenset[int] = frozenset()
-_forker: int | None = None  # the thread that forks now
+_blocked_signals: frozenset[int] = frozenset()
+_forking_thread: int | None = None  # the thread that forks now
 _mask_before: set[int] | None = None  # of that thread, while signals are held back from it
 
 
@@ -60,34 +60,34 @@ def close(*descriptors: SupportsClose) -> None:
             descriptor.close()
 
 
-def hold_back(numbers: Iterable[int]) -> None:
+def block_during_fork(numbers: Iterable[int]) -> None:
     """Set the signals that have our handlers: a forked child receives them only after it has dropped the handlers."""
-    global _held_back
+    global _blocked_signals
     with LOCK:
-        _held_back = frozenset(numbers)
+        _blocked_signals = frozenset(numbers)
 
 
 def is_forking() -> bool:
     """True if this thread is about to fork or has just done so. An exception of a signal's handler is lost then."""
-    return _forker == threading.get_ident()
+    return _forking_thread == threading.get_ident()
 
 
 def _before() -> None:
-    global _forker, _mask_before
+    global _forking_thread, _mask_before
     LOCK.acquire()
-    _forker = threading.get_ident()
-    if _held_back:
-        _mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, _held_back)
+    _forking_thread = threading.get_ident()
+    if _blocked_signals:
+        _mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, _blocked_signals)
 
 
 def _after() -> None:
-    global _forker, _mask_before
+    global _forking_thread, _mask_before
     try:
         if _mask_before is not None:
             mask, _mask_before = _mask_before, None
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # may raise, from a handler of the world's
     finally:
-        _forker = None
+        _forking_thread = None
         LOCK.release()
 
 

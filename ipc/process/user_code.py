@@ -56,7 +56,7 @@ class UserCodeRefused(UserCodeCrashed):
     exit_code = REFUSED
 
 
-def crash_of(what: str, error: BaseException) -> UserCodeCrashed:
+def user_crash(what: str, error: BaseException) -> UserCodeCrashed:
     """The crash of the user's `what`, such as `Orbit.step`, which raised `error`."""
     if isinstance(error, TwixtError):
         return UserCodeRefused(f"{what}: {error}", _users_frames(error))
@@ -65,7 +65,7 @@ def crash_of(what: str, error: BaseException) -> UserCodeCrashed:
 
 # In lower case because it is used in `with`. Made by contextlib it would take three times as long, in each step.
 class calling_user_code:
-    """Turns what the user's code raises inside into `UserCodeCrashed`. what: as in `crash_of`.
+    """Turns what the user's code raises inside into `UserCodeCrashed`. what: as in `user_crash`.
 
     refusals: a `TwixtError` raised inside passes unchanged, because it refuses a value that the user gave (a
     constructor's argument), which is no crash. KeyboardInterrupt, Terminated and SystemExit always pass.
@@ -86,7 +86,7 @@ class calling_user_code:
             return
         if self._refusals and isinstance(error, TwixtError):
             return
-        raise crash_of(self._what, error) from error
+        raise user_crash(self._what, error) from error
 
 
 def import_user_module(module_name: str, flag: str = "") -> ModuleType:
@@ -110,13 +110,13 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
         # Missing is the module itself or a package of it; a missing import inside the module is a crash of the user's.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             folders = list(dict.fromkeys((*_folders, here)))
-            hint = near_name(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"
+            hint = suggestion_for(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"
             where = f"in {', '.join(folders)} or on the Python path"
             raise TwixtError(f'{by_flag}no module named "{module_name}" {where}; {hint}') from None
-        raise crash_of(f"{by_flag}importing {module_name}", error) from error
+        raise user_crash(f"{by_flag}importing {module_name}", error) from error
 
 
-def near_name(word: str, known: Iterable[str]) -> str:
+def suggestion_for(word: str, known: Iterable[str]) -> str:
     """Suggestion of the known word nearest to `word`, `did you mean "..."?`; empty where none is near."""
     import difflib  # needed for an error alone
 

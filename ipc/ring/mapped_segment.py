@@ -1,6 +1,6 @@
 """A segment mapped by a reader: its snapshots, and a check that each is still intact.
 
-The one idea: check, use, check again. A `Claim` is a view of a snapshot in the ring. It may be copied or uploaded, and
+The one idea: check, use, check again. A `SnapshotView` is a view of a snapshot in the ring. It may be copied or uploaded, and
 then `is_valid()` is False if the writer overwrote it meanwhile; the copy is then discarded.
 
 Copies reuse arrays of earlier copies that are no longer in use (`SpareArrays`), because the first access to new memory
@@ -40,7 +40,7 @@ class SpareArrays:
     def __init__(self) -> None:
         self._arrays: list[NDArray[np.void]] = []
 
-    def take(self, count: int) -> NDArray[np.void]:
+    def allocate(self, count: int) -> NDArray[np.void]:
         """An array of `count` records, dtype `BODY`, with undefined contents."""
         arrays = self._arrays
         for index in range(len(arrays)):  # a name for an array would be a reference to it
@@ -52,7 +52,7 @@ class SpareArrays:
         return made
 
 
-class Claim:
+class SnapshotView:
     """Views of snapshot `number` in its slot. Results from `bodies`, `columns` and `marks` are valid only if
     `is_valid()` is True afterwards.
 
@@ -89,7 +89,7 @@ class Claim:
 
     @property
     def layout(self) -> Layout:
-        """Layout of the claim's segment."""
+        """Layout of the snapshot's segment."""
         return self._segment.layout
 
     def copied_marks(self) -> NDArray[np.void]:
@@ -137,7 +137,7 @@ class Segment:
         """Number of the newest complete snapshot, 0 before the first."""
         return sequence.read_latest(self.words, self._fence, at.LATEST)
 
-    def claim(self, number: int) -> Claim | None:
+    def view_of(self, number: int) -> SnapshotView | None:
         """Snapshot `number`, or None when its slot holds another. Raises LayoutError for a damaged head."""
         offset = self.layout.head_offset(self.layout.slot_of(number))
         values = sequence.read_slot(
@@ -158,10 +158,10 @@ class Segment:
                 f"snapshot {number} is damaged: {head.count} bodies, {head.marks} marks, {head.vertices} vertices, {head.parts} parts "
                 f"where {self.layout.capacity} fit, rate {head.rate}; restart the simulation"
             )
-        return Claim(self, number, head)
+        return SnapshotView(self, number, head)
 
     def still_holds(self, number: int) -> bool:
-        """True if all bytes read since `claim` were snapshot `number`'s."""
+        """True if all bytes read since `view_of` were snapshot `number`'s."""
         return sequence.end_read(self.words, self._fence, self._sequence_word(number), number)
 
     def records(self, number: int, count: int, marks: int) -> tuple[memoryview, memoryview]:
@@ -181,27 +181,27 @@ class Segment:
             if column.per == per
         }
 
-    def copy(self, claim: Claim) -> Snapshot | None:
-        """A private copy of the claim, or None when it was overwritten meanwhile."""
-        head = claim.head
-        bodies = self._spare.take(head.count)
-        _copy_bytes(bodies, claim.bodies)
+    def copy(self, view: SnapshotView) -> Snapshot | None:
+        """A private copy of the view, or None when it was overwritten meanwhile."""
+        head = view.head
+        bodies = self._spare.allocate(head.count)
+        _copy_bytes(bodies, view.bodies)
         copied: dict[str, dict[str, np.ndarray]] = {per: {} for per in PERS}
         for column in self.layout.columns:
             rows = column.rows(head.count, head.parts)
             values = np.empty((rows,) if column.width == 1 else (rows, column.width), column.dtype)
             source = (
-                claim.columns
+                view.columns
                 if column.per == BODY_ROWS
-                else claim.part_columns
+                else view.part_columns
                 if column.per == PART_ROWS
-                else claim.world_columns
+                else view.world_columns
             )
             _copy_bytes(values, source[column.name])
             copied[column.per][column.name] = values
-        marks = claim.copied_marks() if head.marks else NO_MARKS
-        vertices = claim.copied_vertices()
-        if not claim.is_valid():
+        marks = view.copied_marks() if head.marks else NO_MARKS
+        vertices = view.copied_vertices()
+        if not view.is_valid():
             return None
         return Snapshot(
             head.sim_time_ns,

@@ -191,13 +191,13 @@ class SegmentAllocator:
             self._request = _Request(capacities, dict(columns), need is not None)
         self._wake_service()
 
-    def take(self, made: SegmentMemory) -> None:
+    def transfer(self, made: SegmentMemory) -> None:
         """Hands `made`, the segment that was `ready`, over to the caller, who owns it."""
         with self._lock:
             if self.ready is made:
                 self.ready = None
 
-    def forget(self) -> None:
+    def cancel(self) -> None:
         """Withdraws all requests. A segment that is being made is closed by the service thread."""
         with self._lock:
             ready, self.ready, self._request, self.error = self.ready, None, None, None
@@ -226,7 +226,7 @@ class SegmentAllocator:
 
     def close(self) -> None:
         """Closes all segments that were not taken. On the service thread, or after its end."""
-        self.forget()
+        self.cancel()
         if self._making is not None:
             self._making[1].memory.close()
             self._making = None

@@ -1,6 +1,6 @@
 """A viewer's side of the ring: unread snapshots, the two newest, the plan. It writes no word of the segment.
 
-The one idea: a reader gets a `Claim`, a view of a snapshot in the ring (`mapped_segment`). One that the writer
+The one idea: a reader gets a `SnapshotView`, a view of a snapshot in the ring (`mapped_segment`). One that the writer
 overwrote during its use is discarded, and newer ones are read.
 
 Always: numbers are delivered in order and once at most, also across a growth; damaged memory is a TwixtError. Used by
@@ -17,7 +17,7 @@ from twixt.ipc.plan import FASTEST, SLOWEST, Plan
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import sequence
 from twixt.ipc.ring.layout import Layout, LayoutError
-from twixt.ipc.ring.mapped_segment import Claim, Segment
+from twixt.ipc.ring.mapped_segment import Segment, SnapshotView
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.snapshot import Snapshot
@@ -89,10 +89,10 @@ class RingReader:
         self._segments.append(Segment(memory, self._fence))
         self._plan_state = 0
 
-    def unread(self, byte_budget: int) -> Iterator[Claim]:
+    def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
         """Unread snapshots, oldest first: as many of the newest as fit the budget, the newest always.
 
-        Use each claim, and check its `is_valid()`, before the next. After one that was torn, newer ones follow,
+        Use each view, and check its `is_valid()`, before the next. After one that was torn, newer ones follow,
         fewer at each attempt. A reader that is slower than the writer skips what would be torn too, else it would read
         little else: on a slow machine, of 119 snapshots read in a frame, 112 were torn.
         """
@@ -105,19 +105,19 @@ class RingReader:
             if delivered:
                 pace = max(1, -(-(newest - before) // delivered))
             most = max(2, len(self._segments) * at.MAX_SLOTS >> attempt)
-            claims, delivered = self._gather(newest, byte_budget, most, pace), 0
-            for claim in claims:
-                self._deliver(claim)
+            views, delivered = self._gather(newest, byte_budget, most, pace), 0
+            for view in views:
+                self._deliver(view)
                 delivered += 1
-                yield claim
-                if claim.torn:
+                yield view
+                if view.torn:
                     self.counters.skipped += 1
-                    if delivered < len(claims) - 1:
+                    if delivered < len(views) - 1:
                         break
-                elif claim.torn is False:
-                    self._whole = (self._whole[1], claim.number)
-            if claims and not claims[delivered - 1].torn:
-                self._count_pair(claims)
+                elif view.torn is False:
+                    self._whole = (self._whole[1], view.number)
+            if views and not views[delivered - 1].torn:
+                self._count_pair(views)
                 break
         else:
             self.counters.pairs_failed += 1
@@ -168,47 +168,47 @@ class RingReader:
         for segment in self._segments:
             segment.memory.close()
 
-    def _claim(self, number: int) -> Claim | None:
+    def _view_of(self, number: int) -> SnapshotView | None:
         for segment in reversed(self._segments):
-            claim = segment.claim(number)
-            if claim is not None:
-                return claim
+            view = segment.view_of(number)
+            if view is not None:
+                return view
         return None
 
     def _copy(self, number: int) -> Snapshot | None:
-        claim = self._claim(number)
-        return None if claim is None else claim.copy()
+        view = self._view_of(number)
+        return None if view is None else view.copy()
 
-    def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[Claim]:
+    def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[SnapshotView]:
         """Claims of `most` unread snapshots, oldest first, walking back from the newest until budget or ring ends. pace:
         more snapshots that the writer will have published by the end of a delivery; what it overwrites then is left
         out."""
-        claims: list[Claim] = []
+        views: list[SnapshotView] = []
         before = newest - most
         if pace:
             before = min(newest - 1, max(before, newest + 1 + pace - self.layout.slots))
         for number in range(newest, max(self._read, before), -1):
-            claim = self._claim(number)
-            if claim is None:  # overwritten: then so is all that is older
+            view = self._view_of(number)
+            if view is None:  # overwritten: then so is all that is older
                 break
-            byte_budget -= claim.bytes
-            if claims and byte_budget < 0:
+            byte_budget -= view.bytes
+            if views and byte_budget < 0:
                 break
-            claims.append(claim)
-        return claims[::-1]
+            views.append(view)
+        return views[::-1]
 
-    def _deliver(self, claim: Claim) -> None:
-        self.counters.skipped += max(0, claim.number - max(self._read, self._attached_at) - 1)
-        size = claim.bytes
+    def _deliver(self, view: SnapshotView) -> None:
+        self.counters.skipped += max(0, view.number - max(self._read, self._attached_at) - 1)
+        size = view.bytes
         if size != self.counters.bytes_per_snapshot:  # else each frame would store a new int object
             self.counters.bytes_per_snapshot = size
-        self._read = claim.number
+        self._read = view.number
 
-    def _count_pair(self, claims: list[Claim]) -> None:
-        newest = claims[-1].number
+    def _count_pair(self, views: list[SnapshotView]) -> None:
+        newest = views[-1].number
         if self._whole == (newest - 1, newest):
             self.counters.pairs_read += 1
-        elif any(claim.torn for claim in claims):
+        elif any(view.torn for view in views):
             self.counters.pairs_failed += 1
 
     def _close_old_segments(self) -> None:

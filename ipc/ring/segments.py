@@ -194,7 +194,7 @@ class HostRing:
             self.require_running()
             self._leave_predecessor()
             before, self.columns = self.columns, dict(columns)
-            self.allocator.forget()
+            self.allocator.cancel()
             try:
                 layout = Layout.for_bodies(self.capacity, columns)
                 self._move(SegmentMemory(memory.create(layout.segment_bytes), layout))
@@ -220,7 +220,7 @@ class HostRing:
         with self._changing:
             return not self.is_ended and (self.writer.latest > number or self.writer.plan_number > plan_number)
 
-    def handed_out(self) -> tuple[dict[str, Any], int]:
+    def share_segment(self) -> tuple[dict[str, Any], int]:
         """Description of the current segment for a viewer, and a descriptor of it that the caller owns."""
         with self._changing:
             current = self.writer.memory
@@ -344,13 +344,13 @@ class HostRing:
             try:
                 new_writer = RingWriter.grown(segment.memory, segment.layout, old_writer)
             except Exception:
-                self.allocator.take(segment)
+                self.allocator.transfer(segment)
                 segment.memory.close()
                 raise
             with self._changing:
                 self._predecessor = old_writer
                 self.writer, self.capacity = new_writer, segment.layout.capacity
-        self.allocator.take(segment)
+        self.allocator.transfer(segment)
         self._request_above, self._first_count = self.capacity * 3 // 4, -1
         self._leave_predecessor()
 
@@ -359,7 +359,7 @@ class HostRing:
         interruption."""
         left, ready = self._predecessor, self.allocator.ready
         if ready is not None and ready.memory is self.writer.memory:
-            self.allocator.take(ready)
+            self.allocator.transfer(ready)
         if left is not None and left is not self.writer:
             left.set_successor()
             self._to_close.append(left)  # by the service thread: unmapping much memory takes long, too
