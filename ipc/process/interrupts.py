@@ -1,10 +1,10 @@
 """Detects Ctrl-C even where a library replaces or drops the KeyboardInterrupt, and delays it in short blocks.
 
-The one idea: C code of a library that is interrupted during its import raises an error of its own. So Python also
-writes the signals' numbers into a pipe (signal.set_wakeup_fd), which is read afterwards.
+A library's C code that is interrupted during its import raises an error of its own. So Python also writes the signals'
+numbers into a pipe (signal.set_wakeup_fd), which is read afterwards.
 
-Always: handlers stay as they are, except for the milliseconds of `delayed_ctrl_c`; Ctrl-C is recorded in the main thread
-alone, and not where another wake-up descriptor for signals is set.
+Always: handlers stay as they are, except for the milliseconds of `delayed_ctrl_c`. Ctrl-C is recorded in the main thread
+only, and only if no other wake-up descriptor for signals is set.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Terminated(BaseException):
 
 
 def was_dropped() -> bool:
-    """True if Ctrl-C came without an effect: Python drops a KeyboardInterrupt raised in one of its own callbacks, as
-    every import runs some. To be called after another handler of Ctrl-C is installed."""
+    """True if Ctrl-C came without an effect: Python drops a KeyboardInterrupt raised in one of its own callbacks, which
+    every import runs. Call it after another handler of Ctrl-C is installed."""
     return _recording is not None and _recording.was_received
 
 
@@ -47,7 +47,7 @@ def raising_dropped_ctrl_c() -> Iterator[None]:
     with CtrlCRecorder() as ctrl_c:
         try:
             yield
-        except ImportError as error:  # what numpy makes of a KeyboardInterrupt
+        except ImportError as error:  # numpy turns a KeyboardInterrupt into one
             if ctrl_c.was_received:
                 raise KeyboardInterrupt from error
             raise
@@ -57,8 +57,8 @@ def raising_dropped_ctrl_c() -> Iterator[None]:
 
 @contextlib.contextmanager
 def delayed_ctrl_c() -> Iterator[None]:
-    """Delay Ctrl-C until the end of a block of some ms that must not be interrupted. For the main thread: others get
-    no signals."""
+    """Delay Ctrl-C until the end of a block of some ms that must not be interrupted. No-op in other threads than the
+    main one, which get no signals."""
     theirs = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(theirs):
         yield
@@ -116,7 +116,7 @@ class CtrlCRecorder:
             return False
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: a child has signals of its own."""
+        """As `fork.Guarded`: a child has its own signals."""
         self._end()
 
     def _end(self, wakeup_fd: int = -1) -> None:
