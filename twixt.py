@@ -139,9 +139,9 @@ if not TYPE_CHECKING:  # with it, a checker would accept any name
         home = _HOMES.get(name) or _ENGINES.get(name)
         if home is None:
             raise AttributeError(f"module 'twixt' has no attribute {name!r}")
-        from twixt.ipc.process.interrupts import dropped_ctrl_c_raised
+        from twixt.ipc.process.interrupts import raising_dropped_ctrl_c
 
-        with dropped_ctrl_c_raised():
+        with raising_dropped_ctrl_c():
             value = getattr(importlib.import_module(home), name)
         globals()[name] = value
         return value
@@ -155,13 +155,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line, by default `sys.argv`; returns the exit code. Prints a TwixtError as one line on standard
     error."""
     try:
-        from twixt.ipc.process.interrupts import NotedCtrlC
+        from twixt.ipc.process.interrupts import CtrlCRecorder
 
-        with NotedCtrlC() as ctrl_c:
+        with CtrlCRecorder() as ctrl_c:
             try:
                 return _main(sys.argv[1:] if arguments is None else arguments)
             except ImportError:  # numpy turns a KeyboardInterrupt into one
-                if not ctrl_c.came:
+                if not ctrl_c.was_received:
                     raise
                 return INTERRUPTED
     except KeyboardInterrupt:

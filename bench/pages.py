@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from twixt.cli.progress import leave_each
+from twixt.cli.progress import write_each
 from twixt.ipc.config.files import check_file, write_json, write_text
 from twixt.render.measure.report import print_table, standard_output
 
@@ -158,7 +158,7 @@ class Results:
             ways.append(lambda: _write_page(out, page))
         if shown and self.is_shown:
             ways.append(lambda: show(*shown))
-        leave_each(*ways)
+        write_each(*ways)
 
 
 def markdown(page: Iterable[Part]) -> str:

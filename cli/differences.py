@@ -37,7 +37,7 @@ FALSE_ALARMS = 0.03
 # Fewest runs of a side. With 4 each, the real deal is one of 35: twice that share (two statistics) is too large.
 FEWEST_RUNS = 5
 # All ways to deal the runs to two sides are tried up to so many (8 runs a side), else so many random ones.
-MOST_DEALS = 13_000
+MOST_PERMUTATIONS = 13_000
 # Samples of the bootstrap.
 RESAMPLES = 4_000
 # For t and the interval, values are clipped at so many median deviations from the median. Otherwise a bootstrap sample
@@ -82,7 +82,7 @@ def compare_runs(
     of_a, of_b = _table(a, figures), _table(b, figures)
     enough = _count(of_a, FEWEST_RUNS) & _count(of_b, FEWEST_RUNS)
     known = np.flatnonzero(enough)
-    chances = dict(zip(known.tolist(), _chances(of_a[:, known], of_b[:, known], seed), strict=True))
+    chances = dict(zip(known.tolist(), _p_values(of_a[:, known], of_b[:, known], seed), strict=True))
     level = FALSE_ALARMS * 2 / max(1, len(known))
     return [
         _compared(name, _finite(of_a[:, at]), _finite(of_b[:, at]), chances.get(at), level, noise, seed)
@@ -116,12 +116,12 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
     return Compared(*known, verdict, "", runs)
 
 
-def _chances(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
+def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
     """p-value of each figure: the share of deals in which *any* figure has as large a statistic."""
     together = np.concatenate((of_a, of_b))
     if not together.shape[1]:
         return []
-    is_b = _deals(len(of_a), len(of_b), seed)
+    is_b = _permutations(len(of_a), len(of_b), seed)
     t = np.stack([_t(column, is_b) for column in together.T], axis=1)
     shares = np.stack([_shares_as_far(_distances(column, is_b)) for column in together.T], axis=1)
     return np.minimum(1.0, 2.0 * np.minimum(_among_largest(t), _among_largest(-shares))).tolist()
@@ -142,18 +142,18 @@ def _shares_as_far(distances: Floats) -> Floats:
     return (len(ordered) - np.searchsorted(ordered, distances, side="left")) / len(ordered)
 
 
-def _deals(of_a: int, of_b: int, seed: int) -> Bools:
+def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
     """Deals of the runs to two sides, shape (deals, runs), True for B: the real one, then all others, or random ones
-    where there would be more than `MOST_DEALS`."""
+    where there would be more than `MOST_PERMUTATIONS`."""
     runs = of_a + of_b
-    if math.comb(runs, of_b) <= MOST_DEALS:
+    if math.comb(runs, of_b) <= MOST_PERMUTATIONS:
         chosen = np.array(list(combinations(reversed(range(runs)), of_b)))
         deals = np.zeros((len(chosen), runs), bool)
         np.put_along_axis(deals, chosen, True, axis=1)
         return deals
     random = np.random.default_rng(seed)
     real = np.arange(runs) >= of_a
-    return np.concatenate((real[None], random.permuted(np.tile(real, (MOST_DEALS - 1, 1)), axis=1)))
+    return np.concatenate((real[None], random.permuted(np.tile(real, (MOST_PERMUTATIONS - 1, 1)), axis=1)))
 
 
 def _t(values: Floats, is_b: Bools) -> Floats:
@@ -289,7 +289,7 @@ def counting_runs(
             too_noisy, counting = text, list(range(len(loads)))
     usual = [figures[at].get(STEADY_FIGURE) for at in counting if sides[at] == "A"]
     steady = [value for value in usual if value is not None and math.isfinite(value)]
-    if (apart := quartiles_apart(steady)) is not None:
+    if (apart := relative_quartile_distance(steady)) is not None:
         notes.append(
             f"A against A: {STEADY_FIGURE} {min(steady):.3g} to {max(steady):.3g}, quartiles {apart:.0%} apart"
         )
@@ -303,7 +303,7 @@ def counting_runs(
     return counting, Noise(too_noisy, tuple(notes))
 
 
-def quartiles_apart(values: Sequence[float]) -> float | None:
+def relative_quartile_distance(values: Sequence[float]) -> float | None:
     """Distance of the quartiles as a share of the median; None for fewer than four values, or a median of 0 or less."""
     if len(values) < 4:
         return None

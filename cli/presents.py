@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
 
 SWAPS_TIMED_NS = 1_500_000_000
 # Most swaps of a trial where they wait for nothing. Fewer reported presents than this count as no feedback.
-MOST_SWAPS, LEAST_WORDS = 120, 10
+MOST_SWAPS, FEWEST_REPORTS = 120, 10
 FENCES = 12
 # Pause between swaps that wait for nothing: without it, the display has no time to show any of them.
 PAUSE_S = 0.005
@@ -55,7 +55,7 @@ class SwapObservations(NamedTuple):
     @property
     def instants_ns(self) -> list[int]:
         """Instants at which swaps were shown: the display's, or else the swaps' returns."""
-        return self.presents_ns if len(self.presents_ns) >= LEAST_WORDS else self.returns_ns
+        return self.presents_ns if len(self.presents_ns) >= FEWEST_REPORTS else self.returns_ns
 
 
 def watch(window: Any, blocks: bool) -> SwapObservations:
@@ -102,7 +102,7 @@ COUNTED = (
 def presents(seen: SwapObservations, blocks: bool) -> Verdict:
     """Check of presentation feedback, and of its substitute where there is none."""
     tried = "" if seen.is_tried else ", not tried on hardware"
-    if len(seen.present_delays_ns) >= LEAST_WORDS:
+    if len(seen.present_delays_ns) >= FEWEST_REPORTS:
         off_ms = np.array(seen.present_delays_ns) / 1e6
         usual_ms = float(np.median(off_ms))
         spread_ms = float(np.percentile(np.abs(off_ms - usual_ms), 99))

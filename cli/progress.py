@@ -11,7 +11,7 @@ from twixt.ipc.process.notices import is_terminal, print_notice
 Say = Callable[[str], object]
 
 
-def leave_each(*ways: Callable[[], None]) -> None:
+def write_each(*ways: Callable[[], None]) -> None:
     """Calls all functions, also after one that fails: a full disk must not cost the results of minutes of measuring.
 
     Raises the first TwixtError at the end; prints the others.

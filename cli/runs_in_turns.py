@@ -24,7 +24,7 @@ from typing import Any
 
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.differences import Compared, MachineLoad, Noise
-from twixt.cli.progress import Say, leave_each, progress
+from twixt.cli.progress import Say, progress, write_each
 from twixt.cli.turns import order_in_turn, run_in_turns
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError, exit_code_of
 from twixt.ipc.process.notices import print_notice
@@ -39,7 +39,7 @@ from twixt.sim.process.viewer_command import twixt_command
 SIGNALS = ("SIGTERM", "SIGHUP")
 
 
-class AskedToEnd(KeyboardInterrupt):
+class EndRequested(KeyboardInterrupt):
     """Raised by SIGTERM or SIGHUP. Unlike Ctrl-C, the signal has reached this process alone."""
 
 
@@ -53,7 +53,7 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
         def ask(number: int, _frame: object) -> None:
             came.append(number)
             if len(came) == 1:
-                raise AskedToEnd
+                raise EndRequested
 
         if threading.current_thread() is not threading.main_thread():
             return does(*values, **named)
@@ -63,7 +63,7 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
             for number in taken:
                 signal.signal(number, ask)
             code = does(*values, **named)
-        except AskedToEnd:
+        except EndRequested:
             code = FINISHED
         finally:
             for number in taken:
@@ -83,15 +83,15 @@ LEAST_COUNTING = 0.6
 MOST_DISTURBED = 0.5
 SIDES = "AB"
 # Flags for a single run: each run would overwrite the file of the one before.
-OF_ONE_RUN = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
+SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
 # Flags with which nothing runs.
-OF_NO_RUN = ("--help", "-h")
+NO_RUN_FLAGS = ("--help", "-h")
 # Flags of the whole command, which its runs do not get. All take a value.
-OF_THE_WHOLE = ("--repeat", "--against", "--json", "--fail-if")
+COMMAND_FLAGS = ("--repeat", "--against", "--json", "--fail-if")
 # A run hangs if it takes this much longer than its own seconds.
 PATIENCE_S = 60.0
 # Time to end by itself, and after each signal.
-FAREWELL_S = 5.0
+GRACE_PERIOD_S = 5.0
 
 
 @dataclass
@@ -143,18 +143,18 @@ class Turns:
 
 def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]]:
     """Command-line arguments of a run, by side. typed: all words after `twixt`. Raises TwixtError."""
-    own = without(typed[1:], OF_THE_WHOLE)
+    own = without(typed[1:], COMMAND_FLAGS)
     try:
         more = shlex.split(against)
     except ValueError as error:
         raise TwixtError(
             f"--against {against!r} does not read as flags ({error}); write it like '--clock ahead'"
         ) from None
-    for name in (*OF_ONE_RUN, *OF_THE_WHOLE):
+    for name in (*SINGLE_RUN_FLAGS, *COMMAND_FLAGS):
         if any(word == name or word.startswith(name + "=") for word in (*own, *more)):
-            where = "within --against" if name in OF_THE_WHOLE else "with --against"
+            where = "within --against" if name in COMMAND_FLAGS else "with --against"
             raise TwixtError(f"{name} {where} is of no use: there are many runs; leave it out")
-    for name in OF_NO_RUN:
+    for name in NO_RUN_FLAGS:
         if name in (*own, *more):
             raise TwixtError(f"{name} with --against is of no use: it runs nothing; leave it out")
     if "--" in (*own, *more):
@@ -211,7 +211,7 @@ def measure(
         ways.append(lambda: write_json(made, json_file))
     if json_file != "-":
         ways.append(lambda: run_tables.show(compared, noise, notes, flags))
-    leave_each(*ways)
+    write_each(*ways)
     broken = run_tables.broken(limits, compared)
     for line in broken:
         print_notice(f"limit broken: {line}")
@@ -243,10 +243,10 @@ def _with_progress(arguments: dict[str, list[str]], repeat: int, longest_s: floa
     from twixt.cli.run_tables import figures_of
 
     with progress(is_logged=True) as say:
-        return take_turns(arguments, repeat, longest_s, figures_of, say)
+        return make_runs(arguments, repeat, longest_s, figures_of, say)
 
 
-def take_turns(
+def make_runs(
     arguments: dict[str, list[str]],
     repeat: int,
     longest_s: float,
@@ -303,7 +303,7 @@ def ended(command: list[str], longest_s: float) -> tuple[str, int]:
         except subprocess.TimeoutExpired:
             _end(child)
             return f"it took longer than {longest_s:.0f} s and was ended", child.returncode
-        except AskedToEnd:
+        except EndRequested:
             _end(child, has_reached_it=False)
             raise
         except BaseException:
@@ -316,13 +316,13 @@ def ended(command: list[str], longest_s: float) -> tuple[str, int]:
 
 def _end(child: subprocess.Popen[bytes], has_reached_it: bool = True) -> None:
     """Ends a child: SIGINT, then SIGTERM, then SIGKILL. has_reached_it: it has probably received Ctrl-C itself, and has
-    `FAREWELL_S` to end its viewer before it is sent another signal."""
+    `GRACE_PERIOD_S` to end its viewer before it is sent another signal."""
     asks = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
     for push in (None, *asks) if has_reached_it else asks:
         if child.poll() is None:
             if push is not None:
                 child.send_signal(push)
             try:
-                child.wait(FAREWELL_S)
+                child.wait(GRACE_PERIOD_S)
             except subprocess.TimeoutExpired:
                 continue

@@ -1,8 +1,7 @@
 """Commands from a viewer to physics: a name, an optional value, and the instant at which the user acted.
 
-Always: a `Command` is checked when it is made, from a user's key or from a message, so that its receiver may use the
-value without a check. `CommandQueue` is bounded, whatever a viewer sends, and neither side of it waits for the other.
-Not here: what a command does.
+Always: a `Command` is checked when it is made, so that its receiver may use the value without a check. `CommandQueue` is
+bounded, whatever a viewer sends, and neither side of it waits for the other. Not here: the effect of a command.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from twixt.ipc.config.troubles import FIELDS as TROUBLES
 from twixt.ipc.config.troubles import TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError
 
-# Changes a control that the world offers, see `controls`.
+# Changes a control of the world, see `interaction.controls`.
 CONTROL = "control"
 NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, CONTROL, "quit")
 # Instants and values must be below this: both processes use 64 bits, signed.
@@ -35,8 +34,8 @@ class Command:
 
     value: for `time_scale` simulated seconds per wall second, > 0; for each of `TROUBLES` figures by the rules of
     `ipc.config.troubles`, pairs as lists, None to end it; for `control` the control's index and its value, a list; for
-    the others None. acted_ns: wall instant at which the
-    user acted. draw_time_ns: the draw time then. Both 0 for a command that no user's key made.
+    the others None. acted_ns: wall instant at which the user acted. draw_time_ns: the draw time at that instant. Both are
+    0 for a command that comes from no key.
     """
 
     name: str
@@ -96,8 +95,8 @@ def _is_control(value: object) -> bool:
 
 
 class CommandQueue:
-    """Bounded queue from the service thread to the physics loop. refused: commands beyond a sender's limit. has_new: is
-    set while there are commands, and after the end."""
+    """Bounded queue from the service thread to the physics loop. refused: number of commands beyond a sender's limit.
+    has_new: set while there are commands, and after the end."""
 
     def __init__(self) -> None:
         self.refused = 0

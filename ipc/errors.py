@@ -1,7 +1,7 @@
 """Errors that users can act on: value, rule, way out; and the exit codes of every command.
 
-Always: an error that a user or another process can cause is a `TwixtError`. `twixt.main` prints its message as one
-line, without a traceback, and returns its exit code.
+Always: an error that a user or another process can cause is a `TwixtError`. `twixt.main` prints its message as one line,
+without a traceback, and returns its exit code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # exceeded, the user's code crashed, or the other process ended without a reason. REFUSED: an input that cannot be
 # used. A process ended by a signal other than Ctrl-C: see `exit_code_of`.
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
-# Nobody reads standard output any more, as after `| head -1`: 128 + SIGPIPE, as a shell reports it of other programs.
+# The reader of standard output has closed it, as after `| head -1`: 128 + SIGPIPE, as shells report it.
 READER_GONE = 141
 # Text in Python's error if no folder for temporary files is writable.
 NO_TEMPORARY = "No usable temporary directory"
@@ -57,7 +57,7 @@ class NoDisplay(TwixtError):
 
 
 def text_of(value: Any) -> str:
-    """`repr` of a refused value, for a message: one line of at most `LONGEST_VALUE` characters, whatever the value."""
+    """`repr` of a refused value, for a message: one line of at most `LONGEST_VALUE` characters for any value."""
     try:
         text = " ".join(repr(value).splitlines())
     except ValueError:
@@ -93,7 +93,7 @@ def exhaustion_advice(error: Exception) -> str:
 
 
 def is_utf8(name: str) -> bool:
-    """False for a file name with bytes that are not UTF-8. Python and twixt open such a file, some libraries cannot."""
+    """False for a file name with bytes that are not UTF-8. Python can open such a file; some libraries cannot."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -103,7 +103,7 @@ def is_utf8(name: str) -> bool:
 
 def has_reader_gone(error: BaseException | None) -> bool:
     """True if `error` or what caused it is a write to standard output that nobody reads any more."""
-    seen = set[int]()  # what imports raise may be a circle of causes
+    seen = set[int]()  # errors of imports may cause each other in a circle
     while error is not None and not isinstance(error, BrokenPipeError):
         seen.add(id(error))
         error = error.__cause__ or error.__context__
@@ -114,7 +114,11 @@ def has_reader_gone(error: BaseException | None) -> bool:
     try:
         poller = select.poll()
         poller.register(sys.stdout.fileno(), 0)
-    except (AttributeError, OSError, ValueError):  # no poll on this system; an output without a descriptor, or closed
+    except (
+        AttributeError,
+        OSError,
+        ValueError,
+    ):  # no poll on this system, or an output that is closed or has no descriptor
         return False
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
@@ -155,5 +159,5 @@ def _raising_module(error: BaseException) -> str:
 
 
 def _is(error: OSError | ImportError, number: int) -> bool:
-    """True if the system's error `number` caused it. An ImportError of compiled code has its text, but no number."""
+    """True if the system's error `number` caused it. An ImportError of compiled code has its text, but not its number."""
     return os.strerror(number) in str(error) if isinstance(error, ImportError) else error.errno == number

@@ -1,4 +1,4 @@
-"""The plan: the mapping of simulated time to wall time from now on.
+"""Mapping of simulated time to wall time from now on: the plan.
 
 Replaced at every pause, step, change of time scale and reset. Snapshots published under an older plan are due at the
 instant that the present plan gives for them, so a change takes effect in the next frame.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# Range of the rate of a plan that is not paused. Wider than any rate worth watching; within it no instant overflows.
+# Range of the rate of a plan that is not paused. Wider than any useful rate; within it no instant overflows.
 SLOWEST, FASTEST = 1e-6, 1e6
 
 
@@ -26,7 +26,7 @@ class Plan(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """True if the rate is 0 or in range. To be checked for a plan received from another process."""
+        """True if the rate is 0 or in range. Checked for a plan of another process."""
         return self.rate == 0 or SLOWEST <= self.rate <= FASTEST
 
     def due_ns(self, sim_time_ns: int) -> int | None:

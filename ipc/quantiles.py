@@ -1,8 +1,8 @@
-"""Quantiles of a list of measured values, and of a window of the latest ones.
+"""Quantiles of a list of measured values, and of a window of the latest values.
 
 Percentiles of a list interpolate linearly between the sorted values (numpy's default, Hyndman and Fan 1996, type 7).
 A window keeps its values twice, in order of arrival and in order of size: adding one costs two binary searches, and a
-quantile is one index (nearest rank).
+quantile is a lookup by index (nearest rank).
 
 Always: a distribution has five keys; without a measured value all of them are None, never 0.
 """
@@ -37,7 +37,7 @@ def distribution(values: Iterable[float]) -> Distribution:
 
 
 def median(values: Iterable[float]) -> float:
-    """Median of at least one value. The standard library's takes 5 ms of a start to import."""
+    """Median of at least one value. Importing the standard library's takes 5 ms of a start."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

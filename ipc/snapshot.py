@@ -1,13 +1,13 @@
-"""The snapshot: the state of all bodies after one step, as physics writes it and a viewer reads it.
+"""Snapshot: the state of all bodies after one step, and the decaying offsets of corrected bodies.
 
-One body is one 64-byte record, one cache line, little-endian, no hidden padding. A snapshot is a small
-head, `count` records of bodies, and `marks` records of marks: arrows, lines, contact points, whatever comes and goes
-by the hundred. The vertices of deforming surfaces are packed into the last of these. A world's own columns follow, one
-block each, with a row for each body, a row for each part of the bodies, or one row for the whole world.
+One body is one 64-byte record, one cache line, little-endian, without hidden padding. A snapshot is a small head,
+`count` records of bodies, and `marks` records of marks: arrows, lines, contact points and the like. The vertices of
+deforming surfaces are packed into the last of these records. A world's own columns follow, one block each, with a row
+for each body, for each part of the bodies, or for the whole world.
 
-Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot; an epoch (low 16
+Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot. An epoch (low 16
 bits count cuts, high 16 bits count corrections) is compared for equality only, so that a reader that skipped snapshots
-still finds that there was a cut or a correction.
+still detects a cut or a correction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BODY = np.dtype(
 )
 
 # Kinds of marks in the order of their numbers in `kind`, each with the numbers of its `size`, metres. An arrow and a
-# line begin at the position and go along their own z; the others are centred there, round ones around their own z.
+# line begin at the position and extend along their own z. The others are centred there; round ones turn around their z.
 MARK_KINDS = {
     "sphere": ("radius",),
     "box": ("x", "y", "z"),  # edges
@@ -61,7 +61,7 @@ MARK = np.dtype(
     ]
 )
 
-# Bits of a body's `flags`. HAS_...: that field is given, else it is not used.
+# Bits of a body's `flags`. HAS_...: the field is set; else it is not used.
 VISIBLE = 1
 HAS_VELOCITY = 2
 HAS_ANGULAR_VELOCITY = 4
@@ -75,7 +75,7 @@ HEAD = np.dtype(
     [
         ("tick", "<i8"),  # steps since the world began
         ("sim_time_ns", "<i8"),
-        ("due_ns", "<i8"),  # wall instant at which the world should look like this
+        ("due_ns", "<i8"),  # wall instant at which this state is due
         ("published_ns", "<i8"),  # when it became visible
         ("rate", "<f8"),  # simulated seconds per wall second that physics is holding
         ("dt_ns", "<i8"),
@@ -84,7 +84,7 @@ HEAD = np.dtype(
         ("count", "<i8"),  # bodies
         ("scene_version", "<i8"),  # the scene these bodies belong to
         ("plan_number", "<i8"),
-        ("marks", "<i8"),  # records after those of the bodies: of marks, then of vertices
+        ("marks", "<i8"),  # records after those of the bodies: marks, then vertices
         ("vertices", "<i8"),  # of surfaces, 3 f4 each, packed into the last of these records
         ("parts", "<i8"),  # rows of each part column
         ("reserved", "<i8", 2),
@@ -119,7 +119,7 @@ VERTEX_BYTES = 12
 
 
 def vertex_records(vertices: int) -> int:
-    """Number of records into which so many vertices are packed."""
+    """Number of records into which `vertices` vertices are packed."""
     return -(-vertices * VERTEX_BYTES // MARK.itemsize)
 
 
@@ -171,7 +171,7 @@ _NEW["color"] = 255
 _NEW["flags"] = VISIBLE
 
 
-# Corrections: an authority's small fix of the true state, drawn without a visible jump.
+# Corrections: small fixes of the true state, drawn without a visible jump.
 #
 # When a body is corrected, its drawn pose keeps its offset from the new true pose, and that offset decays. The writer
 # keeps, for corrected bodies, two columns: "correction" (offset xyz in metres, rotation xyzw, of the pose drawn
@@ -181,18 +181,16 @@ _NEW["flags"] = VISIBLE
 #     position + offset * decay          rotation ** decay * orientation (world frame)
 #     decay = exp(-(t - corrected_ns) / CORRECTION_TAU_NS)
 #
-# Velocities are those of the visual pose, so that methods that use them see one smooth motion; at the instant of the
-# correction itself they are the true ones, because nothing decays before it.
+# Velocities are those of the visual pose, so that methods that use them see one smooth motion. At the instant of the
+# correction they are the true ones, because no offset decays before it.
 #
-# Always: right after a correction the visual pose is the one before it, with what remained of an earlier correction;
-# a body never corrected, or whose offset has decayed, is drawn at its true pose. Pure: reads no clock, changes no
-# argument.
-
+# Always: right after a correction the visual pose is the previous visual pose, so an earlier correction's remaining offset
+# is included. A body that was never corrected, or whose offset has decayed, is drawn at its true pose. Pure functions.
 
 # Columns of a snapshot that the writer keeps; a viewer does not list them.
 CORRECTION, CORRECTED_NS = "correction", "corrected_ns"
 OFFSET_WIDTH = 7
-# Simulated time in which an offset falls to 37 %: no jump is seen. After three times that no offset is seen either.
+# Simulated time in which an offset falls to 37 %: no jump is visible. After three times that no offset is visible.
 CORRECTION_TAU_NS = 100_000_000
 # After this many time constants less than a millionth of the offset remains, and it counts as decayed.
 OVER_AFTER_TAU = 14.0
@@ -236,7 +234,7 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
 def corrected(
     old_offset: ArrayLike, old_ns: ArrayLike, now_ns: int, extra_offset: ArrayLike, extra_rotation: ArrayLike
 ) -> NDArray[np.float32]:
-    """Offsets to keep after a correction at `now_ns`: the rest of the old ones plus the new ones, (n, 7).
+    """Offsets to keep after a correction at `now_ns`: the undecayed old ones plus the new ones, (n, 7).
 
     old_offset: (n, 7), as kept since old_ns, (n,). extra_offset: (n, 3), the position before less the corrected
     one. extra_rotation: (n, 4), as `turn_between` gives it. A single row is used for all bodies; one body may be given
@@ -258,7 +256,7 @@ def corrected(
 
 
 def remainder(offsets: NDArray[Any], times: NDArray[Any], now_ns: int) -> NDArray[np.float64]:
-    """Undecayed part at `now_ns` of offsets (n, 7) made at times (n,). NO_OFFSET where it has decayed.
+    """Undecayed remainder at `now_ns` of offsets (n, 7) made at times (n,). NO_OFFSET where it has decayed.
 
     Before its own time an offset has not decayed; a snapshot is never older than a correction that it holds.
     """

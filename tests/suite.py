@@ -69,7 +69,7 @@ MOST_PROCESSES = 4  # a test may start several of its own, and holds some hundre
 # More failures than these are no chance: trying them again would only delay the answer.
 MOST_TRIED_AGAIN = 20
 # Options of pytest (by their names in its configuration) that belong to a single run in one process.
-OF_ONE_RUN = (
+SINGLE_RUN_FLAGS = (
     "usepdb", "trace", "collectonly", "help", "version", "markers", "showfixtures", "show_fixtures_per_test",
     "setuponly", "setupplan", "setupshow", "cacheshow", "lf", "failedfirst", "newfirst", "stepwise", "maxfail",
     "xmlpath", "numprocesses", "looponfail",
@@ -171,7 +171,7 @@ class Suite:
     @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config: pytest.Config) -> int | None:
         options = vars(config.option)
-        if options.get("capture") == "no" or any(options.get(name) for name in OF_ONE_RUN):
+        if options.get("capture") == "no" or any(options.get(name) for name in SINGLE_RUN_FLAGS):
             return None
         with tempfile.TemporaryDirectory(prefix="twixt-suite-", dir="/tmp") as folder:
             outcomes = Outcomes(Path(folder) / "outcomes")

@@ -59,7 +59,7 @@ while link.ended is None:
     link.wake_when_newer()
     link.wait(1.0)
     link.poll()
-    for claim in link.unread(1):
+    for view in link.unread(1):
         pass
 """
 # Program that sleeps until a byte arrives, reads it, and sleeps again.
@@ -200,9 +200,9 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
 
     def read_unread() -> None:
         nonlocal failed
-        for claim in link.unread(READ_BUDGET_BYTES):
-            np.copyto(taken, np.frombuffer(claim.bodies, np.uint8))
-            failed += not claim.is_valid()
+        for view in link.unread(READ_BUDGET_BYTES):
+            np.copyto(taken, np.frombuffer(view.bodies, np.uint8))
+            failed += not view.is_valid()
 
     channel.publish()
     for name, work, copies in (("pair", read_pair, 2), ("unread", read_unread, 1)):

@@ -148,7 +148,7 @@ def run_turn(step: Step, seconds: float) -> dict[str, Any]:
 def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None:
     """Runs steps until the viewer has attached and settled. Raises RuntimeError."""
     patience_ends = time.monotonic() + PATIENCE_S
-    while not host.viewer_came.is_set():
+    while not host.viewer_attached.is_set():
         if viewer.poll() is not None or time.monotonic() > patience_ends:
             raise RuntimeError(f"no viewer came: it {viewer.ending}")
         step()

@@ -1,1 +1,2 @@
-"""Configuration of a run: its fields, the rules for their values, the reading of flags."""
+"""Configuration of a run. flags: `Config` and its flags. rules: readers and checks of values. troubles: injected trouble.
+files: files that flags name for results."""

@@ -1,4 +1,4 @@
-"""Files that flags name for results: checked before a run, written at its end.
+"""Checks and writes the files that flags name for results.
 
 Always: a file that cannot be written raises an error with the system's reason and the flag to change.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from twixt.ipc.config.rules import ConfigError
 from twixt.ipc.errors import TwixtError, text_of
 
-# Longest name of a file, bytes, as file systems have it.
+# Longest file name that file systems accept, bytes.
 LONGEST_NAME = 255
 
 
@@ -43,7 +43,7 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
 def _is_name(name: str) -> bool:
     try:
         return "\0" not in name and len(os.fsencode(name)) <= LONGEST_NAME
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         return False
 
 
@@ -59,8 +59,8 @@ def write_text(path: str, text: str, flag: str = "--out") -> None:
 
 
 def write_json(document: dict[str, Any], path: str) -> None:
-    """Writes the document that --json names; `-` is standard output. Numbers of numpy's become Python's; those that are
-    not finite become null. Raises TwixtError."""
+    """Writes the document to the file that --json names; `-` is standard output. numpy's numbers become Python's; numbers
+    that are not finite become null. Raises TwixtError."""
     text = json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
     if path == "-":
         sys.stdout.write(text)

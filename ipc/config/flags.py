@@ -1,10 +1,10 @@
 """Configuration of a run: one frozen object that each process receives whole.
 
-The one idea: the command line's flags are generated from its fields (name, unit, help, reader of the text), so that a
-flag, its default and its check are in one place.
+The command line's flags are generated from its fields (name, unit, help, reader of the text). So a flag, its default and
+its check are in one place.
 
-Always: a `Config` that exists is valid, except for files, which `check_files` checks. Standard library only, because
-`--help` must not wait for numpy.
+Always: a `Config` that exists is valid, except for its files, which `check_files` checks. Imports the standard library
+only, because `--help` must not wait for numpy.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def flag(
     name: str = "",
 ) -> Any:
     """A field that is also a flag. read: text -> value; raises ValueError with the rule. side: the processes that use
-    it. name: of the flag, by default the field's with dashes."""
+    it. name: of the flag; by default the field's name with dashes."""
     about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
     return field(default=default, metadata=about | {"choices": choices, "name": name})
 
@@ -259,7 +259,7 @@ class Config:
         if self.trouble is not None:
             rules.one_of("--trouble", self.trouble, tuple(PRESETS))
         rules.method("--interpolation", self.interpolation, INTERPOLATIONS)
-        rules.ways("--split", self.split, INTERPOLATIONS, CLOCKS)
+        rules.split("--split", self.split, INTERPOLATIONS, CLOCKS)
         if self.draw is not None:
             rules.reference("--draw", self.draw)
         if self.when_slow != "widen" and self.max_step_ms is not None:
@@ -271,7 +271,7 @@ class Config:
         rules.plain_name("--name", self.name)
 
     def _check_defaults(self) -> None:
-        """Raises ConfigError for None where None is no default, and for a switch that is neither on nor off."""
+        """Raises ConfigError for None in a field whose default is another, and for a switch that is not a bool."""
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
             if value is None and item.default is not None:
@@ -306,7 +306,7 @@ class Config:
 
 
 def _plain(value: Any) -> Any:
-    # `show` also accepts a path for a text, and a number of numpy's for a number.
+    # `show` also accepts a path for a text, and numpy's numbers.
     return value.item() if hasattr(value, "item") else os.fspath(value)
 
 

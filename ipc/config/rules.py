@@ -1,8 +1,8 @@
-"""Readers of the texts of flags, and checks of the configuration's values.
+"""Readers of the texts of flags, checks of the configuration's values, and names of the rules for a user's columns.
 
-A reader (`read_...`) raises ValueError for a text of another form; a message of its own says how to write it. A check
-raises ConfigError with value, rule and way out for a value that breaks the rule that its docstring states. what: the
-name that the user typed, such as `--fps`. Standard library only.
+A reader (`read_...`) raises ValueError for a text that it cannot read. A check raises ConfigError, with value, rule and
+way out, for a value that breaks the rule in its docstring. what: the name that the user typed, such as `--fps`. Imports
+the standard library only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from twixt.ipc.config.troubles import FORMS, TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError, text_of
 
-# Lowest rate, Hz: frames or snapshots at longer intervals show no motion, and a run may end between two of them.
+# Lowest rate, Hz. At lower rates frames or snapshots show no motion, and a run may end between two of them.
 SLOWEST_HZ = 0.1
 # Largest number: no setting needs more, and larger times, in ns, overflow 64 bits.
 MOST = 1e9
@@ -121,14 +121,14 @@ def plain_name(what: str, value: Any) -> None:
 
 
 def trouble(what: str, kind: str, value: Any) -> None:
-    """None, or figures of a kind of trouble that keep `RULES[kind]`."""
+    """None, or figures of a kind of trouble that keep `TROUBLE_RULES[kind]`."""
     if breaks_rule(kind, value):
         is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_finite, value))
         got = FORMS[kind].format(*map(float, value)) if kind in FORMS and is_pair else text_of(value)
         raise ConfigError(f"{what} must be {TROUBLE_RULES[kind]}, got {got}")
 
 
-def ways(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
+def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
     """None, or two pairs of a method and a clock, "" for the run's own."""
     if value is None:
         return
@@ -192,17 +192,14 @@ def read_split(text: str) -> tuple[SplitSide, SplitSide]:
     return (left, left_clock), (right, right_clock)
 
 
-# Names of the rules by which a user's column is blended: `linear`, `angle`, `none`, or a reference to a function.
+# Rules by which a user's column is blended: one of `RULES`, or `module:function`, a function of the user's that is called
+# with (old, new, alpha). The user's module is not imported here.
 #
-# A rule is one of `RULES`, or `module:function` for one of the user's, called with (old, new, alpha). Imports neither
-# numpy nor the user's module: the configuration is checked by these rules before they are imported.
-
-
 # linear: on a straight line from old to new. angle: radians, along the shorter arc. none: the older value until the
 # newer snapshot's instant. latest: the newest published value at once.
 RULES = ("linear", "angle", "none", "latest")
-# Names of columns with a fixed meaning in drawing: the scale of each body, or part, along its own x, y and z; and, as part
-# columns alone, each part's colour and whether it is drawn.
+# Columns with a fixed meaning in drawing. SCALE3: scale of each body or part along its own x, y and z. The others are
+# part columns only: the part's colour, and True if it is drawn.
 SCALE3 = "scale3"
 COLOR, VISIBLE_PARTS = "color", "visible"
 DRAWN_PARTS = (COLOR, SCALE3, VISIBLE_PARTS)

@@ -1,8 +1,8 @@
 """Settings of injected trouble (slow steps, stalls, dropped and delayed snapshots), and presets of several.
 
-The one idea: each kind of trouble has one rule for its figures, for flags, presets and the viewer's commands alike.
-Always: the default of `Troubles` is no trouble; `Config` and `Command` check figures before they are used.
-Standard library only. Injects nothing itself: that is `sim.trouble`.
+Each kind of trouble has one rule for its figures, which flags, presets and the viewer's commands share.
+Always: the default of `Troubles` is no trouble; `Config` and `Command` check figures before they are used. Imports the
+standard library only. Not here: the injection (`sim`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# Longest extra step or stall, ms. Longer ones look like a world that hangs, and a command waits as long.
+# Longest extra step or stall, ms. A longer one looks like a world that hangs, and delays commands as long.
 LONGEST_MS = 60_000.0
 # Interval between two stalls, simulated seconds. A shorter one is `--slow-physics`; a longer one exceeds any run.
 SHORTEST_EVERY_S, LONGEST_EVERY_S = 0.001, 86_400.0
@@ -32,7 +32,7 @@ FORMS = {"slow_physics": "{:g}-{:g}", "stall": "{:g}@{:g}", "delay": "{:g}+-{:g}
 
 
 def breaks_rule(kind: str, value: Any) -> bool:
-    """True if `value` breaks `RULES[kind]`. None, no trouble of that kind, never does."""
+    """True if `value` breaks `TROUBLE_RULES[kind]`. None, no trouble of that kind, breaks no rule."""
     if value is None:
         return False
     if kind == "drop":
@@ -83,7 +83,7 @@ class Preset:
 
 
 # Delays are one way, half of typical round trips: under 1 ms over a switch, about 12 ms over a shared access point,
-# about 100 ms over LTE. The last two presets are examples of our own.
+# about 100 ms over LTE. The last two presets are examples without a source.
 PRESETS = {
     "lan": Preset("a wired network", Troubles(delay_ms=(0.4, 0.2))),
     "wifi": Preset("a busy access point", Troubles(delay_ms=(6.0, 5.0), drop_percent=1.0)),

@@ -1,1 +1,2 @@
-"""Words between a program and the people at its viewers: actions, controls of a world, texts over the picture."""
+"""Values between a program and the users of its viewers. events: keys, clicks, the view, pulls. controls: sliders,
+switches, buttons. overlay: texts, images and figures over the picture."""

@@ -7,12 +7,12 @@
     if self.kick.taken(): ...                                   # in step
     self.velocity[:, 2] -= dt * self.gravity.value
 
-A loop of the user's own has `gravity = view.slider("gravity", 9.81, 0, 20)` and the like.
+A loop of the user's own makes controls by methods of its view, such as `view.slider("gravity", 9.81, 0, 20)`.
 
-The one idea: a control is an object with a value. The program reads it; viewers change it between two steps. Where the
-program assigns another value, viewers show that.
+A control is an object with a value. The program reads the value; viewers change it between two steps. Viewers show a
+value that the program assigns.
 
-Always: the value obeys the control's rule, whatever a viewer sends. A run without a touched control is not affected.
+Always: the value obeys the control's rule, whatever a viewer sends. Controls that nobody changes do not affect a run.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from typing import Any
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene.checks import flag
 
-# Most controls of a world: what is beyond could not be found in the overlay.
+# Most controls of a world: users could not find more in the overlay.
 MOST_CONTROLS = 192
 LONGEST_NAME = 60
 KINDS = ("slider", "toggle", "button")
-# Part of the overlay in which a control stands that names no other.
+# Default section of the overlay for a control.
 FOLD = "controls"
 
 
-def _nobody() -> None:
-    """`on_change` of a control that no loop offers."""
+def _no_receiver() -> None:
+    """`on_change` of a control that belongs to no loop yet."""
 
 
 class Slider:
     """A number from `low` to `high`, changed by the user. value: the present one; another from low to high may be
-    assigned. fold: name of the part of the overlay in which it stands. Raises TwixtError.
+    assigned. fold: name of its section in the overlay. Raises TwixtError.
 
     on_change: called after the program has assigned a value.
     """
@@ -51,7 +51,7 @@ class Slider:
         if not self.low < self.high:
             raise TwixtError(f"Slider {name!r}: low must be below high, got {text_of(low)} and {high!r}")
         self._value = self._checked(value)
-        self.on_change: Callable[[], None] = _nobody
+        self.on_change: Callable[[], None] = _no_receiver
 
     @property
     def value(self) -> float:
@@ -64,7 +64,7 @@ class Slider:
         self.on_change()
 
     def set(self, number: float) -> None:
-        """Takes a viewer's value, limited to the range."""
+        """Sets a viewer's value, limited to the range."""
         self._value = min(self.high, max(self.low, float(number)))
 
     def _checked(self, value: Any) -> float:
@@ -82,15 +82,15 @@ class Slider:
 
 
 class Toggle:
-    """On or off, changed by the user. value: the present state; the other may be assigned. is_on: the same, to be read
-    only, which takes no call. fold, on_change: as of a Slider. Raises TwixtError."""
+    """On or off, changed by the user. value: the present state; the other may be assigned. is_on: the same, read-only and
+    without a call. fold, on_change: as of a Slider. Raises TwixtError."""
 
     kind = "toggle"
 
     def __init__(self, name: str, value: bool = False, fold: str = FOLD) -> None:
         self.name, self.fold = _checked_name("Toggle", name), _checked_name("Toggle", fold)
         self.is_on = flag("Toggle.value", value)
-        self.on_change: Callable[[], None] = _nobody
+        self.on_change: Callable[[], None] = _no_receiver
 
     @property
     def value(self) -> bool:
@@ -103,7 +103,7 @@ class Toggle:
         self.on_change()
 
     def set(self, number: float) -> None:
-        """Takes a viewer's value: 0 is off."""
+        """Sets a viewer's value: 0 is off."""
         self.is_on = bool(number != 0)
 
     @property
@@ -127,12 +127,12 @@ class Button:
         return pressed
 
     def set(self, _number: float) -> None:
-        """Takes a viewer's press."""
+        """Records a viewer's press."""
         self._is_pressed = True
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """As `Slider.shown`; the value means nothing."""
+        """As `Slider.shown`; the value has no meaning."""
         return 0.0, 0.0, 1.0
 
 

@@ -1,8 +1,8 @@
 """Actions of a viewer's user for the program whose picture is drawn: events, the view, a pull on a body.
 
-An event is delivered once, in order. Of the view (`Look`) and of the pull of a viewer only the latest counts.
-Always: an action is checked when it is made, from a user's input or from a message, so that its receiver may use it
-without a check; only `body` may be beyond the bodies that exist. Not here: queues (`ipc.session.received_actions`).
+An event is delivered once, in order. Of views (`Look`) and of pulls only a viewer's latest one counts.
+Always: an action is checked when it is made, so that its receiver may use it without a check; only `body` may be beyond
+the bodies that exist. Not here: queues (`ipc.session.viewers`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twixt.ipc.scene.checks import SceneError, Vector, set_field, vector
 from twixt.ipc.scene.groups import body_index
 
 KEY, CLICK, RESET = EVENTS = ("key", "click", "reset")
-# What a key does, by GLFW's number of it.
+# Actions of a key, in the order of GLFW's numbers.
 RELEASE, PRESS, REPEAT = KEY_ACTIONS = ("release", "press", "repeat")
 BUTTONS = ("left", "right", "middle")
 # Codes of keys and bits of modifiers are GLFW's. Instants must be below WHOLE_LIMIT: 64 bits, signed.
@@ -31,7 +31,7 @@ class ActionError(TwixtError):
 
 
 class UserAction:
-    """An action as a message. KIND: of its message."""
+    """An action that travels as a message. KIND: kind of the message."""
 
     KIND: ClassVar[str]
 
@@ -121,9 +121,9 @@ class Pull(UserAction):
 
 @dataclass(frozen=True)
 class Look(UserAction):
-    """View of a viewer. camera: what it shows now. camera_version: of the camera published last that it has obeyed.
+    """View of a viewer. camera: its present camera. camera_version: version of the published camera applied last.
 
-    is_moved: its user has moved the view since. size_px: width and height of the window.
+    is_moved: True if its user has moved the view since. size_px: width and height of the window.
     """
 
     KIND: ClassVar[str] = "look"

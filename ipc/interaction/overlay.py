@@ -1,8 +1,9 @@
 """Texts, images and figures of a program over the picture of its viewers.
 
-They travel in the status of the program, the latest five times a second at most, and a late viewer has them too.
-Always: an `OverlayText` is checked when it is made, from a program's call or from a message; what is longer than
-`LONGEST_TEXT` is cut, and of more than `MOST_TEXTS` the first are kept.
+Texts travel in the program's status, at most five times a second; images and figures in messages of their own. A viewer
+that attaches late receives the latest.
+Always: values are checked when they are made. A text is cut at `LONGEST_TEXT` characters, and only the first
+`MOST_TEXTS` are kept.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ def checked_texts(name: str, texts: Any) -> list[OverlayText]:
 
 
 def texts_as_message(texts: Iterable[OverlayText]) -> list[list[Any]]:
-    """Texts as values that JSON can encode, for `from_message`."""
+    """Texts as values that JSON can encode, for `texts_from_message`."""
     return [[text.place, text.left, text.right, text.size] for text in texts][:MOST_TEXTS]
 
 
 def texts_from_message(values: Any) -> tuple[OverlayText, ...]:
-    """The texts of `as_message`. Raises TwixtError for anything else."""
+    """The texts of `texts_as_message`. Raises TwixtError for anything else."""
     if not isinstance(values, list) or len(values) > MOST_TEXTS:
         raise TwixtError(f"texts must be a list of at most {MOST_TEXTS}, got {type(values).__name__}")
     try:
@@ -72,12 +73,8 @@ def texts_from_message(values: Any) -> tuple[OverlayText, ...]:
         raise TwixtError(f"a text must be a list of place, two texts and a size ({error})") from error
 
 
-# Images of a program over the picture of its viewers, each in a rectangle of the window.
-#
-# They travel apart from snapshots and status, once a call: a viewer gets the newest, and a late viewer has them too.
-# Always: an `OverlayImage` is checked when it is made, from a program's call or from a message, and all images
-# together are at most `MOST_BYTES`, so that a viewer has them within a second.
-
+# Images, each in a rectangle of the window. Always: all images together have at most `MOST_IMAGE_BYTES`, so that a viewer
+# receives them within a second.
 
 # Images at once, and bytes of all their pixels. A viewer reads 256 KiB in each frame.
 MOST_IMAGES, MOST_IMAGE_BYTES = 32, 8 << 20
@@ -140,14 +137,14 @@ def checked_images(name: str, images: Any) -> list[OverlayImage]:
 
 
 def images_as_message(images: Iterable[OverlayImage]) -> tuple[dict[str, Any], bytes]:
-    """Fields and raw bytes of a message with these images, for `from_message`."""
+    """Fields and raw bytes of a message with these images, for `images_from_message`."""
     shown = list(images)
     fields = {"images": [[*image.rect, *image.pixels.shape[:2]] for image in shown]}
     return fields, b"".join(image.pixels.tobytes() for image in shown)
 
 
 def images_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayImage, ...]:
-    """The images of `as_message`; their pixels are views of `raw`. Raises TwixtError for anything else."""
+    """The images of `images_as_message`; their pixels are views of `raw`. Raises TwixtError for anything else."""
     rows = fields.get("images")
     if not isinstance(rows, list) or len(rows) > MOST_IMAGES:
         raise TwixtError(f"images must be a list of at most {MOST_IMAGES}, got {type(rows).__name__}")
@@ -165,17 +162,13 @@ def images_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayImag
     return tuple(found)
 
 
-# Figures of a program over the picture of its viewers: lines or bars with axes, each in a rectangle of the window.
-#
-# They travel as images do, once a call: a viewer gets the newest, and a late viewer has them too. Always: an
-# `OverlayFigure` is checked when it is made, from a program's call or from a message; points that are not finite are
-# left out; all points together take at most `MOST_BYTES`, and texts are cut to `LONGEST_TEXT` characters.
-
+# Figures: lines or bars with axes, each in a rectangle of the window. Always: points that are not finite are left out;
+# all points together take at most `MOST_FIGURE_BYTES`; texts are cut to `LONGEST_FIGURE_TEXT` characters.
 
 # Figures at once, lines of one, and bytes of all points.
 MOST_FIGURES, MOST_LINES, MOST_FIGURE_BYTES = 16, 100, 4 << 20
 LONGEST_FIGURE_TEXT = 100
-# Largest coordinate: beyond it a figure has no readable numbers.
+# Largest coordinate; a figure cannot label larger ones readably.
 LARGEST = 1e30
 
 Range = tuple[float, float]
@@ -247,7 +240,7 @@ def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
 
 
 def figures_as_message(figures: Iterable[OverlayFigure]) -> tuple[dict[str, Any], bytes]:
-    """Fields and raw bytes of a message with these figures, for `from_message`."""
+    """Fields and raw bytes of a message with these figures, for `figures_from_message`."""
     shown = list(figures)
     fields = {
         "figures": [
@@ -262,7 +255,7 @@ def figures_as_message(figures: Iterable[OverlayFigure]) -> tuple[dict[str, Any]
 
 
 def figures_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayFigure, ...]:
-    """The figures of `as_message`. Raises TwixtError for anything else."""
+    """The figures of `figures_as_message`. Raises TwixtError for anything else."""
     rows = fields.get("figures")
     if not isinstance(rows, list) or len(rows) > MOST_FIGURES or len(raw) % 16:
         raise TwixtError(f"figures must be a list of at most {MOST_FIGURES}, got {type(rows).__name__}")

@@ -1,1 +1,2 @@
-"""Shared by all processes of twixt: forks, Ctrl-C, mappings, the user's code."""
+"""The process itself. fork: closes resources in forked children. interrupts: Ctrl-C. notices: messages on standard error.
+user_code: imports of the user's modules, and their errors."""

@@ -1,14 +1,14 @@
-"""Registry of everything that a forked child must close, under one lock.
+"""Registry of the resources that a forked child must close, under one lock.
 
-The one idea: every object that owns something which a copy of the process must not keep (descriptors, memory, signal
-handlers, a child process, a hook of the interpreter's exit or of its garbage collector) registers here (`guard`). In a
-forked child each of them closes it (`close_in_child`), the newest first, before any code of the world's runs. Any
-thread may fork; it is the child's main thread. Otherwise the sockets would stay open until the last forked child ends,
-so that viewers did not notice the end of physics, and a signal to the child would end the simulation.
+An owner of something that a copy of the process must not keep registers here (`guard`): descriptors, memory, signal
+handlers, a child process, a hook of the interpreter's exit or of its garbage collector. In a forked child each owner
+closes it (`close_in_child`), the newest first, before any code of the world runs. Any thread may fork; it becomes the
+child's main thread. Without this the sockets would stay open until the last forked child ends, so viewers would not
+notice the end of physics; and a signal to the child would end the simulation.
 
-Always: something made and closed under `LOCK` is registered at every instant at which a fork can happen; a signal in
-`hold_back` reaches the child only after our handlers are dropped. Not covered: C code that calls fork(2) itself,
-without Python's hooks. A child that calls exec needs none of this: exec closes our descriptors and resets handlers.
+Always: something made and closed under `LOCK` is registered at every instant at which a fork can happen; a signal of
+`block_during_fork` reaches the child only after our handlers are dropped. Not covered: C code that calls fork(2) without
+Python's hooks. A child that calls exec needs none of this: exec closes our descriptors and resets handlers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from twixt.ipc.process.notices import print_current_exception
 
 
 class Guarded(Protocol):
-    """Owner of something that a forked child must not keep."""
+    """Owner of a resource that a forked child must not keep."""
 
     def close_in_child(self) -> None:
         """Close it in the child, without a lock or a message. Called again in a child of that child."""
@@ -42,9 +42,9 @@ class SupportsClose(Protocol):
 LOCK = threading.RLock()
 _numbers = itertools.count()
 _guarded: weakref.WeakValueDictionary[int, Guarded] = weakref.WeakValueDictionary()
-_held_back: frozenset[int] = frozenset()
-_forker: int | None = None  # the thread that forks now
-_mask_before: set[int] | None = None  # of that thread, while signals are held back from it
+_blocked_signals: frozenset[int] = frozenset()
+_forking_thread: int | None = None  # the thread that forks now
+_mask_before: set[int] | None = None  # of that thread, while its signals are blocked
 
 
 def guard(owner: Guarded) -> None:
@@ -60,34 +60,34 @@ def close(*descriptors: SupportsClose) -> None:
             descriptor.close()
 
 
-def hold_back(numbers: Iterable[int]) -> None:
-    """Set the signals that have our handlers: a forked child receives them only after it has dropped the handlers."""
-    global _held_back
+def block_during_fork(numbers: Iterable[int]) -> None:
+    """Set the signals that have our handlers: a forked child receives them only after it has dropped these handlers."""
+    global _blocked_signals
     with LOCK:
-        _held_back = frozenset(numbers)
+        _blocked_signals = frozenset(numbers)
 
 
 def is_forking() -> bool:
-    """True if this thread is about to fork or has just done so. An exception of a signal's handler is lost then."""
-    return _forker == threading.get_ident()
+    """True if this thread is forking. An exception that a signal's handler raises then is lost."""
+    return _forking_thread == threading.get_ident()
 
 
 def _before() -> None:
-    global _forker, _mask_before
+    global _forking_thread, _mask_before
     LOCK.acquire()
-    _forker = threading.get_ident()
-    if _held_back:
-        _mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, _held_back)
+    _forking_thread = threading.get_ident()
+    if _blocked_signals:
+        _mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, _blocked_signals)
 
 
 def _after() -> None:
-    global _forker, _mask_before
+    global _forking_thread, _mask_before
     try:
         if _mask_before is not None:
             mask, _mask_before = _mask_before, None
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # may raise, from a handler of the world's
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # may raise, from a handler of the user's
     finally:
-        _forker = None
+        _forking_thread = None
         LOCK.release()
 
 

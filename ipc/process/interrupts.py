@@ -1,10 +1,10 @@
 """Detects Ctrl-C even where a library replaces or drops the KeyboardInterrupt, and delays it in short blocks.
 
-The one idea: C code of a library that is interrupted during its import raises an error of its own. So Python also
-writes the signals' numbers into a pipe (signal.set_wakeup_fd), which is read afterwards.
+A library's C code that is interrupted during its import raises an error of its own. So Python also writes the signals'
+numbers into a pipe (signal.set_wakeup_fd), which is read afterwards.
 
-Always: handlers stay as they are, except for the milliseconds of `held_back`; Ctrl-C is recorded in the main thread
-alone, and not where another wake-up descriptor for signals is set.
+Always: handlers stay as they are, except for the milliseconds of `delayed_ctrl_c`. Ctrl-C is recorded in the main thread
+only, and only if no other wake-up descriptor for signals is set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import FrameType, TracebackType
 
 from twixt.ipc.process import fork
 
-_noting: NotedCtrlC | None = None
+_recording: CtrlCRecorder | None = None
 
 
 class Terminated(BaseException):
@@ -29,13 +29,13 @@ class Terminated(BaseException):
 
 
 def was_dropped() -> bool:
-    """True if Ctrl-C came without an effect: Python drops a KeyboardInterrupt raised in one of its own callbacks, as
-    every import runs some. To be called after another handler of Ctrl-C is installed."""
-    return _noting is not None and _noting.came
+    """True if Ctrl-C came without an effect: Python drops a KeyboardInterrupt raised in one of its own callbacks, which
+    every import runs. Call it after another handler of Ctrl-C is installed."""
+    return _recording is not None and _recording.was_received
 
 
 @contextlib.contextmanager
-def dropped_ctrl_c_raised() -> Iterator[None]:
+def raising_dropped_ctrl_c() -> Iterator[None]:
     """Raise KeyboardInterrupt at the end of the block if Ctrl-C came in it and was dropped.
 
     For blocks of our imports in the user's process. No effect where the user has a handler of Ctrl-C, or another
@@ -44,21 +44,21 @@ def dropped_ctrl_c_raised() -> Iterator[None]:
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    with NotedCtrlC() as ctrl_c:
+    with CtrlCRecorder() as ctrl_c:
         try:
             yield
-        except ImportError as error:  # what numpy makes of a KeyboardInterrupt
-            if ctrl_c.came:
+        except ImportError as error:  # numpy turns a KeyboardInterrupt into one
+            if ctrl_c.was_received:
                 raise KeyboardInterrupt from error
             raise
-        if ctrl_c.came:
+        if ctrl_c.was_received:
             raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
-def held_back() -> Iterator[None]:
-    """Delay Ctrl-C until the end of a block of some ms that must not be interrupted. For the main thread: others get
-    no signals."""
+def delayed_ctrl_c() -> Iterator[None]:
+    """Delay Ctrl-C until the end of a block of some ms that must not be interrupted. No-op in other threads than the
+    main one, which get no signals."""
     theirs = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(theirs):
         yield
@@ -80,13 +80,13 @@ def held_back() -> Iterator[None]:
             theirs(*came[0])
 
 
-class NotedCtrlC:
+class CtrlCRecorder:
     """Records Ctrl-C from the beginning of a `with` block to its end."""
 
-    def __enter__(self) -> NotedCtrlC:
-        global _noting
-        self._is_noting = threading.current_thread() is threading.main_thread()
-        if not self._is_noting:
+    def __enter__(self) -> CtrlCRecorder:
+        global _recording
+        self._is_recording = threading.current_thread() is threading.main_thread()
+        if not self._is_recording:
             return self
         with fork.LOCK:
             self._reading, self._writing = os.pipe()
@@ -95,7 +95,7 @@ class NotedCtrlC:
             os.set_blocking(end, False)
         theirs = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         if theirs == -1:
-            _noting = self
+            _recording = self
         else:
             self._end(theirs)
         return self
@@ -106,9 +106,9 @@ class NotedCtrlC:
         self._end()
 
     @property
-    def came(self) -> bool:
+    def was_received(self) -> bool:
         """True if Ctrl-C came since the last call. False where it is not recorded."""
-        if not self._is_noting:
+        if not self._is_recording:
             return False
         try:
             return signal.SIGINT in os.read(self._reading, 4096)
@@ -116,16 +116,16 @@ class NotedCtrlC:
             return False
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: a child has signals of its own."""
+        """As `fork.Guarded`: a child has its own signals."""
         self._end()
 
     def _end(self, wakeup_fd: int = -1) -> None:
-        global _noting
-        if not self._is_noting:
+        global _recording
+        if not self._is_recording:
             return
         with fork.LOCK:
-            self._is_noting = False
-            _noting = None if _noting is self else _noting
+            self._is_recording = False
+            _recording = None if _recording is self else _recording
             restore_wakeup_fd(self._writing, wakeup_fd)
             os.close(self._reading)
             os.close(self._writing)

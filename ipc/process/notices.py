@@ -1,4 +1,4 @@
-"""Printing of all messages on standard error, in the user's process and in twixt's own processes.
+"""Prints all messages on standard error, in the user's process and in twixt's own processes.
 
 Always: a call raises nothing but KeyboardInterrupt, and waits at most WAIT_MS for a slow reader. After such a timeout,
 calls do not wait until the stream has accepted text again. Text that cannot be written is dropped. If the stream is
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Longest wait for a full pipe or terminal, ms. It blocks the loop, but without it the reason of an end could be lost.
 WAIT_MS = 100
-# Bytes that a pipe takes without blocking once it is ready for writing.
+# Bytes that a pipe accepts without blocking once it is ready for writing.
 PIPE_BYTES = getattr(select, "PIPE_BUF", 512)
 
 _gave_up = False
@@ -40,7 +40,7 @@ def print_lines(text: str) -> None:
             _write_bytes(stream, text.encode(stream.encoding, "backslashreplace"))
         else:
             _write_text(stream, text)
-    except Exception:  # full disk, closed stream, end of the interpreter, or whatever a replaced stream raises
+    except Exception:  # full disk, closed stream, end of the interpreter, or an error of a replaced stream
         pass
 
 
@@ -51,7 +51,7 @@ def print_current_exception() -> None:
         try:
             hook(*sys.exc_info())
             return
-        except Exception:  # the traceback below has both errors: the first is the second's context
+        except Exception:  # the traceback below shows both errors
             pass
     try:
         import traceback  # late: it takes 8 ms
@@ -74,7 +74,7 @@ def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:
     if not _is_ready(descriptor):
         return
     try:
-        stream.flush()  # a line that the program has begun comes first
+        stream.flush()  # text that the program has already printed comes first
     except OSError:
         pass
     rest = memoryview(content)
@@ -83,7 +83,7 @@ def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:
 
 
 def _write_text(stream: Any, text: str) -> None:
-    """Writes to a stream that replaces Python's: Jupyter's, a test's, a log file."""
+    """Writes to a stream that replaces Python's, such as Jupyter's or a log file."""
     try:
         descriptor = stream.fileno()
     except Exception:  # most have none

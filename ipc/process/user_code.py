@@ -1,11 +1,10 @@
-"""Imports the user's code by name, and reports what it raises with the user's own lines alone.
+"""Imports the user's modules by name, and reports their exceptions with the user's frames only.
 
-The one idea: code of the user's (a world, a method, a rule, a drawing) is imported in one place, and its exceptions
-become one error: `UserCodeCrashed`, "... raised ...". A viewer that runs code named by its simulation searches the
-simulation's folders for it.
+All code of the user's (a world, a method, a rule, a drawing) is imported here, and its exceptions become one error,
+`UserCodeCrashed`: "... raised ...". A viewer searches for code that its simulation names in the simulation's folders.
 
-Always: the user's folders are searched last, after the standard library and installed packages, but before twixt's own
-folder; a traceback that is shown has the user's frames alone. The built-in worlds count as the user's.
+Always: the user's folders are searched after the standard library and installed packages, and before twixt's own
+folder. A printed traceback has the user's frames only. The built-in worlds count as the user's code.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from twixt.ipc.errors import FAILED, REFUSED, TwixtError
 from twixt.ipc.process.interrupts import Terminated
 
 _TWIXT_FOLDER = os.path.realpath(twixt.__path__[0]) + os.sep
-_PARTS = tuple(os.path.join(_TWIXT_FOLDER, part) + os.sep for part in ("cli", "ipc", "render", "sim"))
-_TWIXT_CODE = (*_PARTS, _TWIXT_FOLDER + "twixt.py", _TWIXT_FOLDER + "__init__.py")
-# Code of the built-in worlds, which counts as the user's, and the module among it that makes worlds.
+_SUBPACKAGES = tuple(os.path.join(_TWIXT_FOLDER, name) + os.sep for name in ("cli", "ipc", "render", "sim"))
+_TWIXT_CODE = (*_SUBPACKAGES, _TWIXT_FOLDER + "twixt.py", _TWIXT_FOLDER + "__init__.py")
+# Code of the built-in worlds, which counts as the user's; and the module that makes worlds, which does not.
 _WORLD_CODE = tuple(
     os.path.join(_TWIXT_FOLDER, "sim", place)
     for place in ("worlds" + os.sep, "contacts" + os.sep, "reproducible_math.py")
@@ -41,7 +40,7 @@ _folders: list[str] = []  # of the simulation that is viewed
 
 
 class UserCodeCrashed(TwixtError):
-    """Code of the user's raised, or left a world that cannot be stepped. traceback_text: the user's frames alone."""
+    """Code of the user's raised, or left a world that cannot be stepped. traceback_text: the user's frames only."""
 
     exit_code = FAILED
 
@@ -56,19 +55,19 @@ class UserCodeRefused(UserCodeCrashed):
     exit_code = REFUSED
 
 
-def crash_of(what: str, error: BaseException) -> UserCodeCrashed:
+def user_crash(what: str, error: BaseException) -> UserCodeCrashed:
     """The crash of the user's `what`, such as `Orbit.step`, which raised `error`."""
     if isinstance(error, TwixtError):
         return UserCodeRefused(f"{what}: {error}", _users_frames(error))
     return UserCodeCrashed(f"{what} raised {error_text(error)}", user_traceback(error))
 
 
-# In lower case because it is used in `with`. Made by contextlib it would take three times as long, in each step.
+# Lower case, as it is used in `with`. A contextlib generator would take three times as long, in each step.
 class calling_user_code:
-    """Turns what the user's code raises inside into `UserCodeCrashed`. what: as in `crash_of`.
+    """Turns exceptions of the user's code in the block into `UserCodeCrashed`. what: as in `user_crash`.
 
-    refusals: a `TwixtError` raised inside passes unchanged, because it refuses a value that the user gave (a
-    constructor's argument), which is no crash. KeyboardInterrupt, Terminated and SystemExit always pass.
+    refusals: a `TwixtError` passes unchanged, because it refuses a value that the user gave (a constructor's argument),
+    which is no crash. KeyboardInterrupt, Terminated and SystemExit always pass.
     """
 
     __slots__ = ("_refusals", "_what")
@@ -86,7 +85,7 @@ class calling_user_code:
             return
         if self._refusals and isinstance(error, TwixtError):
             return
-        raise crash_of(self._what, error) from error
+        raise user_crash(self._what, error) from error
 
 
 def import_user_module(module_name: str, flag: str = "") -> ModuleType:
@@ -107,18 +106,18 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
-        # Missing is the module itself or a package of it; a missing import inside the module is a crash of the user's.
+        # Only the module itself, or its package, counts as missing; a missing import inside it is a crash of the user's code.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             folders = list(dict.fromkeys((*_folders, here)))
-            hint = near_name(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"
+            hint = suggestion_for(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"
             where = f"in {', '.join(folders)} or on the Python path"
             raise TwixtError(f'{by_flag}no module named "{module_name}" {where}; {hint}') from None
-        raise crash_of(f"{by_flag}importing {module_name}", error) from error
+        raise user_crash(f"{by_flag}importing {module_name}", error) from error
 
 
-def near_name(word: str, known: Iterable[str]) -> str:
-    """Suggestion of the known word nearest to `word`, `did you mean "..."?`; empty where none is near."""
-    import difflib  # needed for an error alone
+def suggestion_for(word: str, known: Iterable[str]) -> str:
+    """`did you mean "..."?` with the known word nearest to `word`; empty if none is near."""
+    import difflib  # late: needed for errors only
 
     near = difflib.get_close_matches(word, list(known), n=1)
     return f'did you mean "{near[0]}"?' if near else ""
@@ -136,7 +135,7 @@ def code_folders() -> list[str]:
     """Folders of `sys.path` without the standard library, installed packages and twixt: the script's, PYTHONPATH's."""
     library, found = os.path.dirname(os.__file__), dict[str, None]()
     for entry in sys.path:
-        if not isinstance(entry, str | os.PathLike):  # Python skips it, too
+        if not isinstance(entry, str | os.PathLike):  # Python skips it as well
             continue
         try:
             folder = os.path.abspath(entry)
@@ -150,7 +149,7 @@ def code_folders() -> list[str]:
 
 
 def _holds_twixt(folder: str) -> bool:
-    """True for twixt's own folder, and for one in which it lies as a package (for type checkers)."""
+    """True for twixt's own folder, and for one that contains it as a package (for type checkers)."""
     ours = os.path.join(folder, "twixt", "__init__.py")
     return os.path.realpath(folder) + os.sep == _TWIXT_FOLDER or os.path.realpath(ours) == _TWIXT_FOLDER + "twixt.py"
 
@@ -175,7 +174,7 @@ def add_user_folders_to_path() -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Class and message of an error, also where its `__str__` raises."""
+    """Class and message of an error, even if its `__str__` raises."""
     try:
         words = str(error)
     except Exception as another:
@@ -184,14 +183,14 @@ def error_text(error: BaseException) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """Traceback of `error` and its causes, without our frames. Empty if no frame is the user's: the call itself failed,
-    such as by the number of arguments, which the error's message says."""
+    """Traceback of `error` and its causes, without our frames. Empty if no frame is the user's: then the call itself
+    failed, for example because of the number of arguments."""
     report = traceback.TracebackException.from_exception(error)
     return "".join(report.format()) if _strip(report, set()) else ""
 
 
 def _users_frames(error: BaseException) -> str:
-    """The user's frames of the traceback of `error` alone; empty if there are none."""
+    """The user's frames of the traceback of `error`; empty if there are none."""
     report = traceback.TracebackException.from_exception(error)
     _strip(report, set())
     return "".join(["Traceback (most recent call last):\n", *report.stack.format()]) if report.stack else ""
@@ -203,13 +202,13 @@ def _strip(report: traceback.TracebackException | None, seen: set[int]) -> bool:
         return False
     seen.add(id(report))
     are_ours = [_is_ours(frame.filename) for frame in report.stack]
-    # A constructor that `dataclass` has made has a frame of its own, in no file; it is ours where its caller's next is.
+    # A constructor generated by `dataclass` has a frame without a file; it is ours if the next frame is ours.
     followed = zip(report.stack, are_ours, [*are_ours[1:], False], strict=True)
     kept = [
         frame for frame, is_ours, is_next in followed if not is_ours and (frame.filename != "<string>" or not is_next)
     ]
     report.stack = traceback.StackSummary.from_list(kept)
-    # An exception that points at a line of its own (SyntaxError) needs no frame.
+    # A SyntaxError shows its own line and needs no frame.
     left = bool(kept) or hasattr(report, "msg")
     for cause in (report.__cause__, report.__context__, *(report.exceptions or ())):
         left = _strip(cause, seen) or left

@@ -1,8 +1,8 @@
-"""Memory that is available, so that a request that is too large is refused before it is made.
+"""Available memory, and refusal of requests that are larger.
 
-Why before: Linux grants memory that may not exist (overcommit); the kernel later kills a process, not always the one
-that allocated it. Always: the minimum over the machine and every control group of this process. Not here: the
-allocation. Where the system does not report available memory (not Linux), all sizes pass.
+Linux grants memory that may not exist (overcommit). Later the kernel kills a process, not always the one that allocated
+it. So a request is checked first. Always: available is the minimum over the machine and every control group of this
+process. Where the system does not report it (not Linux), all sizes pass. Not here: the allocation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twixt.ipc.snapshot import BODY
 
 # Smaller requests are not checked: a check takes 0.1 ms.
 SMALL_BYTES = 16 << 20
-# Files of a control group, by version: its limit, its usage, and the part of the usage that is reclaimable cache.
+# Files of a control group, by version: limit, usage, and the line of memory.stat with the reclaimable cache.
 GROUP_FILES = {
     2: ("memory.max", "memory.current", "inactive_file"),
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -52,33 +52,33 @@ def mib(size: int) -> str:
 
 def free_bytes(proc: str = "/proc", groups: str = "/sys/fs/cgroup") -> int | None:
     """Bytes that may still be allocated, the minimum of machine and control groups; None where the system does not
-    report them. proc, groups: folders of the system's files."""
-    known = [left for left in (_machine_has(proc), *_groups_leave(proc, groups)) if left is not None]
+    report them. proc, groups: paths of procfs and cgroupfs."""
+    known = [left for left in (_free_of_machine(proc), *_free_of_groups(proc, groups)) if left is not None]
     return max(0, min(known)) if known else None
 
 
-def _machine_has(proc: str) -> int | None:
+def _free_of_machine(proc: str) -> int | None:
     for line in _lines(f"{proc}/meminfo"):
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     return None
 
 
-def _groups_leave(proc: str, groups: str) -> Iterator[int | None]:
+def _free_of_groups(proc: str, groups: str) -> Iterator[int | None]:
     for line in _lines(f"{proc}/self/cgroup"):
         _, kinds, path = line.rstrip("\n").split(":", 2)
         if kinds not in ("", "memory"):
             continue
         version, top = (2, groups) if kinds == "" else (1, f"{groups}/memory")
-        # A process in a container may see the path from outside, but only its own group's files.
+        # In a container the path may be that of the host, while only the files of the own group are visible.
         while True:
-            yield _group_leaves(os.path.join(top, path.lstrip("/")), version)
+            yield _free_of_group(os.path.join(top, path.lstrip("/")), version)
             if path in ("", "/"):
                 break
             path = os.path.dirname(path)
 
 
-def _group_leaves(folder: str, version: int) -> int | None:
+def _free_of_group(folder: str, version: int) -> int | None:
     limit_file, used_file, reclaimable = GROUP_FILES[version]
     limit, used = _number(f"{folder}/{limit_file}"), _number(f"{folder}/{used_file}")
     if limit is None or used is None:

@@ -1,17 +1,16 @@
-"""Offsets of all words in a segment. Arithmetic only: touches no memory, reads no clock.
+"""Offsets of all words in a segment of shared memory. Arithmetic only.
 
     0      identity: magic, format, sizes, capacity, number of columns    written once, before anyone maps it
     64     table of the user's columns, one cache line each               written once
     3072   live words, each on a cache line of its own: latest, successor, scene version, plan
     4096   slot 0, slot 1, ...: sequence word (64 B), head (128 B), records, one block per column
 
-Records are those of the bodies, and right after them those of the marks: both are 64 bytes, and `capacity` of the two
-together fit. Vertices of surfaces are packed into records too, the last ones; where `marks` are counted in this folder,
-these are included. A column has room for as many rows: those of bodies, or those of the parts of bodies, whose number is
-limited by `capacity` too. A world column has one row.
+Records of the bodies come first, then those of the marks, then the vertices of surfaces, packed into records. A record
+is 64 bytes; `capacity` of all together fit. In this folder a number of `marks` includes the records of vertices. A
+column has room for `capacity` rows, of bodies or of parts of bodies. A world column has one row.
 
-The one idea: capacity and columns determine everything else, so the reader of a layout (from a segment, or from a
-message) computes it again from these two, and refuses one that differs. No other number that was read is used.
+Capacity and columns determine everything else. The receiver of a layout, from a segment or a message, computes it again
+from these two and refuses one that differs. It uses no other number that it read.
 
 Always: every block starts on a cache line; blocks do not overlap; the slots fill the segment exactly.
 """
@@ -43,12 +42,12 @@ MIN_SLOTS = 4
 MAX_SLOTS = 16
 RING_BYTES = 256 * 1024 * 1024
 
-# A gigabyte of records in each slot. A limit, so that a damaged number cannot cause a huge allocation.
+# A gigabyte of records in each slot. Limits the allocation that a damaged number can cause.
 MAX_CAPACITY = 1 << 24
 MAX_COLUMNS = 32
 MAX_COLUMN_WIDTH = 64
 MAX_NAME_BYTES = 40
-# What a row of a column belongs to: a body, a part of one, the world. A segment holds the index.
+# Owners of a row of a column: a body, a part of a body, the world. A segment holds the index.
 PERS = BODY_ROWS, PART_ROWS, WORLD_ROW = ("body", "part", "world")
 COLUMN_DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 
@@ -77,15 +76,15 @@ BODIES_IN_SLOT = HEAD_IN_SLOT + HEAD.itemsize
 
 
 class LayoutError(TwixtError):
-    """A capacity or column that is out of range, or a segment whose header is invalid."""
+    """A capacity or column out of range, or an invalid header of a segment."""
 
 
-# A column as it is declared: dtype, values per row, and one of PERS where its rows are not of bodies.
+# Declaration of a column: dtype, values per row, and one of PERS unless its rows are of bodies.
 ColumnForm = tuple[str, int] | tuple[str, int, str]
 
 
 class ColumnBlock(NamedTuple):
-    """One block of the user's own values: rows of `width` values of `dtype`, at `offset` in the slot. per: of PERS."""
+    """A column in a slot: rows of `width` values of `dtype`, at `offset` in the slot. per: one of PERS."""
 
     name: str
     dtype: str
@@ -95,11 +94,11 @@ class ColumnBlock(NamedTuple):
 
     @property
     def bytes_per_row(self) -> int:
-        """Bytes of the values of one body, part or world."""
+        """Bytes of one row."""
         return np.dtype(self.dtype).itemsize * self.width
 
     def rows(self, bodies: int, parts: int) -> int:
-        """Number of rows in a snapshot of so many bodies and parts."""
+        """Number of rows in a snapshot with these numbers of bodies and parts."""
         return bodies if self.per == BODY_ROWS else parts if self.per == PART_ROWS else 1
 
 
@@ -242,12 +241,12 @@ class Layout:
 
 
 def per_of(form: ColumnForm) -> str:
-    """What the rows of a column of this form belong to, one of PERS."""
+    """Owner of the rows of a column of this form, one of PERS."""
     return form[2] if len(form) == 3 else BODY_ROWS
 
 
 def part_count(columns: Mapping[str, np.ndarray], forms: Mapping[str, ColumnForm]) -> int:
-    """Number of rows of the part columns among `columns`, of these forms; 0 where there are none."""
+    """Number of rows of the part columns among `columns`; 0 if there are none."""
     for name, form in forms.items():
         if per_of(form) == PART_ROWS and name in columns:
             return len(columns[name])
@@ -257,8 +256,7 @@ def part_count(columns: Mapping[str, np.ndarray], forms: Mapping[str, ColumnForm
 def first_rows(
     columns: Mapping[str, NDArray[Any]], forms: Mapping[str, ColumnForm], bodies: int
 ) -> dict[str, NDArray[Any]]:
-    """Columns of a snapshot of the first `bodies` bodies of more: those of parts then have no rows, since viewers could
-    not tell whose they are."""
+    """Columns of the first `bodies` bodies. Part columns get no rows, since viewers could not assign them to bodies."""
     kept = {BODY_ROWS: bodies, PART_ROWS: 0, WORLD_ROW: 1}
     return {name: rows[: kept[per_of(forms[name])]] for name, rows in columns.items()}
 

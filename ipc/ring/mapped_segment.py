@@ -1,15 +1,15 @@
-"""A segment mapped by a reader: its snapshots, and a check that each is still intact.
+"""Segment mapped by a reader: views of its snapshots in the ring, validity checks, and private copies.
 
-The one idea: check, use, check again. A `Claim` is a view of a snapshot in the ring. It may be copied or uploaded, and
-then `is_valid()` is False if the writer overwrote it meanwhile; the copy is then discarded.
+Check, use, check again: a `SnapshotView` may be copied or uploaded. If the writer overwrote the snapshot meanwhile,
+`is_valid()` is then False, and the copy is discarded.
 
-Copies reuse arrays of earlier copies that are no longer in use (`SpareArrays`), because the first access to new memory
-is slow. An array to which only the store refers is free. Views, buffers and slices of an array refer to it as well, so
-an array in use is never overwritten.
+Copies reuse arrays of earlier copies (`SpareArrays`), because the first access to new memory is slow. An array is free
+if only the store refers to it. Views, buffers and slices of an array refer to it as well, so an array in use is never
+overwritten.
 
-Always: for any contents of the memory (a damaged header, an impossible count) the outcome is a TwixtError, never a
-crash or a huge allocation. A few spare arrays are kept at most, none of them large. Used by one thread. Not here: the
-order of loads (`sequence`), which snapshot to read (`reader`).
+Always: any contents of the memory (a damaged header, an impossible count) give a TwixtError, never a crash or a huge
+allocation. Few spare arrays are kept, none of them large. Used by one thread. Not here: the order of loads
+(`sequence`), the choice of the snapshot (`reader`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, PART_ROWS, PERS, WORL
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, NO_VERTICES, VERTEX_BYTES, Head, Snapshot, vertex_records
 
-# Arrays kept: a pair in use and the pair that is copied meanwhile. Largest one kept: for larger arrays the copy takes
-# longer than the first access.
+# Arrays kept: a pair in use, and a pair being copied. Largest one kept: for larger arrays the copy takes longer than the
+# first access.
 MOST_KEPT, LARGEST_BYTES = 4, 4 << 20
 # References to a free array: the store's list, and the argument of `getrefcount` itself.
 OWN_REFERENCES = 2
@@ -35,15 +35,15 @@ NO_BYTES = memoryview(b"")
 
 
 class SpareArrays:
-    """Arrays of bodies, each given out again once it is free."""
+    """Arrays of bodies, each reused once it is free."""
 
     def __init__(self) -> None:
         self._arrays: list[NDArray[np.void]] = []
 
-    def take(self, count: int) -> NDArray[np.void]:
+    def allocate(self, count: int) -> NDArray[np.void]:
         """An array of `count` records, dtype `BODY`, with undefined contents."""
         arrays = self._arrays
-        for index in range(len(arrays)):  # a name for an array would be a reference to it
+        for index in range(len(arrays)):  # a variable would be one more reference
             if len(arrays[index]) == count and sys.getrefcount(arrays[index]) == OWN_REFERENCES:
                 return arrays[index]
         made = np.empty(count, BODY)
@@ -52,9 +52,8 @@ class SpareArrays:
         return made
 
 
-class Claim:
-    """Views of snapshot `number` in its slot. Results from `bodies`, `columns` and `marks` are valid only if
-    `is_valid()` is True afterwards.
+class SnapshotView:
+    """View of snapshot `number` in its slot. Values read from it are valid only if `is_valid()` is True afterwards.
 
     bodies: the bytes of `head.count` records. columns, part_columns, world_columns: name -> the bytes of `head.count`
     rows, of `head.parts` rows, of one row. marks: the bytes of `head.marks` records, those of packed vertices included.
@@ -89,28 +88,28 @@ class Claim:
 
     @property
     def layout(self) -> Layout:
-        """Layout of the claim's segment."""
+        """Layout of the snapshot's segment."""
         return self._segment.layout
 
     def copied_marks(self) -> NDArray[np.void]:
-        """A private copy of the marks, (m,) of dtype MARK. As all that is read, to be used only if `is_valid()`."""
+        """A private copy of the marks, (m,) of dtype MARK. Valid only if `is_valid()` is True afterwards."""
         count = self.head.marks - vertex_records(self.head.vertices)
         return np.frombuffer(bytearray(self.marks[: count * MARK.itemsize]), MARK) if count else NO_MARKS
 
     def copied_vertices(self) -> NDArray[np.float32]:
-        """A private copy of the vertices of surfaces, (v, 3). As all that is read, to be used only if `is_valid()`."""
+        """A private copy of the vertices of surfaces, (v, 3). Valid only if `is_valid()` is True afterwards."""
         if not (count := self.head.vertices):
             return NO_VERTICES
         start = (self.head.marks - vertex_records(count)) * MARK.itemsize
         return np.frombuffer(bytearray(self.marks[start : start + count * VERTEX_BYTES]), "<f4").reshape(count, 3)
 
     def is_valid(self) -> bool:
-        """True if all bytes read so far were this snapshot's. To be called after the use."""
+        """True if all bytes read so far were this snapshot's. Call it after the use."""
         self.torn = not self._segment.still_holds(self.number)
         return not self.torn
 
     def copy(self) -> Snapshot | None:
-        """A private copy, or None when it was overwritten meanwhile."""
+        """A private copy; None if it was overwritten meanwhile."""
         return self._segment.copy(self)
 
 
@@ -137,8 +136,8 @@ class Segment:
         """Number of the newest complete snapshot, 0 before the first."""
         return sequence.read_latest(self.words, self._fence, at.LATEST)
 
-    def claim(self, number: int) -> Claim | None:
-        """Snapshot `number`, or None when its slot holds another. Raises LayoutError for a damaged head."""
+    def view_of(self, number: int) -> SnapshotView | None:
+        """View of snapshot `number`; None if its slot holds another one. Raises LayoutError for a damaged head."""
         offset = self.layout.head_offset(self.layout.slot_of(number))
         values = sequence.read_slot(
             self.words,
@@ -158,10 +157,10 @@ class Segment:
                 f"snapshot {number} is damaged: {head.count} bodies, {head.marks} marks, {head.vertices} vertices, {head.parts} parts "
                 f"where {self.layout.capacity} fit, rate {head.rate}; restart the simulation"
             )
-        return Claim(self, number, head)
+        return SnapshotView(self, number, head)
 
     def still_holds(self, number: int) -> bool:
-        """True if all bytes read since `claim` were snapshot `number`'s."""
+        """True if all bytes read since `view_of` were snapshot `number`'s."""
         return sequence.end_read(self.words, self._fence, self._sequence_word(number), number)
 
     def records(self, number: int, count: int, marks: int) -> tuple[memoryview, memoryview]:
@@ -181,27 +180,27 @@ class Segment:
             if column.per == per
         }
 
-    def copy(self, claim: Claim) -> Snapshot | None:
-        """A private copy of the claim, or None when it was overwritten meanwhile."""
-        head = claim.head
-        bodies = self._spare.take(head.count)
-        _copy_bytes(bodies, claim.bodies)
+    def copy(self, view: SnapshotView) -> Snapshot | None:
+        """A private copy of the snapshot; None if it was overwritten meanwhile."""
+        head = view.head
+        bodies = self._spare.allocate(head.count)
+        _copy_bytes(bodies, view.bodies)
         copied: dict[str, dict[str, np.ndarray]] = {per: {} for per in PERS}
         for column in self.layout.columns:
             rows = column.rows(head.count, head.parts)
             values = np.empty((rows,) if column.width == 1 else (rows, column.width), column.dtype)
             source = (
-                claim.columns
+                view.columns
                 if column.per == BODY_ROWS
-                else claim.part_columns
+                else view.part_columns
                 if column.per == PART_ROWS
-                else claim.world_columns
+                else view.world_columns
             )
             _copy_bytes(values, source[column.name])
             copied[column.per][column.name] = values
-        marks = claim.copied_marks() if head.marks else NO_MARKS
-        vertices = claim.copied_vertices()
-        if not claim.is_valid():
+        marks = view.copied_marks() if head.marks else NO_MARKS
+        vertices = view.copied_vertices()
+        if not view.is_valid():
             return None
         return Snapshot(
             head.sim_time_ns,
@@ -226,5 +225,5 @@ class Segment:
 
 
 def _copy_bytes(into: np.ndarray, source: memoryview) -> None:
-    # As plain bytes: one copy that lets other threads run; of records numpy would make one copy per field.
+    # As plain bytes: one copy, without the interpreter's lock. numpy copies records field by field.
     np.copyto(into.reshape(-1).view(np.uint8), np.frombuffer(source, np.uint8))

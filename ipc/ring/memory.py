@@ -1,11 +1,11 @@
-"""Shared memory that physics writes and viewers read; freed with the last process that uses it.
+"""Shared memory that physics writes and viewers read, and the allocator of the next, larger segment.
 
-Always: all pages are allocated when `create` returns, or `populate` has returned True (where memory is short this
-raises an error, not SIGBUS later); a viewer cannot write it; a forked child keeps none of it alive, and its copy of the
+The kernel frees the memory with the last process that uses it.
+Always: all pages are allocated when `create` returns, or once `populate` returned True; if memory is short this raises
+an error, instead of a SIGBUS later. Viewers cannot write it. A forked child keeps none of it alive, and its copy of the
 object is closed. Populating takes long but holds no lock, not even the interpreter's; `mmap` and `madvise` would hold
 that for a third of a second with 128 MiB.
-Not here: how a system makes memory (`ipc.system`), the meaning of the bytes (`layout`), the sending of the descriptor
-(`session`).
+Not here: the system calls (`ipc.system`), the meaning of the bytes (`layout`), the sending of descriptors (`session`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from twixt.ipc.ring.layout import MAX_CAPACITY, ColumnForm, Layout
 from twixt.ipc.system import memory as system_memory
 from twixt.ipc.system.interface import SharedMemoryError
 
-# Bytes populated at a time: some ms, after which the populating thread can do other work.
+# Bytes populated at once. It takes some ms; then the thread can do other work.
 PIECE_BYTES = 4 << 20
 
 
@@ -44,15 +44,15 @@ class Memory:
         fork.guard(self)
 
     def read_only_fd(self) -> int:
-        """The descriptor to send to viewers. This Memory owns it; sending makes a copy. Raises SharedMemoryError where
-        there is none."""
+        """The descriptor to send to viewers. This Memory owns it; sending makes a copy. Raises SharedMemoryError if there
+        is none."""
         if not self._descriptors:
             raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, or mapped by a viewer")
         return self._descriptors[-1]
 
     def populate(self, most_bytes: int = PIECE_BYTES) -> bool:
-        """Allocates the next `most_bytes` of what `make` made, zeroed and in this process' page tables; True once all
-        are allocated. Raises SharedMemoryError where memory is short."""
+        """Allocates the next `most_bytes` of new memory, zeroed and in this process' page tables; True once all are
+        allocated. Raises SharedMemoryError if memory is short."""
         begin, end = self._populated, min(self._populated + most_bytes, self.size)
         if begin < end:
             try:
@@ -72,14 +72,14 @@ class Memory:
         _close_all(descriptors)
         mapped, self._mapping = self._mapping, None
         view, self.view = self.view, memoryview(b"")
-        # Unmapping under a live view would crash its next use: the mapping is then freed with its last view.
+        # Unmapping under a view would crash its next use, so the mapping is freed with its last view.
         with contextlib.suppress(BufferError):
             view.release()
             if mapped is not None:
                 mapped.close()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. The child has no such mapping (DONTFORK), so nothing may touch it."""
+        """As `fork.Guarded`. The child does not have the mapping (DONTFORK), so nothing may access it."""
         self.closed = True
         descriptors, self._descriptors = self._descriptors, ()
         _close_all(descriptors)
@@ -99,7 +99,7 @@ def create(size: int) -> Memory:
 
 
 def make(size: int) -> Memory:
-    """As `create`, but not populated: not to be accessed before `populate` has returned True."""
+    """As `create`, but not populated: call `populate` until it returns True before any access."""
     if size < 1:
         raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
     # More than is available would make the kernel kill a process instead of raising an error.
@@ -133,11 +133,10 @@ def _close_all(descriptors: Sequence[int]) -> None:
         os.close(descriptor)
 
 
-# Makes the next, larger segment on the service thread while the publishing thread continues.
+# The service thread makes the next, larger segment while the publishing thread continues.
 #
-# Always: one at a time; the publishing thread only requests a segment and takes it, which costs a few stores; an
-# error is reported once, and only where the segment is needed. Not here: the move into it (`segments`).
-
+# Always: one segment at a time; for the publishing thread a request and a transfer cost a few stores; an error is
+# reported once, and only if the segment is needed. Not here: the move into the segment (`segments`).
 
 Columns = Mapping[str, ColumnForm]
 
@@ -150,8 +149,8 @@ class SegmentMemory(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """Request of a segment. capacities: the wanted one, then the needed one; the first for which there is memory is
-    made. is_needed: a failure of the last one is reported."""
+    """Request of a segment. capacities: the wanted one, then the needed one; the first that memory allows is made.
+    is_needed: a failure of the last one is reported."""
 
     capacities: tuple[int, ...]
     columns: Columns
@@ -161,8 +160,8 @@ class _Request(NamedTuple):
 class SegmentAllocator:
     """Next segment of a host: its request, and the segment once it is made.
 
-    wake_service: notifies the service thread of work. ready: the segment made last, until it is taken. error: of a
-    needed segment that could not be made.
+    wake_service: notifies the service thread of work. ready: the finished segment, until `transfer`. error: of a needed
+    segment that could not be made.
     """
 
     def __init__(self, wake_service: Callable[[], object]) -> None:
@@ -191,21 +190,21 @@ class SegmentAllocator:
             self._request = _Request(capacities, dict(columns), need is not None)
         self._wake_service()
 
-    def take(self, made: SegmentMemory) -> None:
-        """Hands `made`, the segment that was `ready`, over to the caller, who owns it."""
+    def transfer(self, made: SegmentMemory) -> None:
+        """Transfers `made`, the segment that was `ready`, to the caller, who then owns it."""
         with self._lock:
             if self.ready is made:
                 self.ready = None
 
-    def forget(self) -> None:
-        """Withdraws all requests. A segment that is being made is closed by the service thread."""
+    def cancel(self) -> None:
+        """Cancels all requests. The service thread closes a segment that is being made."""
         with self._lock:
             ready, self.ready, self._request, self.error = self.ready, None, None, None
         if ready is not None:
             ready.memory.close()
 
     def step(self) -> bool:
-        """Makes a piece of the requested segment; True while there is more to make. On the service thread."""
+        """Populates a piece of the requested segment; True while there is more to do. On the service thread."""
         request = self._request
         if self._making is not None:
             columns, made = self._making
@@ -225,8 +224,8 @@ class SegmentAllocator:
         return self._request is not None
 
     def close(self) -> None:
-        """Closes all segments that were not taken. On the service thread, or after its end."""
-        self.forget()
+        """Closes all segments that were not transferred. On the service thread, or after its end."""
+        self.cancel()
         if self._making is not None:
             self._making[1].memory.close()
             self._making = None
@@ -247,7 +246,7 @@ class SegmentAllocator:
             self._making = None
         with self._lock:
             if self._request is request:
-                left = request.capacities[1:]
-                self._request = request._replace(capacities=left) if left else None
-                if request.is_needed and not left:
+                smaller = request.capacities[1:]
+                self._request = request._replace(capacities=smaller) if smaller else None
+                if request.is_needed and not smaller:
                     self.error = error

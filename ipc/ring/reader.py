@@ -1,10 +1,11 @@
-"""A viewer's side of the ring: unread snapshots, the two newest, the plan. It writes no word of the segment.
+"""Viewer's side of the ring: unread snapshots, the two newest, the plan.
 
-The one idea: a reader gets a `Claim`, a view of a snapshot in the ring (`mapped_segment`). One that the writer
-overwrote during its use is discarded, and newer ones are read.
+A reader gets a `SnapshotView` of each snapshot. One that the writer overwrote during its use is discarded, and newer
+ones are read.
 
-Always: numbers are delivered in order and once at most, also across a growth; damaged memory is a TwixtError. Used by
-one thread. Not here: the order of loads (`sequence`), how new segments arrive (`client`).
+Always: writes no word of the segment; delivers numbers in order and at most once, also across a growth; damaged memory
+raises a TwixtError. Used by one thread. Not here: the order of loads (`sequence`), the receipt of new segments
+(`session.link`).
 """
 
 from __future__ import annotations
@@ -17,26 +18,26 @@ from twixt.ipc.plan import FASTEST, SLOWEST, Plan
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import sequence
 from twixt.ipc.ring.layout import Layout, LayoutError
-from twixt.ipc.ring.mapped_segment import Claim, Segment
+from twixt.ipc.ring.mapped_segment import Segment, SnapshotView
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.snapshot import Snapshot
 
 # Attempts at a read that the writer overtakes, before the reader gives up for this frame. A writer without pauses
-# overtakes a few reads of a hundred; a writer of an ordinary rate, none.
+# overtakes a few reads of a hundred; a writer of an ordinary rate overtakes none.
 ATTEMPTS = 16
-# Most segments mapped at once, one for each growth since the last read. A viewer that does not read maps no more.
+# Most segments mapped at once, one for each growth since the last read. It limits a viewer that does not read.
 MOST_SEGMENTS = 8
 NO_PLAN = Plan(number=0, world_epoch=0, wall_ns=0, sim_time_ns=0, rate=1.0)
 
 
 @dataclass
 class Counters:
-    """Counts of one reader since it began. A pair: the two newest snapshots, both whole."""
+    """Counts of one reader since its start. A pair: the two newest snapshots, both whole."""
 
     pairs_read: int = 0
     retries: int = 0  # reads repeated because the writer overtook them
-    pairs_failed: int = 0  # reads that ended without the pair for that reason
+    pairs_failed: int = 0  # reads without a pair for that reason
     skipped: int = 0  # snapshots never read whole: overwritten first, or beyond the byte budget
     bytes_per_snapshot: int = 0  # of the newest one delivered
 
@@ -66,7 +67,7 @@ class RingReader:
 
     @property
     def has_successor(self) -> bool:
-        """True once there is a larger segment: to be requested and passed to `follow`."""
+        """True once there is a larger segment, to request and pass to `follow`."""
         return self._segments[-1].words[at.SUCCESSOR] != 0
 
     @property
@@ -89,12 +90,12 @@ class RingReader:
         self._segments.append(Segment(memory, self._fence))
         self._plan_state = 0
 
-    def unread(self, byte_budget: int) -> Iterator[Claim]:
+    def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
         """Unread snapshots, oldest first: as many of the newest as fit the budget, the newest always.
 
-        Use each claim, and check its `is_valid()`, before the next. After one that was torn, newer ones follow,
-        fewer at each attempt. A reader that is slower than the writer skips what would be torn too, else it would read
-        little else: on a slow machine, of 119 snapshots read in a frame, 112 were torn.
+        Use each view, and check its `is_valid()`, before the next one. After a torn snapshot newer ones follow, fewer at
+        each attempt. A reader that is slower than the writer skips snapshots that would be torn; else, on a slow
+        machine, 112 of 119 snapshots read in a frame were torn.
         """
         newest, delivered, pace = 0, 0, 0  # pace: snapshots published during one delivery
         for attempt in range(ATTEMPTS):
@@ -105,27 +106,27 @@ class RingReader:
             if delivered:
                 pace = max(1, -(-(newest - before) // delivered))
             most = max(2, len(self._segments) * at.MAX_SLOTS >> attempt)
-            claims, delivered = self._gather(newest, byte_budget, most, pace), 0
-            for claim in claims:
-                self._deliver(claim)
+            views, delivered = self._gather(newest, byte_budget, most, pace), 0
+            for view in views:
+                self._deliver(view)
                 delivered += 1
-                yield claim
-                if claim.torn:
+                yield view
+                if view.torn:
                     self.counters.skipped += 1
-                    if delivered < len(claims) - 1:
+                    if delivered < len(views) - 1:
                         break
-                elif claim.torn is False:
-                    self._whole = (self._whole[1], claim.number)
-            if claims and not claims[delivered - 1].torn:
-                self._count_pair(claims)
+                elif view.torn is False:
+                    self._whole = (self._whole[1], view.number)
+            if views and not views[delivered - 1].torn:
+                self._count_pair(views)
                 break
         else:
             self.counters.pairs_failed += 1
         self._close_old_segments()
 
     def pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first; fewer where fewer were published, none where the
-        writer overtook every attempt."""
+        """Private copies of the two newest snapshots, older first; fewer if fewer were published, none if the writer
+        overtook every attempt."""
         for attempt in range(ATTEMPTS):
             newest = self.latest
             if newest == 0:
@@ -168,47 +169,47 @@ class RingReader:
         for segment in self._segments:
             segment.memory.close()
 
-    def _claim(self, number: int) -> Claim | None:
+    def _view_of(self, number: int) -> SnapshotView | None:
         for segment in reversed(self._segments):
-            claim = segment.claim(number)
-            if claim is not None:
-                return claim
+            view = segment.view_of(number)
+            if view is not None:
+                return view
         return None
 
     def _copy(self, number: int) -> Snapshot | None:
-        claim = self._claim(number)
-        return None if claim is None else claim.copy()
+        view = self._view_of(number)
+        return None if view is None else view.copy()
 
-    def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[Claim]:
-        """Claims of `most` unread snapshots, oldest first, walking back from the newest until budget or ring ends. pace:
-        more snapshots that the writer will have published by the end of a delivery; what it overwrites then is left
+    def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[SnapshotView]:
+        """Views of at most `most` unread snapshots, oldest first, from the newest back until budget or ring ends. pace:
+        number of snapshots that the writer publishes during the delivery; snapshots that these overwrite are left
         out."""
-        claims: list[Claim] = []
+        views: list[SnapshotView] = []
         before = newest - most
         if pace:
             before = min(newest - 1, max(before, newest + 1 + pace - self.layout.slots))
         for number in range(newest, max(self._read, before), -1):
-            claim = self._claim(number)
-            if claim is None:  # overwritten: then so is all that is older
+            view = self._view_of(number)
+            if view is None:  # overwritten, like all older ones
                 break
-            byte_budget -= claim.bytes
-            if claims and byte_budget < 0:
+            byte_budget -= view.bytes
+            if views and byte_budget < 0:
                 break
-            claims.append(claim)
-        return claims[::-1]
+            views.append(view)
+        return views[::-1]
 
-    def _deliver(self, claim: Claim) -> None:
-        self.counters.skipped += max(0, claim.number - max(self._read, self._attached_at) - 1)
-        size = claim.bytes
+    def _deliver(self, view: SnapshotView) -> None:
+        self.counters.skipped += max(0, view.number - max(self._read, self._attached_at) - 1)
+        size = view.bytes
         if size != self.counters.bytes_per_snapshot:  # else each frame would store a new int object
             self.counters.bytes_per_snapshot = size
-        self._read = claim.number
+        self._read = view.number
 
-    def _count_pair(self, claims: list[Claim]) -> None:
-        newest = claims[-1].number
+    def _count_pair(self, views: list[SnapshotView]) -> None:
+        newest = views[-1].number
         if self._whole == (newest - 1, newest):
             self.counters.pairs_read += 1
-        elif any(claim.torn for claim in claims):
+        elif any(view.torn for view in views):
             self.counters.pairs_failed += 1
 
     def _close_old_segments(self) -> None:

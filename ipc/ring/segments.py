@@ -1,11 +1,11 @@
-"""Ring of a host: its current segment, the next one, and the newest snapshot that waits for the next one.
+"""Ring of a host: its current segment, the next one, and the snapshot that waits for the next one.
 
 A snapshot that is too large for the current segment is kept in private memory until the service thread has made a
-larger one. The publishing thread then moves into it; where nothing more is published, the service thread does.
+larger segment. The publishing thread then moves into that one; if nothing more is published, the service thread moves.
 
-Always: a publish costs its copy and never waits for memory: the next segment is requested when the current one is
-three quarters full. One snapshot waits at most; a newer complete one replaces it, and it counts as `dropped`. After an
-interruption anywhere (Ctrl-C) a step is done as a whole, or not at all. Not here: how a segment is made (`growth`),
+Always: a publish costs its copy and never waits for memory, because the next segment is requested when the current one
+is three quarters full. At most one snapshot waits; a newer complete one replaces it, and it counts as `dropped`. An
+interruption (Ctrl-C) leaves each step done as a whole, or not at all. Not here: the making of segments (`memory`),
 viewers.
 """
 
@@ -40,7 +40,7 @@ class HostEnded(TwixtError):
 
 
 class LateSnapshot(NamedTuple):
-    """A snapshot that was published after it had waited. cost_ns: time that publishing it took, by either thread."""
+    """A snapshot that was published after a wait. cost_ns: time to publish it, on either thread."""
 
     head: Head
     published_ns: int
@@ -50,8 +50,8 @@ class LateSnapshot(NamedTuple):
 class WaitingSnapshot:
     """The newest snapshot that is too large for the current segment.
 
-    slot: the last one kept; it may be in the ring by now, or older than the newest there. dropped: number of snapshots
-    replaced by a newer one. late: snapshots that were visible only after they had waited.
+    slot: the last one kept; it may already be in the ring, or be older than the newest there. dropped: number of
+    snapshots replaced by a newer one. late: snapshots that became visible after a wait.
     """
 
     def __init__(self) -> None:
@@ -65,31 +65,31 @@ class WaitingSnapshot:
         return slot if slot is not None and slot.number > latest else None
 
     def keep(self, slot: OpenSlot, latest: int) -> None:
-        """Keeps a complete snapshot in place of the one before, with the number after `latest`, the ring's newest."""
+        """Keeps a complete snapshot in place of the previous one, numbered `latest` + 1. latest: the ring's newest."""
         slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
         slot.head = slot.head._replace(count=slot.count, marks=slot.mark_count)
         slot.close()
         before = self.slot
-        # No call from here on: an interruption comes before all of it, or after.
-        slot.number = latest + 1  # only now: the one that waited before it may have become visible during its block
+        # No calls from here on, so that an interruption comes before or after all of it.
+        slot.number = latest + 1  # only now: the previous one may have become visible while this one was written
         slot.is_committed = True
         self.slot = slot
         if before is not None:
             self.dropped += 1
 
     def drop(self) -> None:
-        """Drops the waiting snapshot, because a newer one is in the ring."""
+        """Drops the waiting snapshot: a newer one is in the ring."""
         self.slot, self.dropped = None, self.dropped + 1
 
     def published(self, late: LateSnapshot) -> None:
-        """Enters that the waiting snapshot has been published."""
+        """Records that the waiting snapshot has been published."""
         self.slot = None
         self.late.append(late)
 
 
 class HostRing:
-    """All segments of a host, and what is published in them. One thread at a time publishes; `step` is called by the
-    service thread, the rest by any.
+    """All segments of a host, and the publishing into them. One thread at a time publishes; the service thread calls
+    `step`; any thread may call the rest.
 
     name: of the simulation. first: the segment to begin with. columns: name -> (dtype, values per row), and "part" or
     "world" as a third value where rows are not of bodies. wake_service: notifies the service thread of work.
@@ -113,9 +113,9 @@ class HostRing:
         self.writer = RingWriter(first.memory, first.layout)
         self.capacity = first.layout.capacity
         self._to_close: deque[RingWriter] = deque()  # by the service thread
-        self._predecessor: RingWriter | None = None  # segment left, whose successor word is not set yet
+        self._predecessor: RingWriter | None = None  # previous segment, while its successor word is not set
         self.waiting = WaitingSnapshot()
-        # A larger segment is requested above the first number of records, but not for exactly the second.
+        # A larger segment is requested above `_request_above` records, but not for exactly `_first_count`.
         self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
         self.allocator = SegmentAllocator(wake_service)
         self._is_idle = threading.Event()  # set while the service thread makes no segment
@@ -148,8 +148,8 @@ class HostRing:
             return self.writer.begin(bodies, marks, self._commit)
 
     def is_committed(self, slot: OpenSlot) -> bool:
-        """True if the slot's snapshot is complete: visible, or waiting for a larger segment. To be called after an
-        interruption (Ctrl-C), which may come after completion but before the end of the call."""
+        """True if the slot's snapshot is complete: visible, or waiting for a larger segment. For use after an
+        interruption (Ctrl-C), which may come between completion and the end of the call."""
         with self.writing:
             self.require_running()
             return slot.is_committed or self.writer.latest >= slot.number
@@ -194,7 +194,7 @@ class HostRing:
             self.require_running()
             self._leave_predecessor()
             before, self.columns = self.columns, dict(columns)
-            self.allocator.forget()
+            self.allocator.cancel()
             try:
                 layout = Layout.for_bodies(self.capacity, columns)
                 self._move(SegmentMemory(memory.create(layout.segment_bytes), layout))
@@ -220,15 +220,15 @@ class HostRing:
         with self._changing:
             return not self.is_ended and (self.writer.latest > number or self.writer.plan_number > plan_number)
 
-    def handed_out(self) -> tuple[dict[str, Any], int]:
-        """Description of the current segment for a viewer, and a descriptor of it that the caller owns."""
+    def share_segment(self) -> tuple[dict[str, Any], int]:
+        """Description of the current segment for a viewer, and its descriptor, which the caller owns."""
         with self._changing:
             current = self.writer.memory
             return {"size": current.size}, os.dup(current.read_only_fd())
 
     def step(self) -> bool:
-        """Does a piece of the service thread's work: closes left segments, makes the next one, publishes the waiting
-        snapshot. True while there is more."""
+        """Does a piece of the service thread's work: closes old segments, makes the next one, publishes the waiting
+        snapshot. True while there is more to do."""
         while self._to_close:
             self._to_close.popleft().close()
         more = self.allocator.step()
@@ -246,7 +246,7 @@ class HostRing:
                 writer.close()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. New locks: the parent's threads may have held the old ones."""
+        """As `fork.Guarded`. New locks: the parent's threads may have held the old ones."""
         self.is_ended = True
         self.writing, self._changing = threading.RLock(), threading.Lock()
 
@@ -269,8 +269,8 @@ class HostRing:
         return published_ns
 
     def _commit_first(self, shown: int, slot: OpenSlot) -> int:
-        """Publishes the first `shown` records of a private slot, which keeps all bodies: vertices give way first, then
-        marks."""
+        """Publishes the first `shown` records of a private slot, which keeps all bodies. Vertices are left out first,
+        then marks."""
         with self.writing:
             self.require_running()
             slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
@@ -309,7 +309,7 @@ class HostRing:
             self._publish_waiting()
 
     def _publish_waiting(self) -> None:
-        """Publishes the waiting snapshot if it fits by now. On any thread."""
+        """Publishes the waiting snapshot if it fits now. On any thread."""
         with self.writing:
             slot = None if self.is_ended or self.writer.is_open else self.waiting.newer_than(self.writer.latest)
             if slot is None:
@@ -324,7 +324,7 @@ class HostRing:
         self._wake_viewers()
 
     def _prepare_room(self, count: int) -> None:
-        """Moves into the next segment where `count` records need it and it is ready; requests it where it is not."""
+        """Moves into the next segment if `count` records need it and it is ready; requests it if it is not ready."""
         self._leave_predecessor()
         allocator, ready = self.allocator, self.allocator.ready
         if count > self.capacity and ready is not None:
@@ -344,24 +344,24 @@ class HostRing:
             try:
                 new_writer = RingWriter.grown(segment.memory, segment.layout, old_writer)
             except Exception:
-                self.allocator.take(segment)
+                self.allocator.transfer(segment)
                 segment.memory.close()
                 raise
             with self._changing:
                 self._predecessor = old_writer
                 self.writer, self.capacity = new_writer, segment.layout.capacity
-        self.allocator.take(segment)
+        self.allocator.transfer(segment)
         self._request_above, self._first_count = self.capacity * 3 // 4, -1
         self._leave_predecessor()
 
     def _leave_predecessor(self) -> None:
-        """Sets the predecessor's successor word, so that its viewers request this segment. Also completes this after an
-        interruption."""
+        """Sets the predecessor's successor word, so that its viewers request this segment. Completes a call that was
+        interrupted."""
         left, ready = self._predecessor, self.allocator.ready
         if ready is not None and ready.memory is self.writer.memory:
-            self.allocator.take(ready)
+            self.allocator.transfer(ready)
         if left is not None and left is not self.writer:
             left.set_successor()
-            self._to_close.append(left)  # by the service thread: unmapping much memory takes long, too
+            self._to_close.append(left)  # by the service thread: unmapping much memory takes long
             self._predecessor = None
             self._wake_service()

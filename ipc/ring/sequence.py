@@ -1,11 +1,11 @@
-"""The order of every store and load that two processes make on the same words.
+"""Order of all stores and loads that two processes make on the same words.
 
-The one idea: a snapshot has a number k (1, 2, 3, ...), its slot is k mod N, and the slot's sequence word
-says exactly what it holds: 2k-1 while k is being written, 2k when k is complete. A reader that wants k
-asks for 2k and nothing else. An even word is not enough: it is even again with k+N in the slot.
+A snapshot has a number k (1, 2, 3, ...), its slot is k mod N, and the slot's sequence word states its contents: 2k-1
+while k is being written, 2k when k is complete. A reader of k requires exactly 2k. An even word is not enough: it is
+even again with k+N in the slot.
 
-The functions here take the words, a fence and a copy function, and do nothing more, so that a model checker runs these
-very functions on a memory of its own (`tests/ipc/model`), and removes each piece in turn to find what breaks.
+The functions here use only the words, a fence and a copy function. So a model checker runs these very functions on a
+simulated memory (`tests/ipc/model`), and removes each step in turn to find what breaks.
 
     writer                        reader
     sequence = 2k-1               k = latest
@@ -15,34 +15,34 @@ very functions on a memory of its own (`tests/ipc/model`), and removes each piec
       W2 fence                      R2 fence
     latest = k                    sequence == 2k ?   yes: what was read is snapshot k, whole
 
-Always: a reader asks for no number above the `latest` it loaded, and loads that by `read_latest`. So all that was
-stored before `latest = k`, the bytes and 2k, is visible to it after R1, in whatever order it was stored.
+Always: a reader requests no number above the `latest` that it loaded by `read_latest`. So everything stored before
+`latest = k`, the bytes and 2k, is visible to it after R1, in whatever order it was stored.
 
-What each fence prevents, and what the checker finds without it on an ARM-like memory (the slot held k-N before).
-On x86's memory, and on one without reordering, it finds no fault without any of them.
-W1  The first new bytes must not be seen before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k,
-    finds 2(k-N) still, and takes the mixture for k-N. Torn.
-W2  `latest = k` must not be seen before 2k or any byte of k. Else it names a snapshot that is not complete, and a
-    reader that finds 2k may not see all bytes of k. `latest` is false, and torn.
-R1  Nothing of the slot must be loaded before `latest` is. Else the same two faults, on the reader's side.
+Below: the purpose of each fence, and the fault that the checker finds without it on an ARM-like memory (the slot held
+k-N before). On x86's memory model, and on one without reordering, it finds no fault without any of the fences.
+W1  The first new bytes must not be visible before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k, finds
+    2(k-N) again, and accepts the mixture as k-N. Torn.
+W2  `latest = k` must not be visible before 2k or any byte of k. Else it names an incomplete snapshot, and a reader that
+    finds 2k may not see all bytes of k. `latest` is false, and the snapshot is torn.
+R1  No word of the slot must be loaded before `latest`. Else the same two faults appear on the reader's side.
 R2  The bytes must not be loaded after the second look. Else k+N may have begun in between. Torn.
-The second look: without it k+N may have been written while the bytes were read. Torn, on every memory.
+The second look: without it k+N may have been written while the bytes were read. Torn, on every memory model.
 
-Redundant by the checker, so not here: a fence between the bytes and 2k (W2 is after both, and no reader asks for k
-before `latest`), and one between the first look and the bytes (R1 is before both). The first look is an early exit:
-it saves reading a slot that the second look would refuse, and finds the segment that holds k.
+The checker finds two fences redundant, so they are not here: one between the bytes and 2k (W2 follows both, and no
+reader requests k before `latest`), and one between the first look and the bytes (R1 precedes both). The first look
+is an early exit: it saves reading a slot that the second look would refuse, and finds the segment that holds k.
 
-Each word has exactly one writer. A writer interrupted anywhere (Ctrl-C) may simply publish again: its
-next number comes from `latest` itself, so a slot left at 2k-1 is written as k once more.
+Each word has exactly one writer. A writer that was interrupted (Ctrl-C) may simply publish again: its next number
+comes from `latest`, so a slot left at 2k-1 is written as k again.
 
-The plan is one small record under a sequence word of its own, whose number only ever grows. No `latest` leads to
-it, so both looks are needed, and a fence on both sides of its values: W3, W4, R3, R4. Torn without any of the six.
+The plan is a small record under its own sequence word, whose number only grows. No `latest` leads to it, so both
+looks are needed, and a fence on both sides of its values: W3, W4, R3, R4. Without any of these six it can be torn.
 
-A full fence in pure Python (`make_fence`) is a private lock that is *already held*, released and then acquired. No
-earlier access moves behind the release, no later access moves before the acquire, and both use the same word, so the
-acquire cannot pass the release (on ARM too, where the pair is ordered). The other order, `with lock: pass`, lets
-accesses of both sides move *into* the locked region and be reordered there: that is no fence.
-Each writer and each reader has a fence of its own; one shared by two threads would block them.
+A full fence in pure Python (`make_fence`) is a private lock that is *already held*: it is released, then acquired. No
+earlier access moves behind the release, and no later access moves before the acquire. Both use the same word, so the
+acquire cannot pass the release (on ARM as well, where the pair is ordered). The other order, `with lock: pass`, is no
+fence: accesses of both sides may move *into* the locked region and be reordered there.
+Each writer and each reader has its own fence; two threads that share one would block each other.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def next_number(words: Words, latest: int) -> int:
 
 
 def begin_write(words: Words, fence: Fence, sequence: int, number: int) -> None:
-    """Marks the slot as being written, so that no reader accepts it as the snapshot it held. Repeated after an
+    """Marks the slot as being written, so that no reader accepts its old snapshot. May be repeated after an
     interruption."""
     words[sequence] = 2 * number - 1
     fence()  # W1
@@ -139,7 +139,7 @@ def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, .
 
 
 def read_record(words: Words, fence: Fence, sequence: int, length: int) -> tuple[int, tuple[int, ...]] | None:
-    """(state of the sequence word, the `length` words behind it), or None when it was being replaced."""
+    """(state of the sequence word, the `length` words behind it); None if the record was being replaced."""
     before = words[sequence]
     fence()  # R3
     values = tuple(words[index] for index in range(sequence + 1, sequence + 1 + length))

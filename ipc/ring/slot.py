@@ -1,7 +1,7 @@
-"""One snapshot on the writer's side: its memory as arrays, and its state while it is written in place.
+"""Slot of one snapshot on the writer's side: its memory as arrays, and its state while it is written in place.
 
-Always: arrays of a slot keep the memory mapped; a slot that was opened and aborted leaves only half-written bytes,
-which no reader accepts. Not here: the sequence words (`writer`).
+Always: arrays of a slot keep the memory mapped; an aborted slot leaves half-written bytes that no reader accepts. Not
+here: the sequence words (`writer`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head
 
 # numpy copies structured records field by field (330 us for 10,000); as plain words it is one memcpy (20 us).
 WORDS = np.dtype("<u8")
-# Of the record of a body, and of a mark.
+# The same for bodies and marks.
 WORDS_PER_RECORD = BODY.itemsize // at.WORD
 NO_HEAD = Head()
 NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
@@ -44,7 +44,7 @@ def words_of(records: NDArray[np.void], dtype: np.dtype[np.void]) -> NDArray[np.
     if not (len(records) and records.flags.c_contiguous):
         records = np.ascontiguousarray(records)
         return records.view(WORDS)
-    return np.frombuffer(records, WORDS)  # takes half the time of a view
+    return np.frombuffer(records, WORDS)  # half the time of a view
 
 
 def kind_of(value: object) -> str:
@@ -59,14 +59,14 @@ class OpenSlot:
             slot.records["position"] = ...
             slot.head = Head(...)
 
-    Committed when the block ends, aborted when it raises. A slot that is neither, after an interruption, is aborted by
-    the next `begin`; if its block still runs, its end raises RingError.
+    Committed when the block ends, aborted when it raises. The next `begin` aborts a slot that is neither, after an
+    interruption; if its block still runs, the end of the block raises RingError.
 
     number: of the snapshot. count, mark_count: bodies and marks. part_count: rows of its part columns. head, columns: of
     the snapshot, to be set in the block; `count`, `marks`, `parts` and `published_ns` of `head` are filled in.
     published_ns: the instant at which it became visible; None before.
-    is_committed: complete, though it may have to wait for a larger segment before it is visible.
-    tag: any value of the caller's about the bytes of this slot; None after they were copied in by `write`.
+    is_committed: complete; it may have to wait for a larger segment before it is visible.
+    tag: a value of the caller's about the bytes of this slot; `write` sets it to None.
     commit: called at the end of the block; returns `published_ns`. forget: called when the slot is aborted.
     """
 
@@ -104,7 +104,7 @@ class OpenSlot:
 
     @property
     def record_count(self) -> int:
-        """Number of records that a segment needs room for: those of bodies and marks, and at least as many as parts."""
+        """Number of records that a segment needs room for: bodies and marks, and at least the number of parts."""
         return max(self.count + self.mark_count, self.part_count)
 
     @property
@@ -112,7 +112,7 @@ class OpenSlot:
         """The slot's own memory, shape (count,), dtype BODY, holding an older snapshot or zeros. Read-only once the
         slot is committed or aborted; views taken before are not, see `is_kept`."""
         if self._records is None:
-            # An array of its own: it is the base of every view of `records`, so that its references count them.
+            # The base of every view of `records`, so that its references count these views.
             self._base = self._new_records()
             records = self._base[:]
             self._references = sys.getrefcount(self._base)
@@ -143,8 +143,7 @@ class OpenSlot:
 
     @property
     def is_kept(self) -> bool:
-        """True if a view of `records` is left that could be used to write. By reference counts: raw pointers are not
-        found."""
+        """True if a writable view of `records` still exists. By reference counts, which do not cover raw pointers."""
         if self._records is None:
             return False
         if sys.getrefcount(self._base) > self._references:
@@ -159,13 +158,13 @@ class OpenSlot:
             self._marks.flags.writeable = False
 
     def abort(self) -> None:
-        """Ends the writing without publishing. Without effect once committed."""
+        """Ends the writing without publishing. No effect once committed."""
         self.close()
         if self._forget is not None:
             self._forget(self)
 
     def words(self) -> NDArray[np.uint64]:
-        """Memory of the bodies as words, to be written all at once and not kept."""
+        """Memory of the bodies as words, for one write; not to be kept."""
         return self.records.view(WORDS)
 
     def _new_records(self) -> NDArray[np.void]:
@@ -176,10 +175,10 @@ class OpenSlot:
 
 
 class RingSlot(OpenSlot):
-    """A slot of a segment. Its views are made once; it is opened anew for each of its snapshots.
+    """A slot of a segment. Its views are made once; it is opened again for each of its snapshots.
 
-    By `frombuffer`: its arrays keep the memory mapped, those of `ndarray(buffer=...)` do not.
-    sequence, published: places of words. head_bytes: memory of the head. column_rows: all rows of each column.
+    Arrays are made by `frombuffer`, which keeps the memory mapped; `ndarray(buffer=...)` does not.
+    sequence, published: indices of words. head_bytes: memory of the head. column_rows: all rows of each column.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Writer of one segment: `begin` opens the next snapshot's slot, which is filled in place and committed.
 
-Always: it never waits for a reader; a head and columns that cannot be published are refused before they are written;
-an interrupted publish (Ctrl-C) leaves the last snapshots complete, and the next publish uses its slot; the cost does
-not depend on readers. Not here: the order of stores (`sequence`), the meaning of a head's numbers.
+Always: it never waits for a reader, and its cost does not depend on readers; a head and columns that cannot be published
+are refused before they are written; an interrupted publish (Ctrl-C) leaves the last snapshots complete, and the next
+publish uses its slot. Not here: the order of stores (`sequence`), the meaning of a head's numbers.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class RingWriter:
             )
         before = {column._replace(offset=0) for column in old.layout.columns}
         shared = [column.name for column in layout.columns if column._replace(offset=0) in before]
-        # Zeros of a new part column would be drawn; without rows the scene's own values are.
+        # Zeros in a new part column would be drawn; without rows the scene's own values are drawn.
         keeps_parts = all(column.name in shared for column in layout.columns if column.per == PART_ROWS)
         new = RingWriter(memory, layout, now_ns=old._now_ns)
         for stored in old.last_two():
@@ -105,7 +105,7 @@ class RingWriter:
 
     @property
     def is_open(self) -> bool:
-        """True while a slot is written in place, and after an interruption of that."""
+        """True while a slot is being written in place, and after an interruption of that."""
         return self._opened is not None
 
     def begin(self, count: int, marks: int = 0, commit: Callable[[OpenSlot], int] | None = None) -> RingSlot:
@@ -143,12 +143,12 @@ class RingWriter:
         return self._end(slot, packed, columns)
 
     def check(self, head: Head, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
-        """Raises RingError for a snapshot that cannot be published, however much room there is."""
+        """Raises RingError for a snapshot that cannot be published in a segment of any size."""
         parts = self._checked_columns(count, columns, has_room=False)
         _packed(head, count, head.marks, parts)
 
     def forget(self, opened: OpenSlot) -> None:
-        """Drops `opened` without publishing it; the next publish takes its slot."""
+        """Drops `opened` without publishing it; the next publish uses its slot."""
         if opened is self._opened:
             self._opened = None
 

@@ -1,4 +1,5 @@
-"""The scene and the values that it is made of: shapes, materials, camera, groups."""
+"""The scene and its values. scene, shapes, mesh, material, camera, groups: the values. parts, surfaces: rows of parts and
+of vertices. packing: shapes in a scene's message. mesh_files: reads meshes from files. checks: checks of values."""
 
 from twixt.ipc.scene.camera import Camera, check_camera
 from twixt.ipc.scene.checks import Color, SceneError, Vector

@@ -1,6 +1,6 @@
-"""The camera of a scene: where it is, what it looks at, and the body that it moves with.
+"""Camera of a scene: position, target, projection, and the body that it moves with.
 
-Always: a `Camera` that exists is valid; SceneError otherwise. That its body exists is checked by `Scene.check_bodies`.
+Always: a `Camera` that exists is valid; SceneError otherwise. `Scene.check_bodies` checks that its body exists.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Camera:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
-        # Defaults need no check, which takes time: a camera that follows is made in each step.
+        # Defaults are not checked, to save time: a camera that follows a body is made in each step.
         if self.up is not Z_UP:
             set_field(self, "up", vector("Camera.up", self.up))
             self._require_up()

@@ -1,7 +1,7 @@
 """Checks of the values of shapes and scenes: numbers, vectors, lengths, colours.
 
-Always: what passes is finite, and made of Python's own floats, whatever type was given. SceneError otherwise, with the
-name of the field, the rule and the value.
+Always: results are finite Python floats, whatever type was given. Other values raise SceneError, with the name of the
+field, the rule and the value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # xyzw
 Color = tuple[float, float, float]  # red, green, blue, 0..1
 Paint = Color | tuple[float, float, float, float]  # a colour, or one with an alpha, 0..1
-# A length as near to 1 as this is 1: what was made one stays as it is.
+# Lengths this close to 1 count as 1, so that a normalized quaternion is not changed again.
 UNIT_WITHIN = 1e-12
 
 
@@ -42,12 +42,12 @@ def flag(name: str, value: Any) -> bool:
 
 
 def items(values: Any) -> tuple[Any, ...] | None:
-    """What a list, an array or another iterable holds; None for text and for what holds nothing."""
+    """Items of an iterable, such as a list or an array; None for text and for values that are not iterable."""
     if isinstance(values, str | bytes):
         return None
     try:
         return tuple(values)
-    except TypeError:  # also an array of no dimension
+    except TypeError:  # also for a zero-dimensional array
         return None
 
 

@@ -1,4 +1,4 @@
-"""Groups of bodies with a method, a delay or a colour column of their own, and checks of a scene's mappings.
+"""Groups of bodies with their own method or delay, colours by a column, checks of a scene's mappings, and the log of parents.
 
 Always: a `Group` or `ColorBy` is checked when it is made; `Scene.check_bodies` checks that the bodies it names exist.
 """
@@ -142,18 +142,18 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
     }
     ends: set[int] = set()  # bodies whose chain of parents is known to end
     for first in checked:
-        way: dict[int, None] = {}
+        path: dict[int, None] = {}
         body = first
         while body in checked and body not in ends:
-            if body in way:
-                cycle = [*list(way)[list(way).index(body) :], body]
+            if body in path:
+                cycle = [*list(path)[list(path).index(body) :], body]
                 raise SceneError(
                     f"Scene.parents must not go round in a circle, got {' -> '.join(map(str, cycle))}; "
                     "take the parent of one of them away"
                 )
-            way[body] = None
+            path[body] = None
             body = checked[body]
-        ends.update(way)
+        ends.update(path)
     return checked
 
 
@@ -166,16 +166,15 @@ def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]
     return rows
 
 
-# Parents of the latest scenes of a simulation, each entry with the first scene version that it applies to.
+# Log of the parents in the latest scenes of a simulation. An entry has the first scene version that it applies to.
 #
-# A snapshot is composed with the parents of its own scene, even after a newer scene has arrived. Of several scenes in
-# quick succession only the newest is sent; so each scene message also carries the parents of the scenes before it.
+# A snapshot is composed with the parents of its own scene, even after a newer scene has arrived. If scenes follow each
+# other quickly, only the newest is sent; so each scene message also carries the parents of earlier scenes.
 #
-# Always: versions ascend, neighbours differ, and the last entry is the newest scene's. Pure.
+# Always: versions ascend, neighbours differ, and the last entry is the newest scene's.
 
-
-# Entries kept: with a new scene in each step, at 1 kHz, a few are sent in the time of a frame. Children in all entries
-# that are sent with a scene: about 60 KB.
+# Entries kept. With a new scene in each step, at 1 kHz, a few scenes are sent in the time of a frame.
+# Most children in all entries of a scene message: about 60 KB.
 MOST_ENTRIES = 16
 MOST_CHILDREN = 4096
 
@@ -208,7 +207,7 @@ def merged(log: ParentLog, other: Iterable[ParentEntry]) -> ParentLog:
 
 
 def from_version(log: ParentLog, version: int) -> ParentLog:
-    """Entries that hold for scenes from `version` on."""
+    """Entries that apply to scenes from `version` on."""
     first = max((at for at, entry in enumerate(log) if entry.version <= version), default=0)
     return log[first:]
 

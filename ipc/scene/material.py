@@ -1,11 +1,10 @@
-"""Materials of shapes: an image on the surface, and how it shines. Immutable, checked when they are made.
+"""Materials of shapes: an image on the surface, and its highlights. Immutable, checked when they are made.
 
-The one idea: a shape keeps its colour, and a material says the rest. So `Box(size, RED, material)` needs no second
-colour: the image is multiplied by the shape's colour, which is white where a shape with an image has none of its own.
+The colour stays with the shape: `Box(size, RED, material)`. The image is multiplied by it; a shape with an image and
+without a colour is white.
 
-Always: an image is known by the digest of its pixels, travels and is uploaded once, and comparing two compares 16
-bytes. Files are read by pillow, imported only then; a viewer never reads one. Not here: a metal's reflection of its
-surroundings, of which there are none.
+Always: an image is identified by the digest of its pixels. It is sent and uploaded once, and comparing two images
+compares 16 bytes. pillow reads files and is imported only then; a viewer never reads one.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Texture:
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Texture:
         """The image of a PNG, JPEG or other file that pillow reads, shrunk to `MOST_SIDE_PX` a side where it is larger,
-        which is said once. Raises SceneError with the file's name."""
+        with one notice. Raises SceneError with the file's name."""
         return Texture(_pixels_of_file(path))
 
     @property
@@ -87,7 +86,7 @@ class Texture:
 
     @property
     def has_alpha(self) -> bool:
-        """True if some pixel is seen through."""
+        """True if some pixel is transparent."""
         return self.pixels.shape[-1] == 4 and bool(self.pixels[..., 3].min() < 255)
 
     def __repr__(self) -> str:
@@ -162,7 +161,7 @@ def _side(name: str, value: Any) -> int:
 
 
 def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
-    """Two colours as bytes, with alpha if one has it: (2, 3 or 4)."""
+    """Two colours as bytes, with alpha if one of them has it: (2, 3 or 4)."""
     found = [paint_or_none(f"{name}: a colour", color) for color in (first, second)]
     if None in found:
         raise SceneError(f"{name} takes two colours, (red, green, blue), each from 0 to 1, got None")
@@ -173,7 +172,7 @@ def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
 
 @cache
 def _say_shrunk(file: str, had: str, has: str) -> None:
-    """Says once for each file that it is drawn smaller than it is."""
+    """Prints once for each file that its image was shrunk."""
     print_notice(f"{file} has {had} px and is drawn as {has} px; a side has at most {MOST_SIDE_PX} px")
 
 
@@ -210,8 +209,8 @@ def _pixels_of_file(path: Any) -> NDArray[np.uint8]:
         raise
     except MemoryError:
         raise SceneError(f"{file} does not fit into memory; shrink the image") from None
-    except Image.DecompressionBombError:  # pillow's own bound, beyond which it tells no size
+    except Image.DecompressionBombError:  # pillow's own limit, beyond which it reports no size
         raise SceneError(f"{file} has more than {MOST_FILE_PIXELS:,} pixels; {SHRINK}") from None
-    except Exception as error:  # a damaged file makes its decoder raise anything
+    except Exception as error:  # decoders raise any exception for a damaged file
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise SceneError(f"{file} cannot be read as an image ({reason}); save it again as PNG") from error

@@ -1,10 +1,10 @@
-"""Surfaces of triangles as shapes of bodies, checked when they are made.
+"""Triangle meshes as shapes of bodies, checked when they are made.
 
-The one idea: a mesh is known by the digest of its arrays. So two meshes of the same content are the same shape and
-travel and are drawn once, and comparing two compares 16 bytes.
+A mesh is identified by the digest of its arrays. So meshes of the same content are one shape, sent and uploaded once,
+and comparing two meshes compares 16 bytes.
 
-Always: the arrays are read-only copies in the types that drawing uploads, finite, and each face names vertices that
-exist. Not here: how files are read (mesh_files.py; a viewer never reads one), the GPU.
+Always: the arrays are finite, read-only copies in the types that drawing uploads; each face names vertices that exist.
+Not here: reading of files (`mesh_files`; a viewer never reads one).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from twixt.ipc.scene.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
 
 SMOOTH = "smooth"
 AS_IN_FILE = "file"
-# Farthest that a vertex may be from the body's position, metres; float32 keeps its place to 0.1 m.
+# Largest distance of a vertex from the body's position, metres. float32 keeps its place to 0.1 m.
 FARTHEST_M = 1e6
-# A length as near to 1 as this is 1: unit normals that were received stay the same bytes.
+# Lengths this close to 1 count as 1, so that received unit normals keep their bytes.
 UNIT_WITHIN = 1e-5
 
 
@@ -137,12 +137,12 @@ class Mesh:
         return f"Mesh({len(self.vertices)} vertices, {len(self.faces)} faces)"
 
 
-# Meshes of files that are still used, by the digest of the file, scale and kind of normals: read twice, they are one.
+# Meshes of files that are still in use, by digest of the file, scale and kind of normals: read again, they are reused.
 _from_files: WeakValueDictionary[tuple[str, float, str | None], Mesh] = WeakValueDictionary()
 
 
 def _is_text(value: Any, text: str) -> bool:
-    """True for this text; comparing an array with it would compare each of its items."""
+    """True for this text. `==` on an array would compare each item."""
     return isinstance(value, str) and value == text
 
 
@@ -167,7 +167,7 @@ def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray
     x, y = np.meshgrid(np.linspace(-width / 2, width / 2, columns), np.linspace(-length / 2, length / 2, rows))
     corner = np.arange(z.size).reshape(rows, columns)
     here, right, above, beyond = (
-        part.ravel() for part in (corner[:-1, :-1], corner[:-1, 1:], corner[1:, :-1], corner[1:, 1:])
+        corners.ravel() for corners in (corner[:-1, :-1], corner[:-1, 1:], corner[1:, :-1], corner[1:, 1:])
     )
     faces = np.concatenate([np.stack([here, right, beyond], axis=1), np.stack([here, beyond, above], axis=1)])
     return np.stack([x.ravel(), y.ravel(), z.ravel().astype(np.float64)], axis=1), faces
@@ -184,7 +184,7 @@ def smooth_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> 
 
 
 def _of_unit_length(directions: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Rows scaled to length 1; a row without a length becomes z, and one of length 1 stays as it is."""
+    """Rows scaled to length 1; a row of length 0 becomes z, and a row of length 1 stays as it is."""
     length = np.linalg.norm(directions, axis=1, keepdims=True)
     length[np.abs(length - 1) < UNIT_WITHIN] = 1.0
     with np.errstate(all="ignore"):

@@ -1,10 +1,10 @@
-"""Reads meshes from files: STL, OBJ, GLB and PLY, through the library trimesh, which is imported only for that.
+"""Reads meshes from STL, OBJ, GLB and PLY files, and caches their arrays on disk.
 
-The one idea: a file is known by the digest of its content. What was read once is kept in the user's cache
-(mesh_files.py) under it, and trimesh is not even imported then.
+A file is identified by the digest of its content. Arrays of a file that was read before come from the cache; only other
+files need the library trimesh, which is imported then.
 
-Always: what a file brings is checked as any mesh is. An error names the file. Coordinates are those of the file: glTF's
-y points up, and lengths are in the file's unit.
+Always: arrays of a file are checked as those of any mesh. An error names the file. Coordinates are those of the file:
+glTF's y points up, and lengths are in the file's unit.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from twixt.ipc.errors import is_utf8
 from twixt.ipc.scene.checks import SceneError
 
 SUFFIXES = (".stl", ".obj", ".glb", ".ply")
-# What one mesh may hold.
+# Limits of one mesh.
 MOST_VERTICES = 2_000_000
 MOST_FACES = 4_000_000
-# Largest file that is read. An STL of as many faces as a mesh may have takes 200 MB. Parsing text takes a dozen times its
-# size in memory, and more.
+# Largest file that is read. An STL with MOST_FACES takes 200 MB. Parsing text takes more than twelve times its size in
+# memory.
 MOST_FILE_BYTES, MOST_TEXT_BYTES = 1 << 30, 256 << 20
 # A binary STL: a head, the number of triangles, and so many bytes for each.
 STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
 PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
-# The beginning of a file that tells how large its mesh is.
+# Bytes of the beginning of a file, which states the size of its mesh.
 BEGINNING_BYTES = 4096
-# A GLB is one chunk of JSON and one of bytes. One whose JSON names other files is not known by its own content.
+# A GLB is one chunk of JSON and one of bytes. If the JSON names other files, the GLB's digest does not cover them.
 NAMES_OTHERS = b'"uri"'
 
 
 class MeshFile:
-    """A file of a mesh that may be read. digest: of its content and kind. Raises SceneError."""
+    """A mesh file. digest: of its content and kind. Raises SceneError for a file that must not be read."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _checked(path)
         self.digest = _digest(self.path)
 
     def arrays(self) -> MeshArrays:
-        """Vertices, faces and normals of the file, from the cache where they are there. Raises SceneError."""
+        """Vertices, faces and normals of the file, from the cache if it has them. Raises SceneError."""
         cache = mesh_cache()
         kept = cache.read(self.digest)
         if kept is not None:
             return kept
         arrays = _parsed(self.path)
-        # A file that was written to meanwhile, or whose content lies elsewhere, is parsed each time.
+        # A file that was changed meanwhile, or that names other files, is parsed each time.
         if _digest(self.path) == self.digest and not _names_others(self.path):
             cache.write(self.digest, arrays)
         return arrays
@@ -74,7 +74,7 @@ def _parsed(file: Path) -> MeshArrays:
         raise
     except MemoryError:
         raise SceneError(f"{file} does not fit into memory; simplify the mesh") from None
-    except Exception as error:  # a damaged file makes its parser raise anything, also while it looks for an encoding
+    except Exception as error:  # parsers raise any exception for a damaged file
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise SceneError(f"{file} cannot be read as a mesh ({reason}); export it again, as STL or OBJ") from error
     if arrays is None:
@@ -83,30 +83,30 @@ def _parsed(file: Path) -> MeshArrays:
 
 
 def _joined(file: Path, scene: Any) -> MeshArrays | None:
-    """All parts of a trimesh scene, each at its place; None without a triangle. Raises SceneError."""
+    """All geometries of a trimesh scene, each at its pose; None without a triangle. Raises SceneError."""
     vertices, faces, normals, count, triangles = [], [], [], 0, 0
     forest, merged = scene.graph.transforms, set[str]()
     places = _places(scene.graph)
     for node in scene.graph.nodes_geometry:
         place, name = places[node], forest.node_data[node]["geometry"]
-        part = scene.geometry[name]
-        if not len(getattr(part, "faces", ())):
+        geometry = scene.geometry[name]
+        if not len(getattr(geometry, "faces", ())):
             continue
-        triangles += len(part.faces)
+        triangles += len(geometry.faces)
         if triangles > MOST_FACES:
             raise _too_many(file, MOST_FACES, "triangles")
         if name not in merged:
-            _merge(file, part)
+            _merge(file, geometry)
             merged.add(name)
-        if count + len(part.vertices) > MOST_VERTICES:
+        if count + len(geometry.vertices) > MOST_VERTICES:
             raise _too_many(file, MOST_VERTICES, "vertices")
         turn = place[:3, :3]
-        # Only normals of the file are in the cache already; the property would compute those it lacks.
-        if "vertex_normals" in part._cache:
-            normals.append(part.vertex_normals @ np.linalg.inv(turn))
-        vertices.append(part.vertices @ turn.T + place[:3, 3])
-        faces.append((part.faces if np.linalg.det(turn) > 0 else part.faces[:, ::-1]) + count)
-        count += len(part.vertices)
+        # trimesh's cache has normals only if the file has them; the property would compute missing ones.
+        if "vertex_normals" in geometry._cache:
+            normals.append(geometry.vertex_normals @ np.linalg.inv(turn))
+        vertices.append(geometry.vertices @ turn.T + place[:3, 3])
+        faces.append((geometry.faces if np.linalg.det(turn) > 0 else geometry.faces[:, ::-1]) + count)
+        count += len(geometry.vertices)
     if not faces:
         return None
     has_normals = len(normals) == len(faces)
@@ -114,8 +114,8 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
 
 
 def _places(graph: Any) -> dict[Any, NDArray[Any]]:
-    """Pose of each node of a trimesh graph, (4, 4). Each from its parent's: `graph[node]` walks from the root, which took
-    minutes where a small file has thousands of nodes in one chain."""
+    """Pose of each node of a trimesh graph, (4, 4), computed from its parent's. `graph[node]` walks from the root, which
+    takes minutes for a chain of thousands of nodes."""
     forest, places, waiting = graph.transforms, {graph.base_frame: np.eye(4)}, [graph.base_frame]
     while waiting:
         parent = waiting.pop()
@@ -125,16 +125,16 @@ def _places(graph: Any) -> dict[Any, NDArray[Any]]:
     return places
 
 
-def _merge(file: Path, part: Any) -> None:
-    """Makes vertices at one place one: an STL has three a face. Raises SceneError."""
-    finite = np.isfinite(part.vertices).all(axis=1)
+def _merge(file: Path, geometry: Any) -> None:
+    """Merges vertices at the same position; an STL has three for each face. Raises SceneError."""
+    finite = np.isfinite(geometry.vertices).all(axis=1)
     if not finite.all():
         vertex = int(np.flatnonzero(~finite)[0])
         raise SceneError(
-            f"{file}: vertices must be finite, got {part.vertices[vertex].tolist()} as number {vertex}; export it again"
+            f"{file}: vertices must be finite, got {geometry.vertices[vertex].tolist()} as number {vertex}; export it again"
         )
-    with np.errstate(all="ignore"):  # places beyond what it rounds to
-        part.process()
+    with np.errstate(all="ignore"):  # positions too large to be rounded
+        geometry.process()
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
@@ -166,7 +166,7 @@ def _checked(path: str | os.PathLike[str]) -> Path:
 
 
 def _check_beginning(file: Path, size: int) -> None:
-    """Refuses a file by what its beginning says of its size, so that a huge one is not parsed. Raises SceneError."""
+    """Refuses a file whose beginning states too large a mesh, before it is parsed. Raises SceneError."""
     try:
         with file.open("rb") as opened:
             beginning = opened.read(BEGINNING_BYTES)
@@ -236,19 +236,20 @@ def _trimesh(file: Path) -> Any:
     return trimesh
 
 
-# Cache on disk of the arrays of mesh files, so that a file that was read once is not parsed again.
-# An entry is named by the digest of the mesh file's content, so it never becomes stale. It begins with a digest of its
-# own content: a damaged entry counts as missing and is replaced.
-# Always: the cache is a help and no need. A folder that cannot be read or written only means that files are parsed;
-# no error leaves this module. Entries appear whole, by a rename, so that any number of processes may share a folder.
-# After each write the entries used longest ago are deleted until all take at most `MOST_BYTES`.
-
+# Cache on disk of the arrays of mesh files.
+#
+# An entry is named by the digest of the mesh file's content, so it never becomes stale; moving or touching a file
+# changes nothing. It begins with a digest of its own content: a damaged entry counts as missing and is replaced.
+#
+# Always: the cache is optional. If its folder cannot be read or written, files are parsed, and no error is raised. Entries
+# appear whole, by a rename, so that any number of processes may share a folder. After each write the least recently used
+# entries are deleted until all take at most `MOST_BYTES`.
 
 # The folder, or OFF for no cache; unset: the platform's folder for caches.
 VARIABLE, OFF = "TWIXT_CACHE", "off"
-# All entries together. One of a mesh with 100,000 faces takes 2 MB.
+# Bytes of all entries. The entry of a mesh with 100,000 faces takes 2 MB.
 MOST_BYTES = 512 << 20
-# Raised with every change of an entry's content, also of the way in which files are read into arrays.
+# Raised with every change of an entry's content, and of the conversion of files into arrays.
 FORMAT = 2
 SUFFIX = ".mesh"
 DIGEST_BYTES = 16
@@ -257,7 +258,7 @@ COORDINATE_BYTES = {b"f": 4, b"d": 8}
 
 
 class MeshArrays(NamedTuple):
-    """A file's mesh, all its parts as one: (v, 3) numbers, (f, 3) indices. normals: (v, 3), or None."""
+    """A file's mesh, all its geometries as one: (v, 3) numbers, (f, 3) indices. normals: (v, 3), or None."""
 
     vertices: NDArray[Any]
     faces: NDArray[Any]
@@ -271,7 +272,7 @@ class MeshCache:
         self._folder, self._most_bytes = folder, most_bytes
 
     def read(self, key: str) -> MeshArrays | None:
-        """The arrays written under `key`; None where there are none that can be read."""
+        """The arrays written under `key`; None if there are no readable ones."""
         if self._folder is None:
             return None
         path = self._path(self._folder, key)
@@ -281,11 +282,11 @@ class MeshCache:
             return None
         if arrays is not None:
             with contextlib.suppress(OSError):
-                os.utime(path)  # its last use
+                os.utime(path)  # marks its last use
         return arrays
 
     def write(self, key: str, arrays: MeshArrays) -> None:
-        """Keep the arrays under `key`, unless they alone are more than the cache may hold."""
+        """Keeps the arrays under `key`, unless they alone exceed the cache's limit."""
         if self._folder is None:
             return
         with contextlib.suppress(OSError, MemoryError):
@@ -297,7 +298,7 @@ class MeshCache:
             self._delete_oldest(self._folder)
 
     def _content(self, path: Path) -> bytes:
-        """The bytes of an entry, none where that is no file or a larger one than any entry. Raises OSError."""
+        """The bytes of an entry; empty if it is no file, or larger than any entry. Raises OSError."""
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > self._most_bytes:
             return b""
@@ -308,7 +309,7 @@ class MeshCache:
         return folder / f"{key}-{FORMAT}{SUFFIX}"
 
     def _delete_oldest(self, folder: Path) -> None:
-        """Delete the entries used longest ago, and what writers that were killed left, down to the bound."""
+        """Deletes the least recently used entries and files of killed writers, down to the limit."""
         found = list[tuple[int, int, str]]()
         for entry in os.scandir(folder):
             with contextlib.suppress(OSError):  # another process deleted it
@@ -353,7 +354,7 @@ def _platform_folder(environ: Mapping[str, str], platform: str) -> Path:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name and rename it. Raises OSError, and leaves nothing then."""
+    """Writes a file under another name and renames it. Raises OSError, and then leaves no file."""
     descriptor, temporary = tempfile.mkstemp(suffix=SUFFIX, prefix=".", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:
@@ -369,13 +370,13 @@ def _packed(arrays: MeshArrays) -> bytes:
     numbers = [array for array in (arrays.vertices, arrays.normals) if array is not None]
     dtype = _smallest_type(numbers)
     head = HEAD.pack(len(arrays.vertices), len(arrays.faces), arrays.normals is not None, dtype.char.encode())
-    parts = [head, arrays.faces.astype("<u4").tobytes(), *(array.astype(dtype).tobytes() for array in numbers)]
-    content = b"".join(parts)
+    blocks = [head, arrays.faces.astype("<u4").tobytes(), *(array.astype(dtype).tobytes() for array in numbers)]
+    content = b"".join(blocks)
     return _cache_digest(content) + content
 
 
 def _smallest_type(numbers: list[NDArray[Any]]) -> np.dtype[Any]:
-    """Type that keeps every one of the numbers: files mostly hold single precision, which parsers widen."""
+    """Smallest type that keeps all numbers exactly. Files mostly hold single precision, which parsers widen."""
     with np.errstate(over="ignore"):
         fits = all(np.array_equal(array.astype("<f4"), array, equal_nan=True) for array in numbers)
     return np.dtype("<f4" if fits else "<f8")

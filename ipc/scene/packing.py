@@ -1,10 +1,10 @@
 """Shapes of a scene in its message: tables of distinct shapes, of meshes, and of materials and textures.
 
-A mesh's row has its digest and lengths; shapes of the same mesh in other colours name the same row, and a compound's
-parts name rows of a second table of shapes. So what many share travels once. The arrays of meshes and the pixels of
-textures are contents, known by their digests, and come behind the tables: a viewer that has a content from the scene
-before does not get it again. Contents come in the order of their rows, those of textures first. A mesh's are vertices
-f4, faces u4, normals f4, places in an image f4.
+A mesh's row has its digest and lengths. Shapes of the same mesh in other colours name the same row. A compound's parts
+name rows of a second table of shapes. So shared values are sent once.
+Contents are the arrays of meshes and the pixels of textures. They are identified by digests and follow the tables, those
+of textures first, in the order of their rows. A viewer that has a content from the previous scene does not receive it
+again. A mesh's arrays are vertices f4, faces u4, normals f4, texture coordinates f4.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
 def unpacked_shapes(
     head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Shape] = ()
 ) -> tuple[tuple[Shape, ...], int]:
-    """The table of `packed_shapes`, and how many bytes of contents it took, from `offset` of `packed` on.
+    """The table of `packed_shapes`, and the number of bytes of its contents, from `offset` of `packed` on.
 
-    known: shapes whose meshes and textures are not in `packed`. Raises what reading damaged entries raises: SceneError,
-    KeyError, ValueError, TypeError.
+    known: shapes whose meshes and textures are not in `packed`. Raises SceneError, KeyError, ValueError or TypeError for
+    damaged entries.
     """
     single = list(_single(known))
     materials, begin = unpacked_materials(head, packed, offset, [one.material for one in single if one.material])
@@ -111,14 +111,14 @@ class _PackedTables:
 
 
 def _lengths(mesh: Mesh) -> tuple[int, int, bool, bool]:
-    """Numbers of vertices and faces; True if it has normals; True if it has places in an image."""
+    """Numbers of vertices and faces; True if it has normals; True if it has texture coordinates."""
     return len(mesh.vertices), len(mesh.faces), mesh.normals is not None, mesh.uv is not None
 
 
 def _unpacked_meshes(
     entries: Iterable[Mapping[str, Any]], packed: bytes, offset: int, known: Mapping[bytes, Mesh]
 ) -> tuple[list[Mesh], int]:
-    """The table of meshes, and where their arrays end in `packed`."""
+    """The table of meshes, and the end of their arrays in `packed`."""
     meshes: list[Mesh] = []
     for entry in entries:
         digest, lengths = bytes.fromhex(entry["digest"]), tuple(entry["lengths"])
@@ -132,7 +132,7 @@ def _unpacked_meshes(
 
 
 def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], deforms: bool) -> tuple[Mesh, int]:
-    """The mesh whose arrays begin at `offset`, and where they end."""
+    """The mesh whose arrays begin at `offset`, and their end."""
     vertices, faces, has_normals, has_uv = lengths
     arrays: list[Any] = []
     for dtype, rows, columns, is_there in (
@@ -149,7 +149,7 @@ def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], d
 
 
 def _single(shapes: Iterable[Shape]) -> Iterator[OneShape]:
-    """The shapes, with the parts of compounds in their place."""
+    """The shapes, with compounds replaced by the shapes of their parts."""
     for shape in shapes:
         yield from (part.shape for part in shape.parts) if isinstance(shape, Compound) else (shape,)
 
@@ -180,14 +180,9 @@ def _compound_of(entry: dict[str, Any], shapes: Sequence[OneShape]) -> Compound:
     return Compound([Part(shapes[row], position, orientation) for row, position, orientation in parts])
 
 
-# Materials of a scene in its message: a table of the distinct ones, and the pixels of their textures.
-#
-# A shape's entry names a row of the table. A texture's entry has its shape and digest. A viewer that has a texture of
-# that digest from the scene before uses it again, and its pixels do not come. Others' come in the order of the
-# textures.
+# Materials: a shape's entry names a row of their table. A texture's entry has its shape and digest.
 
-
-# Distinct materials of a scene, and distinct textures: each is a draw call of each kind of shape that has it.
+# Most distinct materials and textures of a scene: each is a draw call of each kind of shape that has it.
 MOST_MATERIALS, MOST_TEXTURES = 1024, 256
 # Arrays of meshes and pixels of textures, by digest.
 Contents = dict[bytes, list[NDArray[Any]]]
@@ -234,9 +229,9 @@ class PackedMaterials:
 def unpacked_materials(
     head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Material]
 ) -> tuple[list[Material], int]:
-    """The table of materials, and where their pixels end in `packed`.
+    """The table of materials, and the end of their pixels in `packed`.
 
-    known: materials whose textures are not in `packed`. Raises what reading damaged entries raises, as `unpacked_shapes`.
+    known: materials whose textures are not in `packed`. Raises as `unpacked_shapes`.
     """
     if len(head["materials"]) > MOST_MATERIALS or len(head["textures"]) > MOST_TEXTURES:
         raise SceneError(f"a scene came with {len(head['materials'])} materials and {len(head['textures'])} textures")

@@ -1,10 +1,10 @@
-"""Parts of the bodies of a scene: which body each belongs to, and its colour.
+"""Colours of the parts of a scene's bodies, in the order of the rows of part columns.
 
-The rows of a part column follow the parts, in the order of their bodies. Both sides compute this order from the scene
-and the number of bodies, so that it does not travel. A body with one shape is one part; so is a compound without parts,
+The rows of a part column are the parts in the order of their bodies. Both processes compute this order from the scene and
+the number of bodies, so it is not sent. A body with one shape is one part. A compound without parts counts as one part,
 which draws nothing.
 
-Always: the parts of the first n bodies are the first ones of those of more bodies.
+Always: the parts of the first n bodies come first, whatever the number of bodies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene.scene import Scene, part_bodies
 from twixt.ipc.scene.shapes import color_of, rgba_of, shapes_of
 
-# Colours, in turn, of bodies whose shape has none: easy to tell apart, of equal lightness, for a dark background.
+# Colours, in turn, of bodies whose shape has none: distinct, of equal lightness, for a dark background.
 PALETTE = np.array(
     [
         (0xE8, 0x6A, 0x5C),

@@ -1,11 +1,11 @@
-"""The scene: the part of a world that does not change with every step. Shapes and colours of the bodies, camera,
-ground, light, parents of bodies, and rules for drawing groups and columns.
+"""Scene of a world: everything that does not change with every step, and its message.
 
-It is published once, and again with a new version when it changes; a viewer that attaches late receives the newest.
-Parents and shapes hold from the scene's first snapshot on, all else as soon as the scene comes.
+That is shapes and colours of the bodies, camera, ground, light, parents of bodies, and rules for drawing groups and
+columns. It is published once, and again with a new version when it changes; a viewer that attaches late receives the
+newest. Parents and shapes apply from the scene's first snapshot on, all else as soon as the scene arrives.
 Shapes are kept as a table of the distinct ones and one index per body.
 
-Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the number of bodies (`check_bodies` takes it).
+Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the number of bodies, see `check_bodies`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
 from twixt.ipc.scene.shapes import Shape, ShapeList, Sphere, shapes_of
 
 LOOKS = ("lit", "flat")
-# Characters of a label, at most: more than a picture has room for.
+# Most characters of a label: more than fit into a picture.
 LONGEST_LABEL = 200
-# Largest brightness of a scene: at more everything is white.
+# Largest brightness of a scene: beyond it everything is white.
 MOST_BRIGHTNESS = 4.0
 
 
@@ -242,19 +242,18 @@ def _texts(labels: Any) -> tuple[str, ...]:
     return texts
 
 
-# The message of a scene: a line of JSON, u2 indices of shapes, u4 indices of bodies, and the contents.
+# Message of a scene: a line of JSON, u2 indices of shapes, u4 indices of bodies, and the contents.
 #
 # Shapes are a table of the distinct ones and one index per body, so that the message of a scene of many equal bodies
-# is small. Contents, the arrays of meshes and the pixels of textures, are known by digest; those that the receiver
-# has are left out. The texture of a background is that of one more shape, after the scene's. Always: what is unpacked
-# fits together; that its values are valid is checked where a `Scene` is made of them.
-
+# is small. Contents, the arrays of meshes and the pixels of textures, are identified by digests; contents that the
+# receiver has are left out. A background's texture travels as that of one more shape, after the scene's shapes.
+# Always: unpacked fields are consistent; `Scene` checks their values.
 
 FORMAT = 10
 
 
 class PackedScene(NamedTuple):
-    """A scene to be sent. tables: all but its contents, equal for equal scenes."""
+    """A scene, ready to be sent. tables: all but its contents, equal for equal scenes."""
 
     tables: bytes
     contents: Contents
@@ -316,8 +315,8 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
         raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
     background = head["background"]
     if background is None:
-        table, behind = table[:-1], table[-1]
-        background = behind.material.texture  # type: ignore[union-attr]  # else the scene is damaged
+        table, last = table[:-1], table[-1]
+        background = last.material.texture  # type: ignore[union-attr]  # else the scene is damaged
     index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
     if bodies and int(index.max()) >= len(table):
         raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
@@ -347,7 +346,7 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
 
 
 def _table(scene: Scene) -> tuple[Shape, ...]:
-    """The distinct shapes, and one that has the background's texture, if it is one."""
+    """The distinct shapes, and a shape with the background's texture if the background is one."""
     if not isinstance(scene.background, Texture):
         return scene.distinct_shapes
     return (*scene.distinct_shapes, Sphere(material=Material(scene.background)))

@@ -1,11 +1,10 @@
-"""Shapes of bodies, checked when they are made; and the list of all bodies' shapes, kept as a table of the distinct
-ones and one index per body.
+"""Shapes of bodies, and the list of all bodies' shapes: a table of the distinct ones and one index per body.
 
-The one idea: a million bodies share a few shapes, mostly one and the same object. So bodies are grouped by the
-identity of their shape object first, and shapes are compared once for each distinct object.
+A million bodies share a few shapes, mostly the same object. So bodies are grouped by the identity of their shape object
+first, and shapes are compared once for each distinct object.
 
-Always: sizes are finite, > 0 and Python floats, whatever type was given. Equal shapes have one row of the table, in the
-order of their first body; a table never changes. Not here: bodies, palette colours, the GPU.
+Always: shapes are checked when they are made; sizes are finite, > 0 and Python floats, whatever type was given. Equal
+shapes have one row of the table, in the order of their first body; a table never changes. Not here: palette colours.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ from twixt.ipc.scene.mesh import Mesh
 class Sphere:
     """A ball of `radius` metres; `Scene(pattern=True)` shows its spin. With a column `scale3` an ellipsoid.
 
-    color: of any shape: red, green, blue and, for what is seen through, an alpha, each from 0 to 1. material: of any
-    shape: an image on it, and how it shines.
+    color: of any shape: red, green, blue and, for a transparent shape, an alpha, each from 0 to 1. material: of any
+    shape: an image on it, and its highlights.
     """
 
     radius: float = 0.5
@@ -162,7 +161,7 @@ class Ellipsoid:
 
 
 SimpleShape = Sphere | Box | Plane | Capsule | Cylinder | Ellipsoid
-# One shape alone: what a part has.
+# Shape of a part.
 OneShape = SimpleShape | Mesh
 
 
@@ -227,9 +226,9 @@ SHAPES: dict[str, type[SimpleShape]] = {
 
 
 KINDS = (*SHAPES.values(), Mesh, Compound)
-# Distinct shapes of one scene. A shape is a row of a small table, not a mesh of its own per body.
+# Most distinct shapes of one scene. A shape is a row of a small table, shared by bodies.
 MAX_DISTINCT_SHAPES = 65_535
-# With more runs of equal objects than this share of the bodies, looking up every body is faster than every run.
+# With more runs of equal objects than this share of the bodies, looking up each body is faster than each run.
 SHORT_RUNS = 0.25
 
 
@@ -311,7 +310,7 @@ def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint1
     return rows, tuple(table)
 
 
-# Of a shape with a texture and no colour of its own.
+# Colour of a shape with a texture and without a colour.
 WHITE = (1.0, 1.0, 1.0)
 
 
@@ -323,8 +322,8 @@ def shapes_of(shape: Shape) -> tuple[Shape, ...]:
 
 
 def color_of(shape: Shape) -> Paint | None:
-    """A shape's colour; for a compound that of its first part, for a dot or a line of the whole body. None: one of the
-    palette."""
+    """A shape's colour; for a compound that of its first part, used for a dot or a line of the whole body. None: a colour
+    of the palette."""
     if isinstance(shape, Compound):
         return color_of(shape.parts[0].shape) if shape.parts else None
     return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)

@@ -1,11 +1,11 @@
-"""Vertices of deforming surfaces: which bodies have them, and their place in a snapshot.
+"""Vertices of deforming surfaces: the bodies that have them, and their rows in a snapshot.
 
 A body deforms if its shape is a mesh with `deforms`. The vertices of all such bodies follow each other in the bodies'
-order, (v, 3) metres as float32, each body's in its own frame. Both sides compute this order from the scene and the
-number of bodies, so that it does not travel.
+order, (v, 3) metres as float32, each body's in its own frame. Both processes compute this order from the scene and the
+number of bodies, so it is not sent.
 
-Always: the vertices of the first n bodies are the first rows of those of more bodies. A snapshot with too few vertices
-is no error: the bodies without have their rest shapes.
+Always: the vertices of the first n bodies come first, whatever the number of bodies. A snapshot with too few vertices is
+no error: bodies without vertices have their rest shapes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import MARK, NO_MARKS, RECORD, VERTEX_BYTES, vertex_records
 
-# A surface with a vertex beyond this distance, m, or with one that is not finite is not drawn: areas would overflow.
+# Largest distance of a vertex, m. A surface with a farther or non-finite vertex is not drawn: areas would overflow.
 FARTHEST_VERTEX = 1e15
 
 
@@ -73,13 +73,13 @@ def are_drawable(vertices: NDArray[np.float32]) -> bool:
 
 
 class Extras(NamedTuple):
-    """Records that follow those of the bodies: of marks, then of packed vertices. vertices: the number of vertices."""
+    """Records after those of the bodies: marks, then packed vertices. vertices: number of vertices."""
 
     records: NDArray[np.void]
     vertices: int = 0
 
     def first(self, most: int) -> Extras:
-        """At most `most` of the records: vertices give way first, all of them, then marks."""
+        """At most `most` of the records: all vertices are left out first, then marks."""
         if most >= len(self.records):
             return self
         marks = len(self.records) - vertex_records(self.vertices)

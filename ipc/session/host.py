@@ -41,7 +41,7 @@ class Host:
     describe: returns the description that a viewer receives when it attaches (`Link.description`).
 
     ring: publishes snapshots and plans. commands: those of viewers. users: actions of the viewers' users for the
-    program: events, views, pulls. viewer_came: is set when a viewer attaches.
+    program: events, views, pulls. viewer_attached: is set when a viewer attaches.
     on_report: None, or returns the report's blocks; called on the service thread, and may end the host.
     """
 
@@ -62,7 +62,7 @@ class Host:
         layout = Layout.for_bodies(capacity, columns)
         made = SegmentMemory(memory.create(layout.segment_bytes), layout)
         self._service = service = ServiceThread(listener, self)
-        self.commands, self.users, self.viewer_came = service.commands, service.users, service.viewer_came
+        self.commands, self.actions, self.viewer_attached = service.commands, service.actions, service.viewer_attached
         self.ring = HostRing(listener.name, made, columns or {}, service.notify, service.wakes.wake_all)
         self.ring.write_scene_version(1)
         fork.guard(self)
@@ -131,7 +131,7 @@ class Host:
                 return
             self.ring.is_ended = True
         atexit.unregister(self.end)
-        self._listener.give_back()
+        self._listener.free_name()
         self._service.end(kind, message)
         self._listener.close()
         self.ring.close()
@@ -140,7 +140,7 @@ class Host:
         """Part of `fork.Guarded`: this copy is ended. New locks: the parent's threads may have held the old ones."""
         self.ring.close_in_child()
         self._service.close_in_child()
-        self.commands, self.users = self._service.commands, self._service.users
+        self.commands, self.actions = self._service.commands, self._service.actions
         self._ending = threading.Lock()
         atexit.unregister(self.end)
 

@@ -23,7 +23,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.events import UserAction
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
-from twixt.ipc.ring.mapped_segment import Claim
+from twixt.ipc.ring.mapped_segment import SnapshotView
 from twixt.ipc.ring.reader import Counters, RingReader
 from twixt.ipc.scene import Scene
 from twixt.ipc.session import listener, messages, wire
@@ -138,15 +138,15 @@ class Link:
         """True if `unread` has snapshots to yield or old segments to close. One load, far cheaper than calling it."""
         return self._ring.has_unread
 
-    def unread(self, byte_budget: int) -> Iterator[Claim]:
+    def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
         """Unread snapshots, oldest first: as many of the newest as fit `byte_budget`, the newest one always.
 
-        Use a claim's bodies and columns, then call its `is_valid()`. False: the writer overwrote it meanwhile; discard
+        Use a view's bodies and columns, then call its `is_valid()`. False: the writer overwrote it meanwhile; discard
         the result.
         """
-        for claim in self._ring.unread(byte_budget):
-            self._read_number = claim.number
-            yield claim
+        for view in self._ring.unread(byte_budget):
+            self._read_number = view.number
+            yield view
 
     def latest_pair(self) -> tuple[Snapshot, ...]:
         """Private copies of the two newest snapshots, older first; fewer while there are fewer, none where the writer
@@ -167,7 +167,7 @@ class Link:
         """Send a command without waiting. False after the end, or while 256 messages are queued."""
         return self._send_message("command", command.to_fields())
 
-    def tell(self, action: UserAction) -> bool:
+    def send_action(self, action: UserAction) -> bool:
         """Send an action of the user to the program, as `send`."""
         return self._send_message(action.KIND, action.to_fields())
 
@@ -178,7 +178,7 @@ class Link:
 
     def wake_when_newer(self) -> None:
         """Request one wake, at a snapshot newer than the last of `unread` or a plan newer than the last of `plan`."""
-        if self._connection.take_wake():
+        if self._connection.drain_wakes():
             self._is_wake_requested = False
         if not self._is_wake_requested:
             self._is_wake_requested = self._send_message(
@@ -194,7 +194,7 @@ class Link:
         camera_version = self.received.camera_version  # a new scene counts its camera, too
         while True:
             self.poll()
-            if self._connection.take_wake():
+            if self._connection.drain_wakes():
                 self._is_wake_requested = False
                 return True
             if self.ended is not None or self.received.camera_version != camera_version:
@@ -202,7 +202,7 @@ class Link:
             if not self._connection.wait_until(deadline_ns):
                 return False
 
-    def ask_report(self, timeout_s: float) -> dict[str, Any] | None:
+    def request_report(self, timeout_s: float) -> dict[str, Any] | None:
         """Request the simulation's blocks of the report; None if it has ended or does not answer in `timeout_s`."""
         deadline_ns = _deadline_ns(timeout_s)
         self._report_number += 1
@@ -292,13 +292,13 @@ class Link:
                 self.description = messages.description(fields.get("description"))
                 self._connection.receive_wakes(descriptor)
             case "segment", [descriptor]:
-                self._take_segment(descriptor, wire.whole_number(fields, "size"))
+                self._map_segment(descriptor, wire.whole_number(fields, "size"))
             case "scene", ():
-                self.received.take_scene(fields, message.raw)
+                self.received.apply_scene(fields, message.raw)
             case "camera", ():
-                self.received.take_camera(fields)
+                self.received.apply_camera(fields)
             case kind, _ if kind in OVERLAYS:
-                self.received.take_overlay(message)
+                self.received.apply_overlay(message)
             case "status", ():
                 self.status = messages.status(fields.get("status"))
             case "report", ():
@@ -313,16 +313,16 @@ class Link:
                     "which means nothing here; restart it"
                 )
 
-    def _take_segment(self, descriptor: int, size: int) -> None:
+    def _map_segment(self, descriptor: int, size: int) -> None:
         """Map a segment. It is read once the one before has been read to its end."""
         if self._reader is not None and not self._is_segment_requested:
             raise wire.WireError("the simulation handed out memory that nobody asked for; restart it")
-        taken = memory.map_read_only(descriptor, size)
+        mapped = memory.map_read_only(descriptor, size)
         if self._reader is None:
-            self._reader = RingReader(taken)
+            self._reader = RingReader(mapped)
             self._counters = self._reader.counters
         else:
-            self._reader.follow(taken)
+            self._reader.follow(mapped)
         self._is_segment_requested = False
 
 

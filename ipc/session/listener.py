@@ -37,13 +37,13 @@ def open_listener(name: str) -> Listener:
     """
     check_unpatched()
     check_name(name)
-    taken = names.take(name)
-    if taken is None:
+    listener = names.acquire(name)
+    if listener is None:
         raise ListenerError(
             f'a simulation named "{name}" is already running; choose another --name, '
             f"or look at it with: twixt view {name}"
         )
-    return taken
+    return listener
 
 
 def unreachable_listener(name: str) -> Listener:

@@ -155,7 +155,7 @@ class ReceivedScene:
         self.figures: tuple[OverlayFigure, ...] = ()
         self.parents: ParentLog = ()
 
-    def take_scene(self, fields: dict[str, Any], packed: bytes) -> None:
+    def apply_scene(self, fields: dict[str, Any], packed: bytes) -> None:
         """Takes a scene message. Meshes and textures that the scene of version `since` has do not come again; 0: all
         come."""
         version, camera_version, since = (
@@ -168,7 +168,7 @@ class ReceivedScene:
         self.parents = merged(self.parents, (*before, ParentEntry(version, self.scene.parents)))
         self.version, self.camera_version = version, camera_version
 
-    def take_camera(self, fields: dict[str, Any]) -> None:
+    def apply_camera(self, fields: dict[str, Any]) -> None:
         """Takes a camera message."""
         version, camera = wire.whole_number(fields, "version"), camera_of(fields.get("camera"))
         if not self.version:
@@ -179,7 +179,7 @@ class ReceivedScene:
         self.camera_version = version
         self.cameras += 1
 
-    def take_overlay(self, message: wire.Message) -> None:
+    def apply_overlay(self, message: wire.Message) -> None:
         """Takes a message of one of `OVERLAYS`."""
         setattr(self, message.kind, received(message))
 

@@ -42,7 +42,7 @@ from twixt.ipc.system.interface import Listener
 # Viewers attached at once; a bound on descriptors (three each).
 VIEWERS_LIMIT = 32
 # A connection without a message is closed after this. Probes close theirs at once.
-SILENCE_NS = 5_000_000_000
+ATTACH_PATIENCE_NS = 5_000_000_000
 # Shortest interval between two status messages to one viewer: people read them.
 STATUS_INTERVAL_NS = 200_000_000
 # Longest lead accepted from a viewer: no display shows a frame later, and physics runs ahead by it.
@@ -61,14 +61,14 @@ class ServiceThread:
     """Serves viewers from `start` to `end`. Its public methods may be called from any thread; only `end` waits.
 
     viewers: number of those attached. lead_ns: the largest lead reported by them, 0 without any. commands: those
-    received. users: actions of the viewers' users. viewer_came: set when a viewer attaches. wakes: viewers to be woken by the next publish.
+    received. users: actions of the viewers' users. viewer_attached: set when a viewer attaches. wakes: viewers to be woken by the next publish.
     """
 
     def __init__(self, listener: Listener, host: HostRequests) -> None:
         self.viewers = 0
         self.lead_ns = 0
-        self.commands, self.users = CommandQueue(), ReceivedActions()
-        self.viewer_came = threading.Event()
+        self.commands, self.actions = CommandQueue(), ReceivedActions()
+        self.viewer_attached = threading.Event()
         self.wakes = WakeQueue()
         self._listener, self._host = listener, host
         self._connected: list[AttachedViewer] = []
@@ -107,16 +107,16 @@ class ServiceThread:
         callback it does not wait, and the end follows once the callback has returned."""
         self._end = kind, message
         self.commands.end()
-        self.users.end()
+        self.actions.end()
         self.notify()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`. The child does not have the thread; locks that it held are never released there."""
-        self.commands, self.users = CommandQueue(), ReceivedActions()
+        self.commands, self.actions = CommandQueue(), ReceivedActions()
         self.commands.end()
-        self.users.end()
+        self.actions.end()
         self._connected.clear()
         self.wakes.clear()
         self.viewers = 0
@@ -160,7 +160,7 @@ class ServiceThread:
             if not is_read:
                 instants.append(viewer.muted_until_ns)
             if not viewer.attached:
-                instants.append(viewer.connected_ns + SILENCE_NS)
+                instants.append(viewer.connected_ns + ATTACH_PATIENCE_NS)
                 continue
             if viewer.sent.status is not self._status:
                 self._is_status_scheduled = True
@@ -203,8 +203,8 @@ class ServiceThread:
                     self._accept_after_ns = viewer.muted_until_ns
                 self._disconnect(viewer)
                 return
-            if not viewer.attached and now_ns - viewer.connected_ns > SILENCE_NS:
-                self._disconnect(viewer, f"a viewer says hello within {SILENCE_NS / 1e9:g} s of connecting")
+            if not viewer.attached and now_ns - viewer.connected_ns > ATTACH_PATIENCE_NS:
+                self._disconnect(viewer, f"a viewer says hello within {ATTACH_PATIENCE_NS / 1e9:g} s of connecting")
                 return
             if viewer.attached:
                 self._post_changes(viewer, now_ns)
@@ -225,12 +225,12 @@ class ServiceThread:
             if messages is None:
                 return False
             for message in messages:
-                self._obey(viewer, message)
+                self._apply(viewer, message)
             if not messages:
                 return True
         return True
 
-    def _obey(self, viewer: AttachedViewer, message: wire.Message) -> None:
+    def _apply(self, viewer: AttachedViewer, message: wire.Message) -> None:
         if viewer.attached == (message.kind == "attach"):
             raise wire.WireError(f"the first message of a viewer, and no other, is attach; got {message.kind[:40]!r}")
         match message.kind:
@@ -252,7 +252,7 @@ class ServiceThread:
             case "command":
                 self.commands.put(viewer, Command.from_fields(message.fields))
             case kind if kind in ACTIONS:
-                self.users.take(viewer, message)
+                self.actions.receive(viewer, message)
             case unknown:
                 raise wire.WireError(f"no viewer has reason to say {unknown[:40]!r}")
 
@@ -264,11 +264,11 @@ class ServiceThread:
         self._post_segment(viewer)
         viewer.attached = True
         self._count()
-        self.viewer_came.set()
+        self.viewer_attached.set()
 
     def _post_segment(self, viewer: AttachedViewer) -> None:
         with fork.LOCK:
-            fields, descriptor = self._host.ring.handed_out()
+            fields, descriptor = self._host.ring.share_segment()
             viewer.post("segment", wire.encode("segment", fields, descriptors=1), [descriptor])
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
@@ -316,7 +316,7 @@ class ServiceThread:
                 viewer.flush()
         self._connected.remove(viewer)
         self.wakes.remove(viewer)
-        self.users.drop(viewer)
+        self.actions.drop(viewer)
         viewer.close()
         if viewer.attached:
             self._count()

@@ -279,7 +279,7 @@ class ReceivedActions:
         self._wake = threading.Event()
         self._is_ended = False
 
-    def take(self, sender: object, message: wire.Message) -> None:
+    def receive(self, sender: object, message: wire.Message) -> None:
         """Takes a message of one of `KINDS`. Raises ActionError for one that is damaged."""
         if message.kind == UserEvent.KIND:
             self._events.append(UserEvent.from_fields(message.fields))

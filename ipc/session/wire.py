@@ -261,9 +261,9 @@ class Connection:
             raise WireError("the simulation must hand out one pipe to wake its viewer by; restart it") from None
         self._poller.register(self._wakes, wakes.READABLE)
 
-    def take_wake(self) -> bool:
+    def drain_wakes(self) -> bool:
         """True if a wake has come since the last call."""
-        return self._wakes is not None and self._wakes.take()
+        return self._wakes is not None and self._wakes.drain()
 
     def send(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
         """Queue a message and send what fits; False where `UNSENT_LIMIT` are queued already."""

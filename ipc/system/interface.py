@@ -107,7 +107,7 @@ class Listener:
         self.path = path
         self._free = weakref.finalize(self, free)
 
-    def give_back(self) -> None:
+    def free_name(self) -> None:
         """Free the name. Connections stay open. Idempotent."""
         self._free()
 
@@ -129,7 +129,7 @@ class Names(Protocol):
     valid: `session.listener.check_name`.
     """
 
-    def take(self, name: str) -> Listener | None:
+    def acquire(self, name: str) -> Listener | None:
         """Takes the name, also from a killed simulation; None if a running one has it. Of several processes that take it
         at once one succeeds. The listener's socket does not block."""
 
@@ -183,7 +183,7 @@ class WakeReceiver(Protocol):
     def fileno(self) -> int:
         """Descriptor that is readable when a wake has come."""
 
-    def take(self) -> bool:
+    def drain(self) -> bool:
         """True if a wake has come since the last call. Never waits."""
 
     def close(self) -> None:

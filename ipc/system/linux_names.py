@@ -39,7 +39,7 @@ TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
 SHARED_MEMORY = "/dev/shm"
 
 
-def take(name: str) -> Listener | None:
+def acquire(name: str) -> Listener | None:
     folder = runtime_folder()
     path = os.path.join(folder, name + SUFFIX)
     with _locked(folder), _address(path) as address:

@@ -68,7 +68,7 @@ class PipeReceiver:
     def fileno(self) -> int:
         return self._end
 
-    def take(self) -> bool:
+    def drain(self) -> bool:
         try:
             return bool(os.read(self._end, 64))
         except OSError:

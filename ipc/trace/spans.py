@@ -28,7 +28,7 @@ from twixt.ipc.trace import startup_times
 KEPT_SPANS = 1 << 18
 SPAN = struct.Struct("<5q")  # begin_ns, end_ns, a, b, kind
 HEAD_BYTES = 64  # of the memory, then of each ring
-ORIGIN_WORD, FRONT_WORD = 0, 1  # of the memory's head: instant 0 of the time axis, id of the process that made it
+ORIGIN_WORD, MAKER_WORD = 0, 1  # of the memory's head: instant 0 of the time axis, id of the process that made it
 COUNT_WORD, PROCESS_WORD = 0, 1  # of a ring's head: spans recorded so far, id of the process that records; 0: none yet
 
 PHYSICS, VIEWER = 0, 1
@@ -36,13 +36,13 @@ SIDES = ("physics", "viewer")
 
 
 class Kind(NamedTuple):
-    """Kind of a span. a, b: names of its two values; "" for a value that is not used. start_part: the part of the
+    """Kind of a span. a, b: names of its two values; "" for a value that is not used. start_phase: the part of the
     start that such a span is, by its name in the report. beside: recorded of another thread's work."""
 
     name: str
     a: str = ""
     b: str = ""
-    start_part: str = ""
+    start_phase: str = ""
     beside: bool = False
 
 
@@ -50,16 +50,16 @@ class Kind(NamedTuple):
 KINDS: list[Kind] = []
 
 
-def _kind(name: str, a: str = "", b: str = "", start_part: str = "", beside: bool = False) -> int:
-    KINDS.append(Kind(name, a, b, start_part, beside))
+def _kind(name: str, a: str = "", b: str = "", start_phase: str = "", beside: bool = False) -> int:
+    KINDS.append(Kind(name, a, b, start_phase, beside))
     return len(KINDS) - 1
 
 
 START = _kind("start")
 IMPORT_WORLD = _kind("import the world")
-MAKE_WORLD = _kind("make the world", start_part="physics_world")
-FIRST_SNAPSHOT = _kind("first snapshot", start_part="physics_first_snapshot")
-AWAIT_VIEWER = _kind("wait for the viewer", start_part="physics_viewer")
+MAKE_WORLD = _kind("make the world", start_phase="physics_world")
+FIRST_SNAPSHOT = _kind("first snapshot", start_phase="physics_first_snapshot")
+AWAIT_VIEWER = _kind("wait for the viewer", start_phase="physics_viewer")
 STEP = _kind("step", "tick", "multiple")
 WORK = _kind("injected work")
 STALL = _kind("injected stall")
@@ -68,11 +68,11 @@ WAIT = _kind("wait")
 COMMAND = _kind("command")
 GARBAGE = _kind("garbage", "generation")
 PACE = _kind("pace", "lead_ns", "rate_ppm")
-WINDOW = _kind("window", start_part="viewer_window")
-IMPORTS = _kind("imports", start_part="viewer_imports")
-PROBE = _kind("probe the display", start_part="viewer_probe")
-ATTACH = _kind("attach", start_part="viewer_attach")
-PROGRAMS = _kind("programs", start_part="viewer_scene")
+WINDOW = _kind("window", start_phase="viewer_window")
+IMPORTS = _kind("imports", start_phase="viewer_imports")
+PROBE = _kind("probe the display", start_phase="viewer_probe")
+ATTACH = _kind("attach", start_phase="viewer_attach")
+PROGRAMS = _kind("programs", start_phase="viewer_scene")
 LOAD = _kind("import the overlay", beside=True)
 FRAME = _kind("frame", "frame", "drawn_tick")
 EVENTS = _kind("events")
@@ -121,9 +121,9 @@ class Spans:
     def lap(self, kind: int, a: int = 0, b: int = 0) -> None:
         """Records a span from the end of the lap before until now, which begins the next lap."""
 
-    def end_part(self, kind: int) -> None:
+    def end_phase(self, kind: int) -> None:
         """Ends a part of the start: records a lap of this kind. Its startup time is noted without a recorder too."""
-        startup_times.ended(KINDS[kind].start_part)
+        startup_times.ended(KINDS[kind].start_phase)
         self.lap(kind)
 
 
@@ -166,7 +166,7 @@ class Recorder(Spans):
         """Part of `fork.Guarded`. The ring is the parent's; spans added here go into private memory, never read."""
         self.close()
         self._kept, self._count = 1, 0
-        self._bytes = _nowhere()
+        self._bytes = _private_memory()
         self._words = self._bytes[:HEAD_BYTES].cast("q")
 
     def _collected(self, phase: str, about: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ class SpanMemory:
         except OSError as error:
             needed = f"{_bytes_of(kept) >> 20} MB"
             raise TwixtError(f"--profile needs {needed} of memory: {error.strerror}; leave it out") from error
-        memory._words[ORIGIN_WORD], memory._words[FRONT_WORD] = origin_ns, os.getpid()
+        memory._words[ORIGIN_WORD], memory._words[MAKER_WORD] = origin_ns, os.getpid()
         return memory
 
     @classmethod
@@ -221,9 +221,9 @@ class SpanMemory:
         return int(self._words[ORIGIN_WORD])
 
     @property
-    def front(self) -> int:
+    def maker_pid(self) -> int:
         """Id of the process that made it."""
-        return int(self._words[FRONT_WORD])
+        return int(self._words[MAKER_WORD])
 
     def recorder(self, side: int) -> Recorder:
         """A recorder of this process, into the ring of `side`."""
@@ -242,7 +242,7 @@ class SpanMemory:
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`. In the child it is replaced by empty private memory."""
         self._descriptor, self._kept = -1, 1
-        self._view = _nowhere()
+        self._view = _private_memory()
         self._words = self._view[:HEAD_BYTES].cast("q")
 
     def _ring(self, side: int) -> memoryview:
@@ -263,7 +263,7 @@ class SpanMemory:
         return Recorded(side, process_id, spans, count - len(spans))
 
 
-def _nowhere() -> memoryview:
+def _private_memory() -> memoryview:
     """Private memory for rings of one span."""
     return memoryview(bytearray(_bytes_of(1)))
 

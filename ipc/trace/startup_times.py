@@ -3,7 +3,7 @@
 The one idea: a part lasts from the end of the one before, so the parts of a process add up to its whole start.
 
 Always: a name counts once, at its first end; noting an end costs a microsecond. Imports `time` alone, because it is
-imported before anything else: a part that is a span too ends by `Spans.end_part`, whose module takes 10 ms to import.
+imported before anything else: a part that is a span too ends by `Spans.end_phase`, whose module takes 10 ms to import.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def ended(part: str, at_ns: int | None = None) -> None:
     _ended_ns.setdefault(part, time.perf_counter_ns() if at_ns is None else at_ns)
 
 
-def parts_ms(begin_ns: int) -> dict[str, float]:
+def phases_ms(begin_ns: int) -> dict[str, float]:
     """Length in ms of each part that ended since `begin_ns`, in the order of their ends."""
     ends = sorted((at_ns, part) for part, at_ns in _ended_ns.items() if at_ns >= begin_ns)
     begins = [begin_ns, *(at_ns for at_ns, _ in ends)]

@@ -50,7 +50,7 @@ class Trace:
     @property
     def is_orphaned(self) -> bool:
         """True if the process that was to write the file has ended."""
-        return os.getppid() != self._memory.front
+        return os.getppid() != self._memory.maker_pid
 
     def close(self) -> None:
         """Ends the recording without writing a file: another process writes it, or the run was refused."""

@@ -97,7 +97,7 @@ class PointerTool:
         is_over = pull.body is None or not pull.is_held
         if pull == self._sent or (not is_over and now_ns - self._sent_ns < 1e9 / PULLS_PER_S):
             return
-        if self._link.tell(pull):
+        if self._link.send_action(pull):
             self._sent, self._sent_ns = pull, now_ns
 
     def draw(self, size_px: tuple[int, int]) -> None:
@@ -167,7 +167,7 @@ class PointerTool:
             self._selected = None if hit is None else self._grabbed_of(hit)
         self._watch()
         where = None if hit is None else (float(hit.point[0]), float(hit.point[1]), float(hit.point[2]))
-        self._link.tell(
+        self._link.send_action(
             UserEvent(
                 CLICK,
                 button=event.button,

@@ -108,7 +108,7 @@ class UserInput:
             self._send(command)
             return 0
         if key == "R" and before.own_loop and before.listens:
-            self._link.tell(UserEvent(RESET, acted_ns=acted_ns, draw_time_ns=draw_time_ns))
+            self._link.send_action(UserEvent(RESET, acted_ns=acted_ns, draw_time_ns=draw_time_ns))
             return 0
         if self.settings.frame_all:
             self.settings = before
@@ -267,7 +267,7 @@ class UserReports:
                 KEY, event.code, event.action, event.mods, is_viewers,
                 acted_ns=event.acted_ns, draw_time_ns=draw_time_ns,
             )  # fmt: skip
-            self._link.tell(told)
+            self._link.send_action(told)
 
     def camera_moved(self) -> None:
         """Notes that the user has moved the camera."""
@@ -279,5 +279,5 @@ class UserReports:
         key = camera.place, version, self._moved_version, size_px
         if key == self._look or camera.orbit is None or now_ns - self._look_ns < 1e9 / LOOKS_PER_S:
             return
-        if self._link.tell(Look(camera.seen(), version, size_px, self._moved_version == version)):
+        if self._link.send_action(Look(camera.seen(), version, size_px, self._moved_version == version)):
             self._look, self._look_ns = key, now_ns

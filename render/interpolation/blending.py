@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.rules import RULES, SCALE3, is_reference, unknown_rule
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.process.user_code import crash_of, error_text, import_user_module, near_name
+from twixt.ipc.process.user_code import error_text, import_user_module, suggestion_for, user_crash
 from twixt.ipc.snapshot import CORRECTED_NS, CORRECTION, MARK, MARK_KINDS, RECORD, Snapshot
 from twixt.render.interpolation.poses import continues, same_life
 from twixt.render.interpolation.quaternion import slerp
@@ -345,7 +345,7 @@ def find(reference: str, what: str, example: str, sketch: str) -> Any:
     if hasattr(module, name):
         return getattr(module, name)
     own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
-    hint = near_name(name, own) or f"write one there: {sketch.format(name=name)}"
+    hint = suggestion_for(name, own) or f"write one there: {sketch.format(name=name)}"
     place = getattr(module, "__file__", None) or "no file"
     raise TwixtError(f'{what}: module "{module_name}" ({place}) has no "{name}"; {hint}')
 
@@ -363,8 +363,8 @@ def array_of(answer: Any, rule: str) -> NDArray[Any]:
 
 
 def call_users(what: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Call the user's function. Raises UserCodeCrashed for what it raises; what: as in `crash_of`."""
+    """Call the user's function. Raises UserCodeCrashed for what it raises; what: as in `user_crash`."""
     try:
         return function(*arguments)
     except (Exception, SystemExit) as error:  # sys.exit in a method would end the viewer without a message
-        raise crash_of(what, error) from error
+        raise user_crash(what, error) from error

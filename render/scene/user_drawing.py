@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
-from twixt.ipc.process.user_code import crash_of
+from twixt.ipc.process.user_code import user_crash
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.render.interpolation.blending import find
 from twixt.render.interpolation.poses import Poses
@@ -153,7 +153,7 @@ class UserDrawing:
             self._function(frame)
             return frame.drawn()
         except (Exception, SystemExit) as error:  # sys.exit in the user's code must not end the viewer
-            crash = crash_of(self.name, error)
+            crash = user_crash(self.name, error)
             self.failed = str(crash)
             print_notice(f"{crash}; drawing goes on without it", crash.traceback_text)
             return UserAdditions()

@@ -28,7 +28,7 @@ from twixt.render.draw.frame.snapshot_ring import gpu_slots, is_large
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
     from twixt.ipc.ring.layout import Layout
-    from twixt.ipc.ring.mapped_segment import Claim
+    from twixt.ipc.ring.mapped_segment import SnapshotView
     from twixt.ipc.scene import Camera
     from twixt.ipc.scene.groups import ParentLog
     from twixt.ipc.session.link import Link
@@ -159,12 +159,12 @@ class Intake:
             steps += self._enter(self._held_back.popleft())
             is_news = True
         if link.has_unread:
-            for claim in self._unread():
+            for view in self._unread():
                 is_news = True
-                head = claim.head
+                head = view.head
                 if not self._held_back and (head.scene_version <= self._scene_version or self._is_scene_there(head)):
-                    steps += self._enter(claim)
-                elif (copied := claim.copy()) is not None:
+                    steps += self._enter(view)
+                elif (copied := view.copy()) is not None:
                     self._held_back.append(HeldBack(head, copied))
         return IntakeResult(steps, is_news)
 
@@ -174,7 +174,7 @@ class Intake:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)
 
-    def _enter(self, found: Claim | HeldBack) -> int:
+    def _enter(self, found: SnapshotView | HeldBack) -> int:
         """Enters a snapshot into the history; returns the ticks since the one before."""
         stage, head = self._stage, found.head
         if self._worlds_before:
@@ -208,12 +208,12 @@ class Intake:
         size = stage.renderer.record_count(self._count) * BODY.itemsize + self._vertices * VERTEX_BYTES
         stage.history.limit(gpu_slots(size))
 
-    def _unread(self) -> Iterator[Claim]:
+    def _unread(self) -> Iterator[SnapshotView]:
         """Unread snapshots, oldest first. For the first of a new size memory is allocated; if newer ones came
         meanwhile, it is left out, because it is overwritten by then, or soon."""
-        for claim in self.link.unread(self._byte_budget):
-            if claim.head.count != self._count or claim.head.vertices != self._vertices:
-                self._count, self._vertices = claim.head.count, claim.head.vertices
+        for view in self.link.unread(self._byte_budget):
+            if view.head.count != self._count or view.head.vertices != self._vertices:
+                self._count, self._vertices = view.head.count, view.head.vertices
                 self._limit_slots()
                 if self.make_room():
                     is_newer = False
@@ -222,25 +222,25 @@ class Intake:
                         yield newer
                     if is_newer:
                         return
-            yield claim
+            yield view
 
-    def _upload(self, claim: Claim | HeldBack, slot: int, world_epoch: int) -> bool:
+    def _upload(self, view: SnapshotView | HeldBack, slot: int, world_epoch: int) -> bool:
         """Uploads a snapshot into a slot, without a copy where no method and no rule needs one. Returns False if it was
         overwritten meanwhile."""
-        stage, count = self._stage, claim.head.count
-        if isinstance(claim, HeldBack):
-            copied: Snapshot | None = claim.snapshot
-        elif not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
-            stage.renderer.upload(slot, claim.bodies, count, arrays_of(claim.part_columns, claim.layout))
-            if SCALE3 in claim.columns:
-                stage.renderer.upload_scale3(slot, np.frombuffer(claim.columns[SCALE3], "<f4").reshape(count, 3))
-            marks, vertices = claim.copied_marks(), claim.copied_vertices()
-            stage.renderer.upload_surfaces(slot, vertices, claim.bodies)
-            if is_valid := claim.is_valid():
+        stage, count = self._stage, view.head.count
+        if isinstance(view, HeldBack):
+            copied: Snapshot | None = view.snapshot
+        elif not stage.needs_copies and is_drawn_as_published(stage.scene, view.columns):
+            stage.renderer.upload(slot, view.bodies, count, arrays_of(view.part_columns, view.layout))
+            if SCALE3 in view.columns:
+                stage.renderer.upload_scale3(slot, np.frombuffer(view.columns[SCALE3], "<f4").reshape(count, 3))
+            marks, vertices = view.copied_marks(), view.copied_vertices()
+            stage.renderer.upload_surfaces(slot, vertices, view.bodies)
+            if is_valid := view.is_valid():
                 stage.marks.put(slot, marks)
             return is_valid
         else:
-            copied = claim.copy()
+            copied = view.copy()
         if copied is None:
             return False
         snapshot = as_drawn(replace(copied, world_epoch=world_epoch), stage.scene)

@@ -81,7 +81,7 @@ def leave_report(
     from twixt.render.measure import report
     from twixt.render.measure.report_keys import check
 
-    parts_ms = {} if config.started_ns is None else startup_times.parts_ms(config.started_ns)
+    parts_ms = {} if config.started_ns is None else startup_times.phases_ms(config.started_ns)
     rows = log.rows
     conditions = [*conditions, log.failure] if log.failure else conditions
     run = report.FinishedRun(

@@ -86,15 +86,15 @@ def _view(
     try:
         display = open_display(config)
     finally:
-        spans.end_part(kinds.WINDOW)
+        spans.end_phase(kinds.WINDOW)
         loading.finish()
-        spans.end_part(kinds.IMPORTS)
+        spans.end_phase(kinds.IMPORTS)
     try:
         early: list[Event] = []
         refresh = probe_refresh(display, early)
-        spans.end_part(kinds.PROBE)
+        spans.end_phase(kinds.PROBE)
         link = attached(attaching or attach_now(name, owned), display, early, lambda: stop.asked)
-        spans.end_part(kinds.ATTACH)
+        spans.end_phase(kinds.ATTACH)
         if link is None:
             return INTERRUPTED if stop.asked else FINISHED
         try:
@@ -164,7 +164,7 @@ def _watch(viewer: _Viewer) -> int:
     display.set_vsync(pacer.wants_vsync)
     timer = FrameTimer(ProcessorTime(draws_in_threads(display.renderer)), viewer.spans)
     loop = FrameLoop(config, display, viewer.link, pacer, FrameLog(config.log), screenshots, viewer.early, timer)
-    viewer.spans.end_part(kinds.PROGRAMS)
+    viewer.spans.end_phase(kinds.PROGRAMS)
     set_short_slices()
     gc.disable()
     run = _Run(viewer, loop)
@@ -191,7 +191,7 @@ def _leave(viewer: _Viewer, link: Link, loop: FrameLoop, outcome: Outcome) -> in
     """Ends the run: sends quit to physics, writes log and report, prints the reason. Returns the exit code. Calls
     neither the display nor OpenGL."""
     config, display, refresh = viewer.config, viewer.display, viewer.refresh
-    blocks = link.ask_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
+    blocks = link.request_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
     channel = link.counters
     if viewer.owned and link.ended is None and (outcome.exit_code == FINISHED or not config.users_loop):
         from twixt.ipc.commands import Command

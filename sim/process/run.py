@@ -151,7 +151,7 @@ class PhysicsRun:
         dt = None if config.physics_hz is None else 1 / config.physics_hz
         self._seed = seed_of(kind, config.settings, config.seed)
         world = remake()
-        spans.end_part(kinds.MAKE_WORLD)
+        spans.end_phase(kinds.MAKE_WORLD)
         stride = self._stride = stride_of(config, world.dt)
         self._dt_log = dt_log_of(config, world.dt)
         capacity = max(
@@ -172,7 +172,7 @@ class PhysicsRun:
             )
         )
         self._began_mib = resident_mib()
-        spans.end_part(kinds.FIRST_SNAPSHOT)
+        spans.end_phase(kinds.FIRST_SNAPSHOT)
 
     def step_until_end(self, watchdog: Watchdog, steps: int | None) -> None:
         """Waits for the viewer, if the run has one, then steps until the run ends. steps: most steps."""
@@ -180,10 +180,10 @@ class PhysicsRun:
         self._collector.begin()  # before the viewer attaches: later it would delay the answer to it
         if self._viewer is not None:
             patience_ends = time.monotonic() + VIEWER_PATIENCE_S
-            while not (host.viewer_came.wait(LONGEST_WAIT_NS / 1e9) or watchdog.is_due):
+            while not (host.viewer_attached.wait(LONGEST_WAIT_NS / 1e9) or watchdog.is_due):
                 if time.monotonic() > patience_ends:
                     break
-            self._spans.end_part(kinds.AWAIT_VIEWER)
+            self._spans.end_phase(kinds.AWAIT_VIEWER)
         physics.start()
         # The viewer of a run counts the seconds itself, from its first frame on.
         seconds = self._config.seconds if self._viewer is None else None
@@ -290,7 +290,7 @@ class PhysicsRun:
         began_ns = self._config.started_ns
         if self._viewer is None or began_ns is None:
             return blocks
-        return blocks | {"start": startup_times.parts_ms(began_ns)}
+        return blocks | {"start": startup_times.phases_ms(began_ns)}
 
     def state_hash(self, was_interrupted: bool) -> str | None:
         """Hash of the state; None if a step was interrupted. was_interrupted: the run ended early; prints the step."""

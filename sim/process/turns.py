@@ -178,7 +178,7 @@ class Physics:
             spans.lap(kinds.WORK)
         multiple = schedule.stride.multiple
         self.is_half_made = True
-        if pulls := self._host.users.pulls:
+        if pulls := self._host.actions.pulls:
             self._guarded.pull(pulls)
         self._guarded.step(schedule.next_dt_s)
         if self._parts.dt_log:

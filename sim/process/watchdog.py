@@ -95,7 +95,7 @@ class Watchdog:
         """Sets the handlers and the wakeup descriptor, through which signals arrive while the main thread is in C."""
         if threading.current_thread() is not threading.main_thread():
             return
-        fork.hold_back(ENDING_SIGNALS)
+        fork.block_during_fork(ENDING_SIGNALS)
         self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
         for number, python_s in ENDING_SIGNALS.items():
             # Signals that are ignored (nohup), or handled by other code, keep their handlers.
@@ -112,7 +112,7 @@ class Watchdog:
             number, handler = self._previous.popitem()
             if self._is_ours(number):
                 signal.signal(number, handler)
-        fork.hold_back(())
+        fork.block_during_fork(())
 
     def _raise(self, number: int, frame: object) -> None:
         if not self.is_due:

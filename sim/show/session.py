@@ -115,7 +115,7 @@ class ViewerSession:
                 index, value = command.value  # type: ignore[misc]
                 self.status.turn(int(index), float(value))
 
-    @interrupts.held_back()
+    @interrupts.delayed_ctrl_c()
     def reopen(self) -> None:
         """Start another viewer if there is none. Raises TwixtError after the end, and in a forked child."""
         if os.getpid() != self._owner_pid:
@@ -133,7 +133,7 @@ class ViewerSession:
             # The files of the first viewer are kept, and a trace has room for one viewer.
             config = replace(self._config, log=None, screenshot=None, profile=None)
             self._opened_ns, self._has_quit = time.perf_counter_ns(), False
-            self.host.viewer_came.clear()
+            self.host.viewer_attached.clear()
             self._process = self._start_viewer(config)
 
     def close(self, kind: str = "ended", message: str = "") -> None:
@@ -154,7 +154,11 @@ class ViewerSession:
         if self.is_closed or os.getpid() != self._owner_pid:
             return
         newest = self.host.ring.newest()
-        if self._process is not None and not self.host.viewer_came.is_set() and (newest is None or newest.number == 1):
+        if (
+            self._process is not None
+            and not self.host.viewer_attached.is_set()
+            and (newest is None or newest.number == 1)
+        ):
             print_notice(NOT_KEPT)
         is_free = threading.Event()
 
@@ -179,7 +183,7 @@ class ViewerSession:
         seconds = self._config.seconds
         return seconds is not None and time.perf_counter_ns() - self._opened_ns >= seconds * 1e9
 
-    @interrupts.held_back()
+    @interrupts.delayed_ctrl_c()
     def _end(self, kind: str, message: str) -> bool:
         """Close the host; True if it was open until now."""
         if os.getpid() != self._owner_pid:
@@ -196,7 +200,7 @@ class ViewerSession:
             self._workers_exit.cancel()
         if self._process is not None:
             self._process.is_to_end = True
-            if not self.host.viewer_came.is_set():
+            if not self.host.viewer_attached.is_set():
                 self._process.terminate()  # else it would report that there is no simulation
         self.host.end(kind, message)
         return True

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.process.user_code import near_name
+from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.ring.slot import OpenSlot
@@ -375,5 +375,5 @@ def require_known_fields(fields: Iterable[str]) -> None:
     for name in fields:
         if name not in FIELDS:
             known = [*FIELDS, "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]
-            hint = near_name(name, known) or f"there are {', '.join(known)}"
+            hint = suggestion_for(name, known) or f"there are {', '.join(known)}"
             raise TwixtError(f"publish takes no {name!r}; {hint}")

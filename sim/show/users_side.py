@@ -82,7 +82,7 @@ class ViewerInput:
         Keys that the viewer uses for itself are left out; with `keys=False` (`--no-keys`) it uses none.
         """
         self.listen()
-        while (event := self._host.users.next_event()) is not None:
+        while (event := self._host.actions.next_event()) is not None:
             if not event.is_viewers:
                 yield event
 
@@ -91,7 +91,7 @@ class ViewerInput:
         the world's frame; {} mostly. Indices are those of the records. The force is that of a spring between the body
         and the pointer; masses are taken as those of water in the bodies' shapes: scale it by yours."""
         found: Forces = {}
-        for pull in self._host.users.pulls:
+        for pull in self._host.actions.pulls:
             if pull.body is None or not pull.is_held:
                 continue
             force, torque = found.get(pull.body, (np.zeros(3), np.zeros(3)))
@@ -163,19 +163,19 @@ class ViewerInput:
     @property
     def size_px(self) -> tuple[int, int] | None:
         """Width and height of the viewer's window; None before it was reported."""
-        look = self._host.users.look
+        look = self._host.actions.look
         return None if look is None else look.size_px
 
     @property
     def users_camera(self) -> Camera | None:
         """The view as a user has moved it; None if none has since `camera` was set."""
-        moved = self._host.users.moved
+        moved = self._host.actions.moved
         return moved.camera if moved is not None and moved.camera_version == self._host.camera.version else None
 
     @property
     def actions(self) -> ReceivedActions:
         """The users' actions, for readers of their own in place of `events` and `forces`."""
-        return self._host.users
+        return self._host.actions
 
     def listen(self) -> None:
         """Tells viewers that this program takes events."""

@@ -21,7 +21,7 @@ import numpy as np
 from twixt.ipc.config.flags import BOTH, VIEW, Config
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process import interrupts
-from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders, near_name
+from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders, suggestion_for
 from twixt.ipc.ring.segments import HostEnded
 from twixt.ipc.scene import Camera, Scene, Sphere, check_camera
 from twixt.ipc.scene.surfaces import surface_records
@@ -49,7 +49,7 @@ __all__ = ["View", "show"]
 _numbers = itertools.count(1)
 
 
-@interrupts.held_back()
+@interrupts.delayed_ctrl_c()
 def show(
     scene: Scene,
     dt: float = 1 / 60,
@@ -124,7 +124,7 @@ def show(
 def _config(name: str, options: dict[str, Any]) -> Config:
     known = [field.name for field in dataclasses.fields(Config) if field.metadata.get("side") in (VIEW, BOTH)]
     for option in sorted(options.keys() - known):
-        hint = near_name(option, known) or f"there are {', '.join(known)}"
+        hint = suggestion_for(option, known) or f"there are {', '.join(known)}"
         raise TwixtError(f"show has no option {option!r}; {hint}")
     config = Config(**options, name=name, world="show", command=" ".join(["python", *sys.argv]), users_loop=True)
     config.check_files()

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
-from twixt.ipc.process.user_code import near_name
+from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.sim.world.field_checks import LENGTH_OFF_MAX, array_of, rgba
 from twixt.sim.world.state_checks import FARTHEST, NUMBERS
@@ -190,7 +190,7 @@ def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None =
 
 def _kind_number(kind: str) -> int:
     if not isinstance(kind, str) or kind not in MARK_KINDS:
-        hint = near_name(text_of(kind), KIND_NAMES) or f"there are {', '.join(KIND_NAMES)}"
+        hint = suggestion_for(text_of(kind), KIND_NAMES) or f"there are {', '.join(KIND_NAMES)}"
         raise TwixtError(f"Marks.add knows no kind {text_of(kind)}; {hint}")
     return KIND_NAMES.index(kind)
 

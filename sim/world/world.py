@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.controls import Control
-from twixt.ipc.process.user_code import calling_user_code, near_name
+from twixt.ipc.process.user_code import calling_user_code, suggestion_for
 from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import scene_with_columns
@@ -295,7 +295,7 @@ def _whole(text: str) -> int:
 
 
 def _known(key: str, names: list[str]) -> str:
-    return near_name(key, names) or (f"it has {', '.join(names)}" if names else "its __init__ takes none")
+    return suggestion_for(key, names) or (f"it has {', '.join(names)}" if names else "its __init__ takes none")
 
 
 def _mib(size: int) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.controls import Control, checked_controls
 from twixt.ipc.interaction.events import Pull
-from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, crash_of
+from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, user_crash
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras, surface_rows
@@ -145,7 +145,7 @@ class WorldGuard:
             bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
             is_new_dt = bool(self._has_kept_dt and world.dt != self._dt)
         except Exception as error:  # properties of the user's own
-            raise crash_of(f"{type(world).__name__}.bodies, .scene or .dt", error) from error
+            raise user_crash(f"{type(world).__name__}.bodies, .scene or .dt", error) from error
         if is_new_dt:
             self._warn_of_dt(world, f"step {step}")
         if bodies is self._bodies and scene is self._scene and len(self._bodies) == self._count:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.process.user_code import calling_user_code, import_user_module, near_name
+from twixt.ipc.process.user_code import calling_user_code, import_user_module, suggestion_for
 from twixt.sim.world.world import World, read_settings
 from twixt.sim.world.world_guard import check_world, check_writes_all
 from twixt.sim.worlds import WORLDS
@@ -46,7 +46,7 @@ def find_world(name: str) -> type[World]:
         raise TwixtError(
             f'module "{module_name}" ({getattr(module, "__file__", "no file")}) has no class "{class_name}"; '
             + (
-                near_name(class_name, known) or f"it has {', '.join(known)}"
+                suggestion_for(class_name, known) or f"it has {', '.join(known)}"
                 if known
                 else _shadowed(module_name, module)
             )
@@ -77,7 +77,7 @@ def seed_of(kind: type[World], settings: Sequence[tuple[str, str]], seed: int) -
 
 def _built_in(name: str) -> type[World]:
     if name not in WORLDS:
-        hint = near_name(name, list(WORLDS)) or f"built in: {', '.join(WORLDS)}"
+        hint = suggestion_for(name, list(WORLDS)) or f"built in: {', '.join(WORLDS)}"
         raise TwixtError(f'no world named "{name}"; {hint}; a world of your own is written module:Class')
     entry = WORLDS[name]
     found: type[World] = getattr(importlib.import_module(entry.module), entry.class_name)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from bench.pages import BEGIN, END, PAGE, TERMINAL, Notes, Results, Table, TableColumn, filled, show
-from twixt.cli.progress import leave_each
+from twixt.cli.progress import write_each
 from twixt.ipc.errors import TwixtError
 
 
@@ -95,6 +95,6 @@ def test_what_was_measured_is_left_in_all_ways_that_are_open(capsys: pytest.Capt
         raise TwixtError(f"cannot write {what}")
 
     with pytest.raises(TwixtError, match="cannot write a"):
-        leave_each(lambda: refuse("a"), lambda: left.append("b"), lambda: refuse("c"), lambda: left.append("d"))
+        write_each(lambda: refuse("a"), lambda: left.append("b"), lambda: refuse("c"), lambda: left.append("d"))
     assert left == ["b", "d"]
     assert capsys.readouterr().err == "twixt: cannot write c\n"

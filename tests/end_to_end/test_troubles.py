@@ -41,7 +41,7 @@ def heads(link: Link, count: int) -> list:
 
     def enough() -> bool:
         link.poll()
-        seen.extend(claim.head for claim in link.unread(1 << 24))
+        seen.extend(view.head for view in link.unread(1 << 24))
         return len(seen) >= count
 
     until(enough, f"{count} snapshots")

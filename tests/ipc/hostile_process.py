@@ -89,7 +89,7 @@ def branching_host(name: str, way: str) -> None:
     """A world that starts a process while somebody looks, and is killed."""
     running = host_of(name)
     say("ready")
-    running.viewer_came.wait()
+    running.viewer_attached.wait()
     say(WAYS[way]())
     signal.pause()
 

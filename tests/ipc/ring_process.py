@@ -153,12 +153,12 @@ def on_credit(connection: socket.socket, capacity: int, bodies: int, growth: int
 def holding_reader(connection: socket.socket) -> None:
     """Claim the newest snapshot and sit on it; say afterwards what became of it, and read the pair."""
     reader = RingReader(take_in(connection))
-    *_, claim = reader.unread(1)
+    *_, view = reader.unread(1)
     connection.send(b"c")
     connection.recv(1)
-    valid = claim.is_valid()
+    valid = view.is_valid()
     ticks = [snapshot.tick for snapshot in reader.pair()]
-    connection.send(json.dumps([claim.head.tick, valid, ticks]).encode())
+    connection.send(json.dumps([view.head.tick, valid, ticks]).encode())
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def forking_host(name: str) -> None:
     """A world that forks: the child sleeps, the parent goes at a line."""
     running = host_of(name)
     say("ready")
-    running.viewer_came.wait()
+    running.viewer_attached.wait()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -100,8 +100,8 @@ def viewer(name: str, owned: str = "") -> None:
         link.wait(60)
         link.wake_when_newer()
         link.plan()
-        for claim in link.unread(1 << 30):
-            say(claim.head.tick)
+        for view in link.unread(1 << 30):
+            say(view.head.tick)
     say(link.ended.kind)
     link.close()
 

@@ -69,7 +69,7 @@ def test_a_viewer_that_writes_into_the_snapshots_dies_of_it_and_physics_is_unhar
     assert bytes(host.ring.writer.memory.view) == before
     until(lambda: host.viewers == 1)
     channel.publish()
-    assert [claim.head.tick for claim in honest.unread(WHOLE)] == [1, 2]
+    assert [view.head.tick for view in honest.unread(WHOLE)] == [1, 2]
     assert honest.ended is None
 
 

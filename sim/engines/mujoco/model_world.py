@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.controls import LONGEST_NAME, MOST_CONTROLS, Button, Control, Slider, Toggle
 from twixt.ipc.process.notices import print_notice
-from twixt.ipc.process.user_code import near_name
+from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.scene import Scene, SceneError
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
@@ -227,7 +227,7 @@ def _number_of(model: Any, keyframe: str) -> int | None:
     if keyframe.isdecimal() and int(keyframe) < model.nkey:
         return int(keyframe)
     has = f"it has {', '.join(names) or model.nkey}" if model.nkey else "it has none"
-    raise TwixtError(f"the model has no keyframe {keyframe!r}; {near_name(keyframe, names) or has}")
+    raise TwixtError(f"the model has no keyframe {keyframe!r}; {suggestion_for(keyframe, names) or has}")
 
 
 # Controls of a model: a slider for each actuator, a switch for each equality constraint, a button for each keyframe.

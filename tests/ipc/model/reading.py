@@ -36,7 +36,7 @@ from tests.ipc.model.watched import (
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import mapped_segment as mapped
 from twixt.ipc.ring import reader as ring_reader
-from twixt.ipc.ring.mapped_segment import Claim
+from twixt.ipc.ring.mapped_segment import SnapshotView
 from twixt.ipc.ring.reader import RingReader
 from twixt.ipc.snapshot import Head
 
@@ -48,7 +48,7 @@ Part = Callable[["Reading", RingReader], None]
 
 
 class Taken(NamedTuple):
-    """What the reader gave out: a snapshot, a claim's head or a plan. blocks: (word, the event it was read after)."""
+    """What the reader gave out: a snapshot, a view's head or a plan. blocks: (word, the event it was read after)."""
 
     what: str
     number: int
@@ -79,7 +79,7 @@ class Reading:
         self.slots, self.domain = slots, domain
         self._parts = parts
         self._segments = [Segment(index, slots, marks) for index in range(segments)]
-        self._kinds = watching(self, mapped.Segment, lambda made: made.memory), claims_told_to(self)
+        self._kinds = watching(self, mapped.Segment, lambda made: made.memory), views_told_to(self)
         self._runs: dict[tuple[int, ...], Run] = {}
         self._places: dict[tuple[Any, ...], Place] = {}
 
@@ -110,7 +110,7 @@ class Reading:
         with (
             slots_of(self.slots),
             patch.multiple(ring_reader, Segment=self._kinds[0], ATTEMPTS=1),
-            patch.object(mapped, "Claim", self._kinds[1]),
+            patch.object(mapped, "SnapshotView", self._kinds[1]),
         ):
             reader = RingReader(self._segments[0], self.fence)  # type: ignore[arg-type]
             self._attached = True
@@ -183,15 +183,15 @@ class Reading:
             segment.fill(len(self._events) * A_RUN + segment.index * A_SEGMENT)
 
 
-def claims_told_to(reading: Reading) -> type:
+def views_told_to(reading: Reading) -> type:
     """Claims whose heads count as given out when they are made: their count is believed from then on."""
 
-    class ToldClaim(Claim):
+    class ToldView(SnapshotView):
         def __init__(self, segment: Any, number: int, head: Head) -> None:
             super().__init__(segment, number, head)
             reading.take("head", number, {HEAD: head.tick, STAMP: head.published_ns})
 
-    return ToldClaim
+    return ToldView
 
 
 class Place:
@@ -265,11 +265,11 @@ def the_pair(reading: Reading, reader: RingReader) -> None:
 
 def the_unread(reading: Reading, reader: RingReader) -> None:
     """Each snapshot not had yet, used where it lies; it counts if it proves valid then."""
-    for claim in reader.unread(ALL_BYTES):
-        records = first_word(claim.bodies)
-        if claim.is_valid():
-            marks = {RECORDS: records, HEAD: claim.head.tick, STAMP: claim.head.published_ns}
-            reading.take("unread", claim.number, marks)
+    for view in reader.unread(ALL_BYTES):
+        records = first_word(view.bodies)
+        if view.is_valid():
+            marks = {RECORDS: records, HEAD: view.head.tick, STAMP: view.head.published_ns}
+            reading.take("unread", view.number, marks)
 
 
 def the_plan(reading: Reading, reader: RingReader) -> None:

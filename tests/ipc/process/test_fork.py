@@ -17,7 +17,7 @@ import pytest
 from tests.ipc.forks import forks, kept
 from tests.ipc.ring.test_memory import SIZE, descriptors_of, in_forked_child, inode_of
 from twixt.ipc.process import fork
-from twixt.ipc.process.interrupts import NotedCtrlC
+from twixt.ipc.process.interrupts import CtrlCRecorder
 from twixt.ipc.ring import memory
 from twixt.ipc.system import linux_memory, linux_names
 from twixt.ipc.trace.spans import PHYSICS, STEP, SpanMemory
@@ -83,9 +83,9 @@ def heard() -> Iterator[socket.socket]:
         end.setblocking(False)
     before_fd = signal.set_wakeup_fd(theirs.fileno())
     before = signal.signal(signal.SIGTERM, lambda *_: None)
-    fork.hold_back([signal.SIGTERM])
+    fork.block_during_fork([signal.SIGTERM])
     yield ours
-    fork.hold_back([])
+    fork.block_during_fork([])
     signal.signal(signal.SIGTERM, before)
     signal.set_wakeup_fd(before_fd)
     ours.close()
@@ -114,9 +114,9 @@ def test_ctrl_c_that_comes_to_a_child_is_not_noted_by_its_parent() -> None:
         signal.raise_signal(signal.SIGINT)
         return str(signal.set_wakeup_fd(-1))
 
-    with NotedCtrlC() as ctrl_c:
+    with CtrlCRecorder() as ctrl_c:
         assert in_forked_child(verdict) == "-1"
-        assert not ctrl_c.came
+        assert not ctrl_c.was_received
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

@@ -11,25 +11,25 @@ from pathlib import Path
 import pytest
 
 import twixt
-from twixt.ipc.process.interrupts import NotedCtrlC, dropped_ctrl_c_raised, was_dropped
+from twixt.ipc.process.interrupts import CtrlCRecorder, raising_dropped_ctrl_c, was_dropped
 
 
 def test_ctrl_c_is_known_even_where_somebody_made_another_error_of_it() -> None:
-    with NotedCtrlC() as ctrl_c:
-        assert not ctrl_c.came
+    with CtrlCRecorder() as ctrl_c:
+        assert not ctrl_c.was_received
         with pytest.raises(ImportError):
             try:
                 os.kill(os.getpid(), signal.SIGINT)
                 threading.Event().wait(60)
             except KeyboardInterrupt:
                 raise ImportError from None
-        assert ctrl_c.came
-        assert not ctrl_c.came
+        assert ctrl_c.was_received
+        assert not ctrl_c.was_received
 
 
 def test_ctrl_c_that_python_dropped_is_still_to_be_heard_once() -> None:
     assert not was_dropped()
-    with NotedCtrlC():
+    with CtrlCRecorder():
         assert not was_dropped()
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
@@ -43,9 +43,9 @@ def test_other_signals_are_none_and_nothing_stays_open() -> None:
     before = set(os.listdir("/proc/self/fd"))
     previous = signal.signal(signal.SIGUSR1, lambda _number, _frame: None)
     try:
-        with NotedCtrlC() as ctrl_c:
+        with CtrlCRecorder() as ctrl_c:
             os.kill(os.getpid(), signal.SIGUSR1)
-            assert not ctrl_c.came
+            assert not ctrl_c.was_received
     finally:
         signal.signal(signal.SIGUSR1, previous)
     assert signal.set_wakeup_fd(-1) == -1
@@ -56,8 +56,8 @@ def test_elsewhere_than_in_the_main_thread_nothing_is_noted() -> None:
     said = []
 
     def ask() -> None:
-        with NotedCtrlC() as ctrl_c:
-            said.append(ctrl_c.came)
+        with CtrlCRecorder() as ctrl_c:
+            said.append(ctrl_c.was_received)
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -68,9 +68,9 @@ def test_elsewhere_than_in_the_main_thread_nothing_is_noted() -> None:
 DROPPED = """
 import contextlib, os, signal, sys, threading
 sys.path.insert(0, {house!r})
-from twixt.ipc.process.interrupts import NotedCtrlC
+from twixt.ipc.process.interrupts import CtrlCRecorder
 from twixt.sim.process.watchdog import Watchdog
-with NotedCtrlC():
+with CtrlCRecorder():
     with contextlib.suppress(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
         threading.Event().wait(60)
@@ -138,7 +138,7 @@ def test_where_ctrl_c_has_a_meaning_of_the_users_own_nothing_is_raised() -> None
     came = []
     before = signal.signal(signal.SIGINT, lambda *_: came.append("theirs"))
     try:
-        with dropped_ctrl_c_raised():
+        with raising_dropped_ctrl_c():
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -150,10 +150,10 @@ def test_whom_signals_wake_already_they_wake_further() -> None:
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing)
     try:
-        with contextlib.suppress(KeyboardInterrupt), NotedCtrlC() as ctrl_c:
+        with contextlib.suppress(KeyboardInterrupt), CtrlCRecorder() as ctrl_c:
             assert not was_dropped()
             signal.raise_signal(signal.SIGINT)
-        assert not ctrl_c.came
+        assert not ctrl_c.was_received
         assert signal.set_wakeup_fd(before) == writing
         assert os.read(reading, 8) == bytes([signal.SIGINT])
     finally:

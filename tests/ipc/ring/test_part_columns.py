@@ -32,12 +32,12 @@ def test_a_snapshot_carries_a_row_for_each_part_and_one_of_the_world() -> None:
     channel = Channel(8, FORMS)
     given = columns_of(2, 5, 7)
     publish(channel.writer, Head(tick=1), bodies_of(1, 2), given)
-    (claim,) = channel.reader.unread(1 << 20)
-    assert claim.head.parts == 5
-    assert bytes(claim.part_columns["color"]) == given["color"].tobytes()
-    assert bytes(claim.world_columns["wind"]) == given["wind"].tobytes()
-    assert claim.bytes == HEAD.itemsize + 2 * (64 + 4) + 5 * (4 + 1) + 12
-    snapshot = claim.copy()
+    (view,) = channel.reader.unread(1 << 20)
+    assert view.head.parts == 5
+    assert bytes(view.part_columns["color"]) == given["color"].tobytes()
+    assert bytes(view.world_columns["wind"]) == given["wind"].tobytes()
+    assert view.bytes == HEAD.itemsize + 2 * (64 + 4) + 5 * (4 + 1) + 12
+    snapshot = view.copy()
     assert snapshot is not None
     assert set(snapshot.columns) == {"heat"}
     np.testing.assert_array_equal(snapshot.part_columns["color"], given["color"])
@@ -50,9 +50,9 @@ def test_the_number_of_parts_may_be_another_in_each_snapshot() -> None:
     channel = Channel(8, FORMS)
     for parts in (5, 8, 0):
         publish(channel.writer, Head(), bodies_of(1, 2), columns_of(2, parts))
-    claims = list(channel.reader.unread(1 << 20))
-    assert [claim.head.parts for claim in claims] == [5, 8, 0]
-    assert [len(claim.part_columns["visible"]) for claim in claims] == [5, 8, 0]
+    views = list(channel.reader.unread(1 << 20))
+    assert [view.head.parts for view in views] == [5, 8, 0]
+    assert [len(view.part_columns["visible"]) for view in views] == [5, 8, 0]
 
 
 @pytest.mark.parametrize(

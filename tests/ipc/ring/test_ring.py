@@ -77,11 +77,11 @@ def marks_of(number: int, count: int) -> np.ndarray:
 def ticks_of(reader: RingReader, byte_budget: int = ALL_BYTES) -> list[int]:
     """The ticks delivered, each looked at whole."""
     ticks = []
-    for claim in reader.unread(byte_budget):
-        bodies = np.frombuffer(claim.bodies, BODY).copy()
-        assert claim.is_valid()
-        assert (bodies["epoch"] == claim.head.tick).all()
-        ticks.append(claim.head.tick)
+    for view in reader.unread(byte_budget):
+        bodies = np.frombuffer(view.bodies, BODY).copy()
+        assert view.is_valid()
+        assert (bodies["epoch"] == view.head.tick).all()
+        ticks.append(view.head.tick)
     return ticks
 
 
@@ -89,11 +89,11 @@ def test_as_many_marks_as_fit_travel_beside_the_bodies_another_number_each_time(
     counts = [(3, 5), (3, 0), (0, 8), (8, 0), (1, 1)]
     for number, (bodies, marks) in enumerate(counts, start=1):
         publish(channel.writer, Head(tick=number), bodies_of(number, bodies), {}, marks_of(number, marks))
-    for number, (claim, (bodies, marks)) in enumerate(zip(channel.reader.unread(ALL_BYTES), counts, strict=True), 1):
-        assert (claim.head.count, claim.head.marks) == (bodies, marks)
-        assert claim.bytes == channel.layout.snapshot_bytes(bodies, marks) == 128 + 64 * (bodies + marks)
-        assert bytes(claim.marks) == marks_of(number, marks).tobytes()
-        assert bytes(claim.bodies) == bodies_of(number, bodies).tobytes()
+    for number, (view, (bodies, marks)) in enumerate(zip(channel.reader.unread(ALL_BYTES), counts, strict=True), 1):
+        assert (view.head.count, view.head.marks) == (bodies, marks)
+        assert view.bytes == channel.layout.snapshot_bytes(bodies, marks) == 128 + 64 * (bodies + marks)
+        assert bytes(view.marks) == marks_of(number, marks).tobytes()
+        assert bytes(view.bodies) == bodies_of(number, bodies).tobytes()
     copies = channel.reader.pair()
     assert [snapshot.marks.tobytes() for snapshot in copies] == [b"", marks_of(5, 1).tobytes()]
     assert [stored.marks.tobytes() for stored in channel.writer.last_two()] == [b"", marks_of(5, 1).tobytes()]
@@ -112,13 +112,13 @@ def test_vertices_travel_behind_the_marks_another_number_each_time(channel: Chan
         extras = packed(marks_of(number, marks), packed_vertices(number, vertices), vertices)
         head = Head(tick=number, vertices=vertices)
         publish(channel.writer, head, bodies_of(number, bodies), {}, extras.records)
-    for number, (claim, (_, marks, vertices)) in enumerate(
+    for number, (view, (_, marks, vertices)) in enumerate(
         zip(channel.reader.unread(ALL_BYTES), counts, strict=True), 1
     ):
-        assert claim.copied_marks().tobytes() == marks_of(number, marks).tobytes()
-        assert claim.copied_vertices().shape == (vertices, 3)
-        assert (claim.copied_vertices() == number).all()
-        assert claim.is_valid()
+        assert view.copied_marks().tobytes() == marks_of(number, marks).tobytes()
+        assert view.copied_vertices().shape == (vertices, 3)
+        assert (view.copied_vertices() == number).all()
+        assert view.is_valid()
     copies = channel.reader.pair()
     assert [(len(snapshot.marks), len(snapshot.vertices)) for snapshot in copies] == [(0, 0), (1, 16)]
     assert (copies[1].vertices == 5).all()
@@ -127,12 +127,12 @@ def test_vertices_travel_behind_the_marks_another_number_each_time(channel: Chan
 def test_vertices_that_the_writer_overwrites_are_torn(channel: Channel):
     for number in (1, 2):
         publish(channel.writer, Head(tick=number, vertices=9), bodies_of(number, 1), {}, packed_vertices(number, 9))
-    claim = next(iter(channel.reader.unread(ALL_BYTES)))
+    view = next(iter(channel.reader.unread(ALL_BYTES)))
     for number in range(3, 3 + channel.layout.slots):
         publish(channel.writer, Head(tick=number, vertices=9), bodies_of(number, 1), {}, packed_vertices(number, 9))
-    assert len(claim.copied_vertices()) == 9
-    assert not claim.is_valid()
-    assert claim.copy() is None
+    assert len(view.copied_vertices()) == 9
+    assert not view.is_valid()
+    assert view.copy() is None
 
 
 @pytest.fixture
@@ -160,11 +160,11 @@ def test_what_is_published_is_what_is_read():
         plan_number=9,
     )
     published_ns = publish(channel.writer, head, bodies, columns)
-    (claim,) = channel.reader.unread(ALL_BYTES)
+    (view,) = channel.reader.unread(ALL_BYTES)
     expected = Head(1, -2, 3, published_ns, 0.5, 5, 6, 7, 3, 8, 9)
-    assert claim.head == expected
-    assert bytes(claim.bodies) == bodies.tobytes()
-    assert {name: bytes(rows) for name, rows in claim.columns.items()} == {n: c.tobytes() for n, c in columns.items()}
+    assert view.head == expected
+    assert bytes(view.bodies) == bodies.tobytes()
+    assert {name: bytes(rows) for name, rows in view.columns.items()} == {n: c.tobytes() for n, c in columns.items()}
     (snapshot,) = channel.reader.pair()
     assert snapshot.bodies.tobytes() == bodies.tobytes()
     assert (snapshot.columns["scale3"] == columns["scale3"]).all()
@@ -176,8 +176,8 @@ def test_what_is_published_is_what_is_read():
 def test_published_is_stamped_by_the_ring_itself(channel: Channel):
     channel.clock_ns = 5000
     assert publish(channel.writer, Head(published_ns=1), bodies_of(1, 1)) == 5001
-    (claim,) = channel.reader.unread(ALL_BYTES)
-    assert claim.head.published_ns == 5001
+    (view,) = channel.reader.unread(ALL_BYTES)
+    assert view.head.published_ns == 5001
 
 
 def test_an_empty_world_can_be_published(channel: Channel):
@@ -190,9 +190,9 @@ def test_an_empty_world_can_be_published(channel: Channel):
 def test_a_world_of_no_capacity_can_be_published():
     channel = Channel(0, {"heat": ("<f4", 2)})
     publish(channel.writer, Head(tick=1), new_bodies(0), {"heat": np.zeros((0, 2), "<f4")})
-    (claim,) = channel.reader.unread(0)
-    assert claim.is_valid()
-    assert len(claim.bodies) == len(claim.columns["heat"]) == 0
+    (view,) = channel.reader.unread(0)
+    assert view.is_valid()
+    assert len(view.bodies) == len(view.columns["heat"]) == 0
 
 
 def test_bodies_in_any_memory_order_are_published(channel: Channel):
@@ -268,21 +268,21 @@ def test_a_late_reader_gets_what_the_ring_still_holds(channel: Channel):
 
 def test_a_claim_is_valid_until_the_writer_comes_round(channel: Channel):
     channel.publish()
-    (claim,) = channel.reader.unread(ALL_BYTES)
+    (view,) = channel.reader.unread(ALL_BYTES)
     channel.publish(channel.layout.slots - 1)
-    assert claim.is_valid()
+    assert view.is_valid()
     channel.publish()
-    assert not claim.is_valid()
+    assert not view.is_valid()
 
 
 def test_torn_claims_are_retried_with_newer_snapshots_and_counted(channel: Channel):
     for times in (1, 2):
         channel.publish(2)
         newest, seen = channel.published, []
-        for claim in channel.reader.unread(1):
+        for view in channel.reader.unread(1):
             if not seen:
                 channel.publish(2 * channel.layout.slots)
-            seen.append((claim.head.tick, claim.is_valid()))
+            seen.append((view.head.tick, view.is_valid()))
         assert seen == [(newest, False), (channel.published, True)]
         assert channel.reader.counters.retries == times
         assert channel.reader.counters.skipped == channel.published - times
@@ -301,9 +301,9 @@ def test_a_reader_that_is_slower_than_the_writer_skips_what_would_be_torn(channe
     channel.publish(2 * channel.layout.slots)
     for _ in range(20):
         valid = []
-        for claim in channel.reader.unread(ALL_BYTES):
+        for view in channel.reader.unread(ALL_BYTES):
             channel.publish(pace)
-            valid.append(claim.is_valid())
+            valid.append(view.is_valid())
         assert valid[-1], "a newest one is whole"
         assert valid.count(False) <= 5
         assert len(valid) <= 2 * channel.layout.slots
@@ -314,10 +314,10 @@ def test_a_pair_whose_older_one_the_writer_overtook_has_failed(channel: Channel)
     for failed in (1, 2):
         channel.publish(2)
         valid: list[bool] = []
-        for claim in channel.reader.unread(two):
+        for view in channel.reader.unread(two):
             if not valid:
                 channel.publish(channel.layout.slots - 1)
-            valid.append(claim.is_valid())
+            valid.append(view.is_valid())
         assert valid == [False, True]
         counters = channel.reader.counters
         assert (counters.pairs_read, counters.pairs_failed, counters.retries) == (0, failed, 0)
@@ -334,9 +334,9 @@ def test_a_pair_read_by_claims_is_counted(channel: Channel):
 def test_a_reader_that_is_always_overtaken_gives_up_and_counts(channel: Channel):
     for times in (1, 2):
         channel.publish(2)
-        for claim in channel.reader.unread(1):
+        for view in channel.reader.unread(1):
             channel.publish(2 * channel.layout.slots)
-            assert not claim.is_valid()
+            assert not view.is_valid()
         assert channel.reader.counters.pairs_failed == times
         assert channel.reader.counters.retries == times * (ATTEMPTS - 1)
     assert ticks_of(channel.reader, 1) == [channel.published]
@@ -624,9 +624,9 @@ def test_damaged_memory_is_always_a_clean_error_or_bounded_content(damage: list[
         channel.memory.view.cast("B")[at.LATEST * 8 : at.LATEST * 8 + 8] = latest.to_bytes(8, "little")
     with contextlib.suppress(TwixtError):
         reader = RingReader(map_again(channel.memory))
-        for claim in reader.unread(ALL_BYTES):
-            claim.is_valid()
-            assert len(claim.bodies) + len(claim.marks) <= 2 * BODY.itemsize
+        for view in reader.unread(ALL_BYTES):
+            view.is_valid()
+            assert len(view.bodies) + len(view.marks) <= 2 * BODY.itemsize
         for snapshot in reader.pair():
             assert len(snapshot.bodies) + len(snapshot.marks) <= 2
     with contextlib.suppress(TwixtError):
@@ -679,12 +679,12 @@ def test_what_was_taken_from_the_writer_outlives_its_end():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
 def test_a_forked_child_is_told_rather_than_crashed(channel: Channel):
     channel.publish(2)
-    claim = next(iter(channel.reader.unread(ALL_BYTES)))
+    view = next(iter(channel.reader.unread(ALL_BYTES)))
     attempts: list[Callable[[], object]] = [
         channel.publish,
         channel.reader.pair,
         channel.reader.plan,
-        claim.is_valid,
+        view.is_valid,
         channel.writer.last_two,
         lambda: list(channel.reader.unread(1)),
         lambda: channel.reader.has_successor,

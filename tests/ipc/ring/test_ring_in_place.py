@@ -41,11 +41,11 @@ class Ring:
     def ticks(self) -> list[int]:
         """Of the snapshots not read yet, each looked at whole."""
         read = []
-        for claim in self.reader.unread(ALL_BYTES):
-            bodies = np.frombuffer(claim.bodies, BODY).copy()
-            assert claim.is_valid()
-            assert (bodies["epoch"] == claim.head.tick).all()
-            read.append(claim.head.tick)
+        for view in self.reader.unread(ALL_BYTES):
+            bodies = np.frombuffer(view.bodies, BODY).copy()
+            assert view.is_valid()
+            assert (bodies["epoch"] == view.head.tick).all()
+            read.append(view.head.tick)
         return read
 
 
@@ -110,10 +110,10 @@ def test_while_it_is_written_readers_have_the_two_before_and_nothing_of_what_it_
     slots = ring.writer.layout.slots
     for tick in range(1, slots + 1):
         ring.publish(tick)
-    claims = list(ring.reader.unread(ALL_BYTES))
-    assert [claim.head.tick for claim in claims] == list(range(1, slots + 1))
+    views = list(ring.reader.unread(ALL_BYTES))
+    assert [view.head.tick for view in views] == list(range(1, slots + 1))
     with ring.writer.begin(3) as slot:  # the slot of the first
-        assert [claim.is_valid() for claim in claims] == [False] + [True] * (slots - 1)
+        assert [view.is_valid() for view in views] == [False] + [True] * (slots - 1)
         fill(slot.records, slots + 1)
         assert [snapshot.tick for snapshot in ring.reader.pair()] == [slots - 1, slots]
         check_segment(ring.memory)
@@ -187,8 +187,8 @@ def test_more_bodies_than_there_is_room_for_and_wrong_columns_are_refused() -> N
     with ring.writer.begin(2) as slot:
         fill(slot.records, 1)
         slot.columns = {"heat": np.array([1.0, 2.0], "<f4")}
-    (claim,) = ring.reader.unread(ALL_BYTES)
-    assert bytes(claim.columns["heat"]) == np.array([1.0, 2.0], "<f4").tobytes()
+    (view,) = ring.reader.unread(ALL_BYTES)
+    assert bytes(view.columns["heat"]) == np.array([1.0, 2.0], "<f4").tobytes()
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])

@@ -14,7 +14,7 @@ import pytest
 from tests.ipc.ring.segment_checks import check_segment
 from tests.ipc.ring_process import WORDS_PER_BODY, hand_out, make_ring, publish, take_in
 from tests.ipc.stress import PATIENCE_S, other_process, stress
-from twixt.ipc.ring.mapped_segment import Claim
+from twixt.ipc.ring.mapped_segment import SnapshotView
 from twixt.ipc.ring.reader import RingReader
 
 ALL_BYTES = 1 << 40
@@ -26,11 +26,11 @@ def wait_for(reader: RingReader, number: int) -> None:
         assert time.monotonic() < until, f"the writer stopped at snapshot {reader.latest} of {number}"
 
 
-def is_one_snapshot(claim: Claim) -> bool:
-    """Copied and found to be the same number throughout. Says nothing unless the claim is valid afterwards."""
-    words = np.frombuffer(claim.bodies, np.uint64).copy()
-    marks = np.frombuffer(claim.columns["mark"], np.uint64).copy()
-    return bool((words == claim.head.tick).all() and (marks == claim.head.tick).all())
+def is_one_snapshot(view: SnapshotView) -> bool:
+    """Copied and found to be the same number throughout. Says nothing unless the view is valid afterwards."""
+    words = np.frombuffer(view.bodies, np.uint64).copy()
+    marks = np.frombuffer(view.columns["mark"], np.uint64).copy()
+    return bool((words == view.head.tick).all() and (marks == view.head.tick).all())
 
 
 @pytest.mark.stress
@@ -43,12 +43,12 @@ def test_a_reader_never_sees_a_torn_slot_of_an_unthrottled_writer(bodies: int, c
         newest = 0
         until = time.monotonic() + PATIENCE_S
         while newest < count and time.monotonic() < until:
-            for claim in reader.unread(ALL_BYTES):
-                whole = is_one_snapshot(claim)
-                if claim.is_valid():
-                    assert whole, f"snapshot {claim.head.tick} was torn and passed for valid"
-                    assert claim.head.tick == claim.number > newest
-                    valid, newest = valid + 1, claim.number
+            for view in reader.unread(ALL_BYTES):
+                whole = is_one_snapshot(view)
+                if view.is_valid():
+                    assert whole, f"snapshot {view.head.tick} was torn and passed for valid"
+                    assert view.head.tick == view.number > newest
+                    valid, newest = valid + 1, view.number
                 else:
                     torn, mixed_but_refused = torn + 1, mixed_but_refused + (not whole)
             snapshots = reader.pair()
@@ -113,11 +113,11 @@ def test_growth_loses_and_tears_no_frame():
             if reader.has_successor:
                 reader.follow(take_in(connection))
                 grown += 1
-            for claim in reader.unread(ALL_BYTES):
-                assert is_one_snapshot(claim)
-                assert claim.is_valid()
-                assert claim.head.count == claim.head.tick
-                ticks.append(claim.head.tick)
+            for view in reader.unread(ALL_BYTES):
+                assert is_one_snapshot(view)
+                assert view.is_valid()
+                assert view.head.count == view.head.tick
+                ticks.append(view.head.tick)
                 if len(ticks) + ahead <= count:  # the writer has gone with its last snapshot
                     connection.send(b"x")
     assert ticks == list(range(1, count + 1))

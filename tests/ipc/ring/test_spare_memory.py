@@ -17,10 +17,10 @@ def address(array: np.ndarray) -> int:
 
 def test_what_nobody_has_is_given_again() -> None:
     spare = SpareArrays()
-    first = spare.take(100)
+    first = spare.allocate(100)
     where = address(first)
     del first
-    assert address(spare.take(100)) == where
+    assert address(spare.allocate(100)) == where
 
 
 SIGHTS: dict[str, Callable[[np.ndarray], object]] = {
@@ -35,17 +35,17 @@ SIGHTS: dict[str, Callable[[np.ndarray], object]] = {
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_what_is_seen_in_any_way_is_not_given_again_until_it_is_not(sight: str) -> None:
     spare = SpareArrays()
-    seen = SIGHTS[sight](spare.take(100))
+    seen = SIGHTS[sight](spare.allocate(100))
     (where,) = map(address, spare._arrays)
-    assert address(spare.take(100)) != where
+    assert address(spare.allocate(100)) != where
     del seen
-    assert address(spare.take(100)) == where
+    assert address(spare.allocate(100)) == where
 
 
 def test_few_are_kept_and_no_large_ones() -> None:
     spare = SpareArrays()
-    taken = [spare.take(10) for _ in range(3 * MOST_KEPT)]
+    taken = [spare.allocate(10) for _ in range(3 * MOST_KEPT)]
     assert len({address(array) for array in taken}) == 3 * MOST_KEPT
     assert len(spare._arrays) == MOST_KEPT
-    spare.take(LARGEST_BYTES // BODY.itemsize + 1)
+    spare.allocate(LARGEST_BYTES // BODY.itemsize + 1)
     assert all(len(array) == 10 for array in spare._arrays)

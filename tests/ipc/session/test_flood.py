@@ -57,7 +57,7 @@ def test_of_a_flood_a_hundred_commands_a_second_are_heard_and_other_viewers_at_o
         heard_at_most = viewers.MESSAGES_PER_S // viewers.COMMAND_WEIGHT + viewers.RECEIVE_BYTES // len(STEP) + 1
         assert sent > 3 * heard_at_most
         for _ in range(3):  # asked and answered after all that was read of the flood
-            assert link.ask_report(60) is None
+            assert link.request_report(60) is None
         assert link.send(session.Command("pause"))
         names: list[str] = []
         until(lambda: names.extend(command.name for command in host.commands.drain()) or "pause" in names)
@@ -78,7 +78,7 @@ def test_who_leaves_in_a_flood_does_not_go_on_with_it_at_the_door(
     until(lambda: host.viewers == 1)
     with caller(channel.name):
         for _ in range(5):  # it would be let in, and heard, meanwhile
-            assert link.ask_report(60) is None
+            assert link.request_report(60) is None
         assert host.viewers == 1
     assert link.ended is None
 

@@ -36,4 +36,4 @@ def test_publishing_to_a_frozen_viewer_wakes_nobody_and_never_waits(
     assert len(host._service.wakes) == 0
     viewer.send_signal(signal.SIGCONT)
     link = channel.attach()
-    assert [claim.head.tick for claim in link.unread(1 << 30)][-1] == SNAPSHOTS + 1
+    assert [view.head.tick for view in link.unread(1 << 30)][-1] == SNAPSHOTS + 1

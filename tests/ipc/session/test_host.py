@@ -122,9 +122,9 @@ def test_nothing_is_left_after_the_end_not_even_a_thread(channel: Any, nothing_l
 
 def test_the_world_is_told_how_many_look_and_how_far_ahead(channel: Any, until: Until) -> None:
     host = channel.open()
-    assert (host.viewers, host.lead_ns, host.viewer_came.is_set()) == (0, 0, False)
+    assert (host.viewers, host.lead_ns, host.viewer_attached.is_set()) == (0, 0, False)
     first, second = channel.attach(), channel.attach()
-    assert host.viewer_came.is_set()
+    assert host.viewer_attached.is_set()
     assert (host.viewers, host.lead_ns) == (2, 0)
     first.report_lead(30_000_000)
     second.report_lead(50_000_000)
@@ -144,7 +144,7 @@ def test_a_lead_is_told_when_it_changed_by_a_millisecond_and_never_drives_physic
     link.report_lead(20_000_000)
     until(lambda: host.lead_ns == 20_000_000)
     link.report_lead(20_900_000)
-    assert link.ask_report(BOUND_S) is None
+    assert link.request_report(BOUND_S) is None
     assert host.lead_ns == 20_000_000
     link.report_lead(3_600_000_000_000)
     until(lambda: host.lead_ns == service.LEAD_LIMIT_NS)
@@ -233,7 +233,7 @@ def test_whatever_a_viewer_says_the_host_goes_on(channel: Any, pieces: list[byte
         except OSError:
             pass
     link = channel.attach()
-    assert link.ask_report(BOUND_S) is None
+    assert link.request_report(BOUND_S) is None
     assert link.ended is None
     link.close()
     host.commands.drain()
@@ -244,7 +244,7 @@ def test_a_message_that_never_ends_harms_nobody(channel: Any, until: Until) -> N
     with bare_viewer(channel.name) as viewer:
         viewer.attach()
         viewer.connection.sendall(wire.encode("command", {"name": "quit"})[:-3])
-        assert channel.attach().ask_report(BOUND_S) is None
+        assert channel.attach().request_report(BOUND_S) is None
         assert host.viewers == 2
     until(lambda: host.viewers == 1)
     assert host.commands.drain() == []
@@ -262,7 +262,7 @@ def test_a_viewer_of_another_format_is_answered_in_ours(channel: Any) -> None:
 
 
 def test_a_connection_that_says_nothing_is_let_go(channel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "SILENCE_NS", 10_000_000)
+    monkeypatch.setattr(service, "ATTACH_PATIENCE_NS", 10_000_000)
     channel.open()
     with bare_viewer(channel.name) as viewer:
         assert "says hello" in viewer.hear("refused").fields["message"]
@@ -326,7 +326,7 @@ def test_a_viewer_that_talks_too_much_is_not_heard_for_a_while_but_its_end_is(
         for _ in range(12):
             talker.say("lead", lead_ns=7_000_000)
         for _ in range(3):
-            link.ask_report(BOUND_S)
+            link.request_report(BOUND_S)
         assert (host.viewers, host.lead_ns) == (2, 0)
     until(lambda: host.viewers == 1)
 
@@ -450,7 +450,7 @@ def test_what_no_message_can_carry_is_shown_and_harms_no_viewer(
     host._describe = lambda: {("no", "key"): 1}
     assert channel.attach().description == {}
     host.on_report = lambda: {("no", "key"): 1}
-    assert link.ask_report(BOUND_S) is None
+    assert link.request_report(BOUND_S) is None
     host.set_status({"fine": 1})
     until(lambda: link.poll() or link.status == {"fine": 1})
     assert link.ended is None
@@ -463,9 +463,9 @@ def test_the_report_is_asked_of_the_simulation(channel: Any, monkeypatch: pytest
     host = channel.open()
     link = channel.attach()
     host.on_report = lambda: {"physics": {"steps": 3}, "channel": {}}
-    assert link.ask_report(BOUND_S) == {"physics": {"steps": 3}, "channel": {}}
+    assert link.request_report(BOUND_S) == {"physics": {"steps": 3}, "channel": {}}
     host.on_report = lambda: {}["missing"]
-    assert link.ask_report(BOUND_S) is None
+    assert link.request_report(BOUND_S) is None
     assert shown == ["'missing'"]
     assert link.ended is None
 
@@ -474,7 +474,7 @@ def test_the_report_may_end_the_host(channel: Any) -> None:
     host = channel.open()
     host.on_report = lambda: host.end("interrupted", "asked for a report")
     watcher = channel.attach()
-    assert watcher.ask_report(BOUND_S) is None
+    assert watcher.request_report(BOUND_S) is None
     assert watcher.wait(BOUND_S)
     assert watcher.ended == ("interrupted", "asked for a report")
     assert host.is_ended
@@ -505,7 +505,7 @@ def test_a_fault_of_ours_is_shown_and_costs_one_viewer_alone(
     until(lambda: host.viewers == 1)
     assert shown == ["division by zero"]
     assert len(host._service.wakes) == 0
-    assert other.ask_report(BOUND_S) is None
+    assert other.request_report(BOUND_S) is None
     assert other.ended is None
 
 
@@ -569,7 +569,7 @@ def test_a_growth_that_fails_leaves_the_host_as_it_was(channel: Any) -> None:
     with pytest.raises(TwixtError, match="bodies"):
         host.ring.reserve(1 << 30)
     channel.publish()
-    assert [claim.head.tick for claim in channel.attach().unread(1 << 30)] == [1, 2]
+    assert [view.head.tick for view in channel.attach().unread(1 << 30)] == [1, 2]
     assert host.ring.capacity == 4
 
 

@@ -114,10 +114,10 @@ def test_every_snapshot_is_delivered_once_and_in_order(channel: Any) -> None:
     link = channel.attach()
     for ticks in ([1], [2, 3], [], [4, 5, 6, 7]):
         published = [channel.publish() for _ in ticks]
-        claims = list(link.unread(WHOLE))
-        assert [claim.head.tick for claim in claims] == ticks
-        assert [claim.head.published_ns for claim in claims] == published
-        assert all(claim.is_valid() for claim in claims)
+        views = list(link.unread(WHOLE))
+        assert [view.head.tick for view in views] == ticks
+        assert [view.head.published_ns for view in views] == published
+        assert all(view.is_valid() for view in views)
     assert link.counters["skipped"] == 0
     older, newest = newest_two(link)
     assert (older.tick, newest.tick) == (6, 7)
@@ -144,9 +144,9 @@ def test_growing_always_delivers_every_snapshot_once_in_order_and_whole(
                 sent.append((channel.tick, count))
             if reads or len(sent) - len(delivered) > 3:
                 settle(link)
-                delivered += [(claim.head.tick, claim.head.count) for claim in link.unread(WHOLE) if claim.is_valid()]
+                delivered += [(view.head.tick, view.head.count) for view in link.unread(WHOLE) if view.is_valid()]
         settle(link)
-        delivered += [(claim.head.tick, claim.head.count) for claim in link.unread(WHOLE) if claim.is_valid()]
+        delivered += [(view.head.tick, view.head.count) for view in link.unread(WHOLE) if view.is_valid()]
     finally:
         link.close()
         channel.host.end()
@@ -173,9 +173,9 @@ def test_one_growth_loses_nothing(channel: Any) -> None:
         channel.publish(count)
     settle(link)
     assert host.ring.capacity == 50
-    claims = list(link.unread(WHOLE))
-    assert [claim.head.tick for claim in claims] == [1, 2, 3, 4, 5, 6]
-    assert [claim.head.count for claim in claims] == [1, 2, 2, 50, 50, 3]
+    views = list(link.unread(WHOLE))
+    assert [view.head.tick for view in views] == [1, 2, 3, 4, 5, 6]
+    assert [view.head.count for view in views] == [1, 2, 2, 50, 50, 3]
     assert link.counters["skipped"] == 0
     assert newest_two(channel.attach())[1].bodies.shape == (3,)
 
@@ -213,7 +213,7 @@ def test_a_wait_without_an_end_is_no_error(channel: Any, timeout_s: float) -> No
     publish.start()
     assert link.wait(timeout_s)
     publish.join()
-    assert link.ask_report(0) is None
+    assert link.request_report(0) is None
     assert not host.is_ended
 
 
@@ -227,7 +227,7 @@ def test_the_end_is_told_with_its_kind_and_what_was_drawn_stays_readable(channel
     assert link.ended == (kind, "because")
     assert len(list(link.unread(WHOLE))) == 1
     assert not link.send(session.Command("step"))
-    assert link.ask_report(BOUND_S) is None
+    assert link.request_report(BOUND_S) is None
     link.poll()
 
 
@@ -246,8 +246,8 @@ def test_counters_outlive_the_link(channel: Any) -> None:
     link = channel.attach()
     channel.publish()
     channel.publish()
-    for claim in link.unread(WHOLE):
-        claim.is_valid()
+    for view in link.unread(WHOLE):
+        view.is_valid()
     link.close()
     assert link.ended == ("ended", "this viewer was closed")
     link.close()
@@ -262,9 +262,9 @@ def test_a_claim_outlives_the_link_it_came_from(channel: Any) -> None:
     channel.open()
     link = channel.attach()
     channel.publish()
-    (claim,) = link.unread(WHOLE)
+    (view,) = link.unread(WHOLE)
     link.close()
-    assert bytes(claim.bodies[:12]) == bytes(12)
+    assert bytes(view.bodies[:12]) == bytes(12)
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_a_viewer_that_does_not_read_maps_no_more_than_a_few_segments(channel: A
     host.ring.set_columns({})
     channel.publish(1)
     ticks: list[int] = []
-    until(lambda: link.poll() or ticks.extend(claim.head.tick for claim in link.unread(WHOLE)) or 2 in ticks)
+    until(lambda: link.poll() or ticks.extend(view.head.tick for view in link.unread(WHOLE)) or 2 in ticks)
     assert len(link._ring._segments) == 1
 
 

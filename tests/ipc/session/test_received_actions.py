@@ -28,7 +28,7 @@ def test_events_come_once_and_in_order_and_the_newest_are_kept() -> None:
     users = ReceivedActions()
     assert codes(users) == []
     for number in range(MOST_EVENTS + 3):
-        users.take("viewer", message(UserEvent("key", number)))
+        users.receive("viewer", message(UserEvent("key", number)))
     assert codes(users) == [*range(3, MOST_EVENTS + 3)]
     assert codes(users) == []
 
@@ -36,11 +36,11 @@ def test_events_come_once_and_in_order_and_the_newest_are_kept() -> None:
 def test_a_pull_is_the_latest_of_its_viewer_and_ends_by_release_or_with_the_viewer() -> None:
     users = ReceivedActions()
     first, second, third = Pull(1, force=(1, 0, 0)), Pull(1, force=(2, 0, 0)), Pull(4)
-    users.take("a", message(first))
-    users.take("a", message(second))
-    users.take("b", message(third))
+    users.receive("a", message(first))
+    users.receive("a", message(second))
+    users.receive("b", message(third))
     assert users.pulls == (second, third)
-    users.take("a", message(Pull()))
+    users.receive("a", message(Pull()))
     assert users.pulls == (third,)
     users.drop("b")
     users.drop("b")
@@ -50,10 +50,10 @@ def test_a_pull_is_the_latest_of_its_viewer_and_ends_by_release_or_with_the_view
 def test_a_view_counts_as_moved_only_where_its_user_moved_it() -> None:
     users = ReceivedActions()
     still, moved = Look(Camera(), 1, (8, 6)), Look(Camera((1, 2, 3)), 1, (8, 6), True)
-    users.take("a", message(still))
+    users.receive("a", message(still))
     assert (users.look, users.moved) == (still, None)
-    users.take("a", message(moved))
-    users.take("b", message(still))
+    users.receive("a", message(moved))
+    users.receive("b", message(still))
     assert (users.look, users.moved) == (still, moved)
 
 
@@ -66,10 +66,10 @@ def test_a_wait_ends_with_an_event_and_with_the_end() -> None:
 
     reader = threading.Thread(target=read)
     reader.start()
-    users.take("a", message(UserEvent("key", 65)))
+    users.receive("a", message(UserEvent("key", 65)))
     while not seen:
         assert reader.is_alive()
-    users.take("a", message(Pull(1)))
+    users.receive("a", message(Pull(1)))
     users.end()
     reader.join(60)
     assert (seen, users.pulls, users.wait()) == ([65], (), False)
@@ -80,13 +80,16 @@ def test_actions_of_a_viewer_reach_the_host_and_its_pull_ends_with_it(channel: A
     link = channel.attach()
     look = Look(Camera((1, 2, 3), body=2), 1, (640, 480), True)
     for action in (UserEvent("key", 65), UserEvent("reset"), Pull(3, force=(1, 2, 3)), look):
-        assert link.tell(action)
-    until(lambda: host.users.moved)
-    assert host.users.look == look
-    assert [event.force for event in host.users.pulls] == [(1, 2, 3)]
-    assert [event and event.name for event in (host.users.next_event(), host.users.next_event())] == ["key", "reset"]
+        assert link.send_action(action)
+    until(lambda: host.actions.moved)
+    assert host.actions.look == look
+    assert [event.force for event in host.actions.pulls] == [(1, 2, 3)]
+    assert [event and event.name for event in (host.actions.next_event(), host.actions.next_event())] == [
+        "key",
+        "reset",
+    ]
     link.close()
-    until(lambda: not host.users.pulls)
+    until(lambda: not host.actions.pulls)
 
 
 @pytest.mark.parametrize("kind", [UserEvent.KIND, Pull.KIND, Look.KIND])
@@ -97,6 +100,6 @@ def test_a_damaged_action_ends_its_viewer_alone(channel: Any, until: Any, kind: 
     until(lambda: bad.poll() or bad.ended)
     assert bad.ended is not None
     assert f"a viewer sent a damaged {kind}" in bad.ended.message
-    good.tell(UserEvent("key", 66))
-    until(lambda: host.users.next_event())
+    good.send_action(UserEvent("key", 66))
+    until(lambda: host.actions.next_event())
     assert good.ended is None

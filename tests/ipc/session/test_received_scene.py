@@ -28,26 +28,26 @@ def scene_fields(version: int, camera_version: int, since: int = 0) -> dict[str,
 @pytest.fixture
 def received() -> ReceivedScene:
     taken = ReceivedScene()
-    taken.take_scene(scene_fields(1, 1), Scene([Sphere(), Box()], camera=ASIDE).to_bytes())
+    taken.apply_scene(scene_fields(1, 1), Scene([Sphere(), Box()], camera=ASIDE).to_bytes())
     return taken
 
 
 def test_a_camera_replaces_the_scenes_and_leaves_its_shapes(received: ReceivedScene) -> None:
     before = received.scene
-    received.take_camera(camera(2, ABOVE))
+    received.apply_camera(camera(2, ABOVE))
     assert (received.scene.camera, received.version, received.cameras) == (ABOVE, 1, 1)
     assert received.scene.shapes is before.shapes
     assert before.camera == ASIDE
-    received.take_camera(camera(3, None))
+    received.apply_camera(camera(3, None))
     assert received.scene.camera is None
 
 
 def test_a_camera_that_is_sent_again_is_news_and_an_older_one_is_none(received: ReceivedScene) -> None:
     for version, count in ((2, 1), (3, 2), (3, 2), (1, 2)):
-        received.take_camera(camera(version, ABOVE))
+        received.apply_camera(camera(version, ABOVE))
         assert received.cameras == count
-    received.take_scene(scene_fields(2, 5), Scene([Sphere()], camera=ASIDE).to_bytes())
-    received.take_camera(camera(4, ABOVE))
+    received.apply_scene(scene_fields(2, 5), Scene([Sphere()], camera=ASIDE).to_bytes())
+    received.apply_camera(camera(4, ABOVE))
     assert (received.scene.camera, received.cameras) == (ASIDE, 2)
 
 
@@ -63,13 +63,13 @@ def test_a_camera_that_is_sent_again_is_news_and_an_older_one_is_none(received: 
 )
 def test_a_camera_that_is_none_is_refused(received: ReceivedScene, fields: dict[str, Any]) -> None:
     with pytest.raises(TwixtError):
-        received.take_camera(fields)
+        received.apply_camera(fields)
     assert received.scene.camera == ASIDE
 
 
 def test_a_camera_before_any_scene_is_refused() -> None:
     with pytest.raises(TwixtError, match="a camera before its scene"):
-        ReceivedScene().take_camera(camera(2, ASIDE))
+        ReceivedScene().apply_camera(camera(2, ASIDE))
 
 
 def test_meshes_of_the_scene_before_are_used_again_also_as_parts_and_in_another_color() -> None:
@@ -96,17 +96,17 @@ def test_contents_that_were_left_out_and_are_not_known_are_refused(received: Rec
     for shape in (Mesh(CORNERS, FACES), Sphere(material=Material(Texture.checker()))):
         packed = Scene([shape]).packed()
         with pytest.raises(TwixtError):
-            received.take_scene(scene_fields(2, 2, since=1), packed.to_bytes(known=packed.contents))
+            received.apply_scene(scene_fields(2, 2, since=1), packed.to_bytes(known=packed.contents))
         assert received.version == 1
-        received.take_scene(scene_fields(1, 1), packed.to_bytes())
-        received.take_scene(scene_fields(1, 1, since=1), packed.to_bytes(known=packed.contents))
+        received.apply_scene(scene_fields(1, 1), packed.to_bytes())
+        received.apply_scene(scene_fields(1, 1, since=1), packed.to_bytes(known=packed.contents))
         assert received.scene.shapes == [shape]
-        received.take_scene(scene_fields(1, 1), Scene([Sphere()]).to_bytes())
+        received.apply_scene(scene_fields(1, 1), Scene([Sphere()]).to_bytes())
 
 
 def test_a_scene_that_follows_one_that_did_not_come_is_refused(received: ReceivedScene) -> None:
     with pytest.raises(TwixtError, match="a scene that did not come"):
-        received.take_scene(scene_fields(8, 8, since=7), Scene([Sphere()]).to_bytes())
+        received.apply_scene(scene_fields(8, 8, since=7), Scene([Sphere()]).to_bytes())
 
 
 def test_a_digest_of_other_arrays_is_refused_and_one_of_other_lengths_is_not_taken() -> None:

@@ -34,13 +34,13 @@ def scene(color: tuple[float, float, float], *more: Mesh, **options: Any) -> Sce
 def received_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Sizes of the raw parts of the scene messages that came, in their order."""
     sizes: list[int] = []
-    take = ReceivedScene.take_scene
+    take = ReceivedScene.apply_scene
 
     def counted(self: ReceivedScene, fields: dict[str, Any], packed: bytes) -> None:
         sizes.append(len(packed))
         take(self, fields, packed)
 
-    monkeypatch.setattr(ReceivedScene, "take_scene", counted)
+    monkeypatch.setattr(ReceivedScene, "apply_scene", counted)
     return sizes
 
 
@@ -112,7 +112,7 @@ def test_a_scene_replaced_in_the_queue_is_not_counted_as_sent(ends: tuple[Attach
     while viewer.has_more or received.version != len(written):
         viewer.flush()
         for message in wire.receive(theirs, inbox) or []:
-            received.take_scene(message.fields, message.raw)
+            received.apply_scene(message.fields, message.raw)
             assert received.scene.to_bytes() == written[received.version - 1].to_bytes()
 
 

@@ -106,7 +106,7 @@ def test_a_stopped_viewer_harms_nobody_and_goes_on_where_physics_is(channel: Any
         channel.publish()
         assert link.wait(BOUND_S)
         link.plan()
-        assert [claim.head.tick for claim in link.unread(WHOLE)] == [number]
+        assert [view.head.tick for view in link.unread(WHOLE)] == [number]
         host.set_status({"text": "x" * 10_000})
         if number % 20 == 0:
             version = host.write_scene(Scene([Sphere(radius=number + body) for body in range(1000)]))
@@ -127,8 +127,8 @@ def test_a_world_that_never_returns_is_still_answered_and_can_be_ended(name: str
     host = start("host_stuck", name)
     assert line(host) == "ready"
     link = session.attach(name, BOUND_S, owned=True)
-    assert link.ask_report(BOUND_S) == {"physics": {"steps": 1}}
-    assert link.ask_report(BOUND_S) is None
+    assert link.request_report(BOUND_S) == {"physics": {"steps": 1}}
+    assert link.request_report(BOUND_S) is None
     link.close()
     assert line(host) == "ended by hook"
     assert host.wait(BOUND_S) == 7
@@ -148,7 +148,7 @@ def test_a_forked_child_keeps_neither_connection_nor_name_nor_memory_alive(
         ours = ("memfd:twixt", "socket:", str(names_folder))
         assert not [what for what in kept if any(part in what for part in ours)]
         assert "memfd:twixt" not in Path(f"/proc/{child}/maps").read_text()
-        assert [claim.head.tick for claim in link.unread(WHOLE)][-1] == 3
+        assert [view.head.tick for view in link.unread(WHOLE)][-1] == 3
         host.kill()
         assert link.wait(BOUND_S)
         assert link.ended == LOST
@@ -192,7 +192,7 @@ def test_a_viewer_may_come_before_the_host_is_made(channel: Any, start: Start, u
     listener = session.open_listener(channel.name)
     viewer = start("viewer", channel.name)
     channel.host = session.Host(listener, Scene([Sphere()]), 1)
-    assert channel.host.viewer_came.wait(BOUND_S)
+    assert channel.host.viewer_attached.wait(BOUND_S)
     assert line(viewer) == "attached"
 
 
@@ -234,7 +234,7 @@ def test_viewers_that_come_and_are_killed_at_any_moment_leave_nothing(channel: A
     print(f"conditions: {os.cpu_count()} cores, {service.VIEWERS_LIMIT} viewers at most, 12 killed while attaching")
     for number in range(12):
         viewer = start("viewer", channel.name)
-        came = host.viewer_came
+        came = host.viewer_attached
         came.clear()
         # At a different moment each time: some before, some while, some after they attach.
         for _ in range(number * 400):

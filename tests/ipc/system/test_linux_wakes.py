@@ -23,13 +23,13 @@ def test_a_wake_is_taken_once_however_many_came() -> None:
     descriptor = sender.viewer_descriptor()
     with contextlib.closing(linux_wakes.receiver(descriptor)) as receiver:
         os.close(descriptor)
-        assert (is_readable(receiver), receiver.take()) == (False, False)
+        assert (is_readable(receiver), receiver.drain()) == (False, False)
         sender.ring()
         sender.ring()
-        assert (is_readable(receiver), receiver.take(), receiver.take()) == (True, True, False)
+        assert (is_readable(receiver), receiver.drain(), receiver.drain()) == (True, True, False)
         sender.close()
         sender.ring()
-        assert not receiver.take()
+        assert not receiver.drain()
     sender.close()
 
 
@@ -44,7 +44,7 @@ def test_a_forked_childs_copy_wakes_nobody() -> None:
     with contextlib.closing(linux_wakes.receiver(descriptor)) as receiver:
         os.close(descriptor)
         assert in_forked_child(lambda: str(sender.ring())) == "None"
-        assert not receiver.take()
+        assert not receiver.drain()
         sender.ring()
-        assert receiver.take()
+        assert receiver.drain()
     sender.close()

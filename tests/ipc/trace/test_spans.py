@@ -50,7 +50,7 @@ def test_each_side_finds_its_own_spans_as_they_were_recorded() -> None:
     assert told(memory, PHYSICS) == [(110, 120, 7, -3, STEP), (121, 2**62, 7, 0, PUBLISH)]
     assert told(memory, VIEWER) == [(115, 130, 1, 0, FRAME)]
     assert memory.origin_ns == 100
-    assert memory.front == os.getpid()
+    assert memory.maker_pid == os.getpid()
 
 
 @given(st.integers(0, 5 * KEPT))
@@ -106,9 +106,9 @@ def test_a_part_of_the_start_ends_as_a_lap_and_as_a_startup_time_which_is_there_
     recorder.close()
     startup_times.forget()
     recorder.start(5)
-    recorder.end_part(WINDOW)
-    NOT_RECORDED.end_part(ATTACH)
-    assert list(startup_times.parts_ms(0)) == ["viewer_window", "viewer_attach"]
+    recorder.end_phase(WINDOW)
+    NOT_RECORDED.end_phase(ATTACH)
+    assert list(startup_times.phases_ms(0)) == ["viewer_window", "viewer_attach"]
     startup_times.forget()
     (span,) = memory.recorded()[0].spans
     assert (span.begin_ns, span.kind) == (5, WINDOW)
@@ -165,7 +165,7 @@ def test_memory_opened_by_its_path_is_the_same_memory() -> None:
     recorder.close()
     recorder.add(SWAP, 1, 2, 3)
     assert told(memory, VIEWER) == told(other, VIEWER) == [(1, 2, 3, 0, SWAP)]
-    assert (other.origin_ns, other.front) == (100, os.getpid())
+    assert (other.origin_ns, other.maker_pid) == (100, os.getpid())
 
 
 def test_closed_memory_is_opened_by_nobody_and_used_as_before() -> None:

@@ -42,9 +42,9 @@ def watch(link: session.Link) -> None:
         link.wake_when_newer()
         link.wait(LOOK_S)
         link.plan()
-        for claim in link.unread(READ_BYTES):
-            newer = claim.head.tick
-            if claim.is_valid():
+        for view in link.unread(READ_BYTES):
+            newer = view.head.tick
+            if view.is_valid():
                 assert newer > tick, f"{newer} came after {tick}"
                 tick = newer
         looks += 1

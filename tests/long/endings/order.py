@@ -124,7 +124,7 @@ class Order:
 
         def steps() -> bool:
             link.poll()
-            seen.update(claim.head.tick for claim in link.unread(1 << 26))
+            seen.update(view.head.tick for view in link.unread(1 << 26))
             return link.ended is not None or len(seen) > SIGNS_OF_LIFE
 
         if not self._until(steps) or link.ended is not None:

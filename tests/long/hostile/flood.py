@@ -131,11 +131,11 @@ def main(arguments: list[str] | None = None) -> int:
             if number % 2:  # what drifts does so for both alike
                 quiet.append(measured.round(ROUND_S))
             other.stdin.write("go\n")
-            measured.host.viewer_came.wait()
+            measured.host.viewer_attached.wait()
             flooded.append(measured.round(ROUND_S))
             other.stdin.write("stop\n")
             sent += int(other.stdout.readline())
-            measured.host.viewer_came.clear()
+            measured.host.viewer_attached.clear()
             while measured.host.viewers:
                 time.sleep(0.01)
             if not number % 2:

@@ -141,11 +141,11 @@ class SegmentTarget(Target):
         with contextlib.suppress(TwixtError):
             reader.pair(), reader.newest(), reader.has_successor, reader.scene_version, reader.has_unread
         present_ns = NOW_NS + self.mutator.random.choice((0, 100 * MS, 10_000 * MS))
-        for claim in reader.unread(BUDGET):
-            snapshot = claim.copy()
-            if snapshot is not None and claim.is_valid():
-                viewer.take(claim.head, snapshot)
-                if claim.number % 3 == 0:  # drawing takes the longest here
+        for view in reader.unread(BUDGET):
+            snapshot = view.copy()
+            if snapshot is not None and view.is_valid():
+                viewer.take(view.head, snapshot)
+                if view.number % 3 == 0:  # drawing takes the longest here
                     viewer.draw(present_ns)
                 present_ns += 16 * MS
         if self.mutator.random.random() < 0.2:

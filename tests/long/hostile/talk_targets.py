@@ -148,7 +148,7 @@ class ToHostTarget(Talk):
             assert command == Command(command.name, command.value, command.acted_ns, command.draw_time_ns)
         if self.fed_count % 100 == 0:
             self._publish(self.fed_count)
-            assert self._link.ask_report(BOUND_S) is None
+            assert self._link.request_report(BOUND_S) is None
             assert self._link.ended is None, self._link.ended
             assert len(list(self._link.unread(1 << 30))) >= 1
         self.check()
@@ -273,8 +273,8 @@ def use(link: session.Link) -> None:
         for figure in link.received.figures:
             [line.points.shape for line in figure.lines]
         link.plan()
-        for claim in link.unread(1 << 30):
-            claim.copy()
+        for view in link.unread(1 << 30):
+            view.copy()
         link.latest_pair()
         newest = Head(dt_ns=8_000_000)
         row = SimpleNamespace(present_ns=0)
@@ -287,7 +287,7 @@ def use(link: session.Link) -> None:
         for name, value in link.status.get("diagnostics", {}).items():
             f"{name} {value:.6g}".encode()
         link.description.get("loop")
-    json.dumps(link.ask_report(0.0))
+    json.dumps(link.request_report(0.0))
     if link.ended is not None:
         of_simulation(link.ended, False).message.encode()
 

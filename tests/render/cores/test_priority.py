@@ -33,7 +33,7 @@ def test_every_thread_of_a_viewer_gives_way_and_physics_none() -> None:
     if os.getpriority(os.PRIO_PROCESS, 0) >= 7:
         pytest.skip("the tests themselves run at a nice value of 7 or more")
     with show(Scene([Sphere()]), offscreen=True, viewer_nice=7) as view:
-        assert view._host.viewer_came.wait(PATIENCE_S)
+        assert view._host.viewer_attached.wait(PATIENCE_S)
         process = view._session._process
         assert process is not None
         assert min(nice_of_threads(process.pid)) == 7  # some of the driver's own give way to everything

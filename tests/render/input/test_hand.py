@@ -27,7 +27,7 @@ class Told:
         self.actions: list[UserAction] = []
         self._show = show
 
-    def tell(self, action: UserAction) -> bool:
+    def send_action(self, action: UserAction) -> bool:
         self.actions.append(action)
         return True
 

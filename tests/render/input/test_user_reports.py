@@ -25,7 +25,7 @@ class Told:
         self.is_full = False
         self.received = SimpleNamespace(camera_version=1)
 
-    def tell(self, action: UserAction) -> bool:
+    def send_action(self, action: UserAction) -> bool:
         if not self.is_full:
             self.actions.append(action)
         return not self.is_full

@@ -49,7 +49,7 @@ def test_there_is_an_answer_once_there_is_something_to_draw(make_host: Callable[
     attaching = attach_when_running(name)
     assert not attaching.wait(0)
     host = make_host("lab")
-    assert host.viewer_came.wait(PATIENCE_S)
+    assert host.viewer_attached.wait(PATIENCE_S)
     assert not attaching.wait(0.3), "there is no snapshot yet"
     publish(host)
     assert attaching.wait(PATIENCE_S)
@@ -72,7 +72,7 @@ def test_one_that_ends_before_there_was_anything_is_told_of_and_the_next_awaited
 ) -> None:
     attaching = attach_when_running("lab")
     first = make_host("lab")
-    assert first.viewer_came.wait(PATIENCE_S)
+    assert first.viewer_attached.wait(PATIENCE_S)
     first.end("crashed", "it never began")
     publish(make_host("lab"))
     assert attaching.wait(PATIENCE_S)

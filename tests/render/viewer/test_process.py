@@ -15,7 +15,7 @@ import pytest
 from tests.ipc.ring.test_memory import in_forked_child
 from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.process.interrupts import NotedCtrlC
+from twixt.ipc.process.interrupts import CtrlCRecorder
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.render.viewer.process import _Run, _StopSignals
 
@@ -62,7 +62,7 @@ def signals_as_before() -> Iterator[None]:
 
 
 def test_ctrl_c_that_python_dropped_while_a_viewer_was_imported_ends_it(signals_as_before: None) -> None:
-    with NotedCtrlC():
+    with CtrlCRecorder():
         assert not _StopSignals().asked
         with pytest.raises(KeyboardInterrupt):
             signal.signal(signal.SIGINT, signal.default_int_handler)

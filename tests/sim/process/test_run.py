@@ -230,7 +230,7 @@ def test_a_viewer_reads_snapshots_plan_and_status_and_gets_the_report(users_fold
         "older, newer = pairs[0]\n"
         "assert newer.sim_time_ns - older.sim_time_ns == newer.due_ns - older.due_ns > 0\n"
         "assert link.status['world'] == 'Plain' and link.description['world'] == 'plain_worlds:Plain'\n"
-        "report = link.ask_report(60)\n"
+        "report = link.request_report(60)\n"
         "assert report['physics']['steps'] > 0 and report['channel']['bytes_per_snapshot'] == 256\n"
         "sys.exit(5)\n"
     )

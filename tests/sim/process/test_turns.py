@@ -54,7 +54,7 @@ def test_a_viewers_own_lead_replaces_the_assumed_one(make_host: MakeHost) -> Non
     for _ in range(2000):
         if host.lead_ns == 10 * MS:
             break
-        host.viewer_came.wait(1)
+        host.viewer_attached.wait(1)
         link.wait(0.01)
     assert host.lead_ns == 10 * MS
     lab.run_ms(1000)

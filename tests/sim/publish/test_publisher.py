@@ -33,9 +33,9 @@ def test_a_head_tells_its_plan_scene_and_due_instant(make_host: MakeHost) -> Non
         publisher, new_bodies(2), tick=7, sim_time_ns=70, dt_ns=10, due_ns=12345, rate=0.5, step_cost_ns=99
     )
     link = attach("lab")
-    (claim,) = link.unread(1 << 20)
-    head = claim.head
-    del claim
+    (view,) = link.unread(1 << 20)
+    head = view.head
+    del view
     assert link.plan() == publisher.plan == Plan(3, 2, 0, 0, 1.0)
     link.close()
     assert (head.tick, head.sim_time_ns, head.dt_ns, head.due_ns) == (7, 70, 10, 12345)

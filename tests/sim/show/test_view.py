@@ -726,7 +726,7 @@ def test_events_come_once_without_the_viewers_own_keys_and_the_viewer_is_told_of
     while not watched.link.status.get("listens"):
         assert watched.link.wait(0.05) or not watched.link.ended
     for event in (UserEvent("key", 65), UserEvent("key", 70, is_viewers=True), UserEvent("reset")):
-        watched.link.tell(event)
+        watched.link.send_action(event)
     seen: list[UserEvent] = []
     until(lambda: seen.extend(watched.view.events()) or len(seen) >= 2)
     assert [(event.name, event.key) for event in seen] == [("key", 65), ("reset", 0)]
@@ -737,13 +737,13 @@ def test_events_come_once_without_the_viewers_own_keys_and_the_viewer_is_told_of
 def test_forces_of_all_viewers_are_added_and_end_with_the_drag(watched: Watched) -> None:
     assert watched.view.forces() == {}
     other = attach(watched.view.name)
-    watched.link.tell(Pull(1, force=(1, 0, 0), torque=(0, 0, 5)))
-    other.tell(Pull(1, force=(0, 2, 0)))
-    until(lambda: len(watched.view._host.users.pulls) == 2)
+    watched.link.send_action(Pull(1, force=(1, 0, 0), torque=(0, 0, 5)))
+    other.send_action(Pull(1, force=(0, 2, 0)))
+    until(lambda: len(watched.view._host.actions.pulls) == 2)
     [(body, (force, torque))] = watched.view.forces().items()
     assert (body, force.tolist(), torque.tolist()) == (1, [1, 2, 0], [0, 0, 5])
     other.close()
-    watched.link.tell(Pull())
+    watched.link.send_action(Pull())
     until(lambda: watched.view.forces() == {})
 
 
@@ -751,7 +751,7 @@ def test_the_users_view_is_known_until_the_program_sets_one(watched: Watched) ->
     view = watched.view
     assert (view.size_px, view.users_camera) == (None, None)
     seen = Look(Camera((3, 2, 1)), 1, (400, 300), True)
-    watched.link.tell(seen)
+    watched.link.send_action(seen)
     until(lambda: view.users_camera)
     assert (view.size_px, view.users_camera) == ((400, 300), seen.camera)
     view.camera = None

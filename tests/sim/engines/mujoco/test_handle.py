@@ -257,7 +257,7 @@ def test_changes_come_no_faster_than_viewers_take_scenes_and_none_is_lost(launch
 
 def moved(handle: Any, look: Look) -> None:
     """The handle's view has received what a user sees."""
-    handle._view._host.users.take("viewer", wire.Message(look.KIND, look.to_fields()))
+    handle._view._host.actions.receive("viewer", wire.Message(look.KIND, look.to_fields()))
 
 
 def test_a_view_that_the_user_has_moved_arrives_in_cam_and_what_the_code_sets_wins(launch: Launch) -> None:
@@ -317,7 +317,7 @@ def test_keys_call_the_callback_on_a_thread_that_may_take_the_lock(launch: Launc
     with handles[0].lock():  # held by the program's loop; the callback waits for it, and sync does not for the callback
         for event in (UserEvent("key", 65), UserEvent("key", 65, "release"), UserEvent("key", ord("X")),
                       UserEvent("key", ord("Q")), UserEvent("key", 32, is_viewers=True), UserEvent("reset"), UserEvent("key", 256)):  # fmt: skip
-            link.tell(event)
+            link.send_action(event)
         handles[0].sync()
     assert done.wait(60)
     assert pressed == [65, ord("X"), ord("Q"), 32, 256]

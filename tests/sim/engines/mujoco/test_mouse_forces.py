@@ -27,7 +27,7 @@ OWN = np.array([1.0, 2, 3, 4, 5, 6])
 
 def pulling(handle: Any, pull: Pull) -> np.ndarray:
     """Forces on the free body after a sync with this pull."""
-    handle._view.actions.take("viewer", wire.Message(pull.KIND, pull.to_fields()))
+    handle._view.actions.receive("viewer", wire.Message(pull.KIND, pull.to_fields()))
     handle.sync()
     return handle.d.xfrc_applied[FREE].copy()
 
@@ -286,7 +286,7 @@ import sys
 from twixt.ipc.interaction.events import Pull
 from twixt.ipc.session import attach
 link = attach(sys.argv[1])
-link.tell(Pull(1, target=(1, 2, 2)))
+link.send_action(Pull(1, target=(1, 2, 2)))
 print("pulls", flush=True)
 sys.stdin.read()
 """
