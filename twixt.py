@@ -176,7 +176,7 @@ def _main(arguments: list[str]) -> int:
         if arguments[:1] == ["_view"]:
             from twixt.sim.process import viewer_command
 
-            is_owned = viewer_command.take_over()  # before numpy is imported: sets where it is found
+            is_owned = viewer_command.consume_variables()  # before numpy is imported: sets where it is found
             from twixt.render.viewer.owned_viewer import view_as_child
 
             return view_as_child(is_owned)

@@ -19,11 +19,11 @@ from twixt.ipc.errors import TwixtError
 from twixt.sim.process.viewer_command import python_flags, python_program, twixt_command
 
 # Longest wait for a process (seconds): a world of a million bodies takes long to make.
-PATIENCE_S = 90.0
+TIMEOUT_S = 90.0
 # Interval of polling (seconds).
 POLL_S = 0.01
 # Time to end after SIGTERM; then SIGKILL (seconds).
-FAREWELL_S = 5.0
+EXIT_GRACE_S = 5.0
 
 
 def command(*arguments: str) -> list[str]:
@@ -42,13 +42,13 @@ def process(
     arguments: list[str],
     environ: dict[str, str] | None = None,
     is_read: bool = False,
-    farewell_s: float = FAREWELL_S,
+    grace_s: float = EXIT_GRACE_S,
     **how: Any,
 ) -> Iterator[Process]:
     """Runs a program as long as the context lasts.
 
     environ: the whole environment; None: that of this process. is_read: standard output is read by `Process.lines`
-    while the program runs, and `Process.out` is empty. farewell_s: time after SIGTERM, then SIGKILL. how: further
+    while the program runs, and `Process.out` is empty. grace_s: time after SIGTERM, then SIGKILL. how: further
     arguments of `subprocess.Popen`.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
@@ -64,7 +64,7 @@ def process(
         try:
             yield Process(popen, begin_ns, out, errors)
         finally:
-            end(popen, farewell_s)
+            end(popen, grace_s)
 
 
 class Process:
@@ -94,31 +94,31 @@ class Process:
         for line in self._popen.stdout:
             yield line.decode(errors="replace")
 
-    def wait(self, timeout_s: float = PATIENCE_S) -> None:
+    def wait(self, timeout_s: float = TIMEOUT_S) -> None:
         """Waits for its end. Raises TwixtError where its exit code is not 0, or after `timeout_s`."""
         if failure := self.failure(timeout_s):
             raise TwixtError(f"{self._name}: {failure}")
 
-    def failure(self, timeout_s: float = PATIENCE_S) -> str:
+    def failure(self, timeout_s: float = TIMEOUT_S) -> str:
         """Waits until it has ended; returns the reason where it failed, else an empty string."""
         try:
             code = self._popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return f"it took longer than {timeout_s:g} s"
-        return f"exit code {code}: {self.last_words()}" if code else ""
+        return f"exit code {code}: {self.last_error_line()}" if code else ""
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Polls a condition until it holds. Raises TwixtError, which names `what`, where the process ends first, or
-        after `PATIENCE_S`."""
-        ends_s = time.monotonic() + PATIENCE_S
+        after `TIMEOUT_S`."""
+        ends_s = time.monotonic() + TIMEOUT_S
         while not condition():
             if not self.is_alive:
-                raise TwixtError(f"{self._name} ended before {what}: {self.last_words()}")
+                raise TwixtError(f"{self._name} ended before {what}: {self.last_error_line()}")
             if time.monotonic() > ends_s:
-                raise TwixtError(f"{self._name}: waited {PATIENCE_S:g} s in vain until {what}")
+                raise TwixtError(f"{self._name}: waited {TIMEOUT_S:g} s in vain until {what}")
             time.sleep(POLL_S)
 
-    def last_words(self) -> str:
+    def last_error_line(self) -> str:
         """The last line of its standard error."""
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
@@ -131,13 +131,13 @@ class Process:
         return "its process" if arguments[:1] == ["-c"] else " ".join(map(os.path.basename, arguments))
 
 
-def end(child: subprocess.Popen[Any], farewell_s: float = FAREWELL_S) -> None:
-    """Ends the child: SIGTERM, and SIGKILL after `farewell_s`. Closes its output."""
+def end(child: subprocess.Popen[Any], grace_s: float = EXIT_GRACE_S) -> None:
+    """Ends the child: SIGTERM, and SIGKILL after `grace_s`. Closes its output."""
     for ask in (child.terminate, child.kill):
         if child.poll() is None:
             ask()
             try:
-                child.wait(farewell_s)
+                child.wait(grace_s)
             except subprocess.TimeoutExpired:
                 continue
     if child.stdout is not None:

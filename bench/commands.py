@@ -104,20 +104,20 @@ COST_OPTIONS = (
 
 @interrupted_by_signals
 def measure_costs(names: Iterable[str], **wanted: Any) -> int:
-    """Measures these parts of `COSTS`; returns the exit code. wanted: fields of `SuiteOptions`."""
+    """Measures these entries of `COSTS`; returns the exit code. wanted: fields of `SuiteOptions`."""
     from bench.cost_suite import GROUPS, SuiteOptions, run
 
     return run({name: GROUPS[name] for name in names}, SuiteOptions(**wanted, command=typed()))
 
 
 def cost_command(name: str) -> Callable[..., int]:
-    """Function of the command for one part of `COSTS`, with its name and its help."""
+    """Function of the command for one entry of `COSTS`, with its name and its help."""
 
-    def part(**wanted: Any) -> int:
+    def command(**wanted: Any) -> int:
         return measure_costs([name], **wanted)
 
-    part.__name__, part.__doc__ = name, COSTS[name]
-    return part
+    command.__name__, command.__doc__ = name, COSTS[name]
+    return command
 
 
 benches = CommandTable()

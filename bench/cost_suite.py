@@ -21,7 +21,7 @@ import twixt
 from bench.costs.channel import channel_rows, show_rows
 from bench.costs.live import EMPTY, fps_of
 from bench.guest.guest_bench import rows as guest_rows
-from bench.pages import PAGE, TERMINAL, Notes, Part, Results, Table, TableColumn, show
+from bench.pages import PAGE, TERMINAL, Block, Notes, Results, Table, TableColumn, show
 from bench.rows import MORE_IS_BETTER, Row, holds, rows_of
 from twixt.cli.cpu_time import CpuTime
 from twixt.cli.progress import Say, progress
@@ -95,16 +95,16 @@ def change(row: Row, earlier: dict[RowKey, EarlierFigure]) -> RatioChange | None
     return RatioChange(before.ratio, worse, abs(worse) > max(noise, LEAST_NOISE))
 
 
-def page(groups: dict[str, list[Row]], where: dict[str, Any]) -> Iterator[Part]:
+def page(groups: dict[str, list[Row]], where: dict[str, Any]) -> Iterator[Block]:
     """Figures of docs/bench.md."""
     for group, rows in groups.items():
         yield f"## {group}"
-        yield from group_parts(group, rows)
+        yield from group_blocks(group, rows)
     yield "## Conditions"
     yield Notes(condition_lines(where))
 
 
-def group_parts(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierFigure] | None = None) -> list[Part]:
+def group_blocks(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierFigure] | None = None) -> list[Block]:
     """Table of a group's rows, with their change against an `earlier` run where there is one; then their notes."""
     columns = [
         TableColumn("figure", lambda row: row.name, in_terminal=group, wraps=True),
@@ -202,15 +202,15 @@ class SuiteOptions(NamedTuple):
     is_logged: bool = False
 
 
-def parts_of(*parts: str, when_whole: str = "") -> Rows:
+def rows_of_functions(*functions: str, when_whole: str = "") -> Rows:
     """The rows of functions of `bench` (`module:function`), each in a process of its own.
 
     when_whole: a function that takes as long for few rounds as for many, and so is left out of quick runs.
     """
 
     def rows(share: float, say: Say) -> Iterator[Row]:
-        for part in (*parts, *([when_whole] if when_whole and share >= 1 else [])):
-            yield from rows_of(f"bench.{part}", share, say)
+        for function in (*functions, *([when_whole] if when_whole and share >= 1 else [])):
+            yield from rows_of(f"bench.{function}", share, say)
 
     return rows
 
@@ -220,17 +220,17 @@ GROUPS: dict[str, Rows] = {
     "channel": channel_rows,
     "show": show_rows,
     "guest": guest_rows,
-    "frame": parts_of(
+    "frame": rows_of_functions(
         "costs.frame_costs:frame_rows", "costs.frame_costs:still_rows", when_whole="costs.allocation:allocation_rows"
     ),
-    "interpolation": parts_of("costs.draw_costs:method_rows"),
-    "draw": parts_of("costs.live:live_rows", "costs.draw_costs:shape_rows", "costs.mark_costs:mark_rows"),
-    "parts": parts_of("costs.frame_parts:part_rows"),
-    "looks": parts_of("costs.draw_costs:look_rows"),
-    "start": parts_of("costs.whole_runs:start_rows"),
-    "million": parts_of("costs.whole_runs:million_rows"),
-    "vsync": parts_of("costs.whole_runs:vsync_rows"),
-    "peers": parts_of("peers:peer_rows"),
+    "interpolation": rows_of_functions("costs.draw_costs:method_rows"),
+    "draw": rows_of_functions("costs.live:live_rows", "costs.draw_costs:shape_rows", "costs.mark_costs:mark_rows"),
+    "parts": rows_of_functions("costs.frame_phases:phase_rows"),
+    "looks": rows_of_functions("costs.draw_costs:look_rows"),
+    "start": rows_of_functions("costs.whole_runs:start_rows"),
+    "million": rows_of_functions("costs.whole_runs:million_rows"),
+    "vsync": rows_of_functions("costs.whole_runs:vsync_rows"),
+    "peers": rows_of_functions("peers:peer_rows"),
 }
 
 
@@ -262,14 +262,14 @@ def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
         if (cores := CpuTime.now().lost_since(before)) is not None:
             where.setdefault("others_had_cores", {})[group] = round(cores, 2)
         if results.is_shown and (found or not interrupted):
-            show(*group_parts(group, found, earlier), "")
+            show(*group_blocks(group, found, earlier), "")
         if interrupted:
             break
     where["seconds"] = round(time.monotonic() - begin_s, 1)
     if options.quick:
         where["quick"] = "few rounds: shows that it works, not how fast"
     where = conditions() | where  # last: an OpenGL context changes how this process allocates memory
-    results.leave(
+    results.write(
         document(measured, where, options.command),
         page=page(measured, where),
         shown=[Notes(condition_lines(where))],

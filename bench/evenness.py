@@ -47,7 +47,7 @@ WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "
 WORLD_NAMES = {"balls": "default world", "metronome": "metronome", "swarm": "swarm, 2,000"}
 HERE, BEFORE = "this version", "before"
 # A run that has not ended so long after its time hangs.
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 LEGEND = (
     "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
     "all versions from their frame logs by one definition; missed: refreshes, or the pacer's own intervals where swap "
@@ -180,10 +180,10 @@ def run(choice: EvennessOptions, results: Results) -> int:
     interrupted = False
     with screen(choice.display) as display:
         try:
-            _take_turns(choice, commands, display, runs)
+            _run_turns(choice, commands, display, runs)
         except KeyboardInterrupt:
             interrupted = True
-    leave(runs, choice, results, conditions(runs, choice, display.about, interrupted))
+    write_results(runs, choice, results, conditions(runs, choice, display.about, interrupted))
     nothing = not any(one.figures for one in runs)
     return INTERRUPTED if interrupted else FAILED if nothing else FINISHED
 
@@ -247,7 +247,7 @@ def by_case(runs: Sequence[CaseRun]) -> list[CaseFigures]:
     return found
 
 
-def leave(runs: Sequence[CaseRun], choice: EvennessOptions, results: Results, where: dict[str, Any]) -> None:
+def write_results(runs: Sequence[CaseRun], choice: EvennessOptions, results: Results, where: dict[str, Any]) -> None:
     """Shows the figures and writes the files. Raises TwixtError."""
     cases = by_case(runs)
     document = {
@@ -261,7 +261,7 @@ def leave(runs: Sequence[CaseRun], choice: EvennessOptions, results: Results, wh
     # The page is read on machines that do not have that folder.
     command = results.command.replace(choice.before, "FOLDER") if choice.before else results.command
     table, notes = Table(COLUMNS, cases), Notes([LEGEND, *_conditions_in_words(where), *_failures(runs)])
-    results.leave(document, page=[f"Made by `{command}`.", table, notes], shown=[table, notes])
+    results.write(document, page=[f"Made by `{command}`.", table, notes], shown=[table, notes])
 
 
 def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, interrupted: bool) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, i
     return where
 
 
-def _take_turns(choice: EvennessOptions, commands: dict[str, list[str]], display: Screen, runs: list[CaseRun]) -> None:
+def _run_turns(choice: EvennessOptions, commands: dict[str, list[str]], display: Screen, runs: list[CaseRun]) -> None:
     cases = list(in_order(choice, list(commands)))
 
     def name(turn_and_case: tuple[int, Case]) -> str:
@@ -306,7 +306,7 @@ def _measured(case: Case, turn: int, command: list[str], seconds: float, display
         arguments = ["measure", *WORLDS[case.world], "--seconds", f"{seconds:g}", "--log", log]
         loops = busy_loops(usable_cores() if case.load == LOOPS else 0)
         with loops, process([*command, *arguments], display.environ) as child:
-            failure = child.failure(seconds + PATIENCE_S)
+            failure = child.failure(seconds + TIMEOUT_S)
         end = CpuTime.now(*display.pids)  # the busy loops have ended: their time counts as our own
         if not failure:
             figures, failure = _figures(log)

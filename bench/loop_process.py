@@ -23,7 +23,7 @@ from twixt.ipc.errors import TwixtError
 
 CODE = "import runpy, sys\nrunpy.run_module('bench.stepping.viewed_loop', run_name='__main__')"
 # Time for a viewer to close, seconds.
-FAREWELL_S = 10.0
+EXIT_GRACE_S = 10.0
 
 
 class LoopTimes(NamedTuple):
@@ -63,7 +63,7 @@ class LoopProcess:
         """Has the program close its viewer, and waits for its end."""
         self._signal(signal.SIGCONT)
         self._commands.close()
-        self._child.failure(FAREWELL_S)
+        self._child.failure(EXIT_GRACE_S)
         if self._viewer is not None:
             with suppress(OSError):  # of a loop that was killed while it was stopped; it then ends by itself
                 signal.pidfd_send_signal(self._viewer, signal.SIGCONT)
@@ -82,7 +82,7 @@ class LoopProcess:
         answer = (
             dict(json.loads(line))
             if line
-            else {"failure": f"the loop ended with {self._child.failure() or self._child.last_words()}"}
+            else {"failure": f"the loop ended with {self._child.failure() or self._child.last_error_line()}"}
         )
         self.failure = answer.get("failure", "")
         if self.failure:

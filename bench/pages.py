@@ -1,7 +1,7 @@
 """Tables and files of benches: described once, shown in a terminal and written as Markdown.
 
 A column states its title, how its value is read from a row and how it is written. What is shown and what is written are
-lists of the same parts: texts, `Table`, `Notes`. Prose of the pages in docs/ is written by hand: a page has one place
+lists of the same blocks: texts, `Table`, `Notes`. Prose of the pages in docs/ is written by hand: a page has one place
 for figures, between two lines, and a bench fills it anew.
 
     results = Results(command, json_file, out, plot)
@@ -9,7 +9,7 @@ for figures, between two lines, and a bench fills it anew.
     with progress() as say:                    # on standard error
         found = [measured(case, say) for case in cases]
     table, notes = Table(COLUMNS, found), Notes(lines)
-    results.leave({"rows": ...}, page=[table, notes], shown=[table, notes], draw=lambda path: plot(found, path))
+    results.write({"rows": ...}, page=[table, notes], shown=[table, notes], draw=lambda path: plot(found, path))
 
 Always: a missing value (None, not a number) is "-"; a string is written as it is; no text is read as markup. rich is
 imported when something is printed. A file that cannot be written (a full disk) stops none of the others.
@@ -117,7 +117,7 @@ class Notes:
         return "\n".join(f"- {line}" for line in self.lines)
 
 
-Part = str | Table | Notes
+Block = str | Table | Notes
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,11 @@ class Results:
         """True where standard output is free for tables."""
         return self.json_file != "-"
 
-    def leave(
+    def write(
         self,
         document: dict[str, Any],
-        page: Iterable[Part] = (),
-        shown: Sequence[Part] = (),
+        page: Iterable[Block] = (),
+        shown: Sequence[Block] = (),
         draw: Callable[[str], None] | None = None,
     ) -> None:
         """Writes the files and prints `shown`. document: for --json. page: figures of the Markdown page. draw: makes the
@@ -161,9 +161,9 @@ class Results:
         write_each(*ways)
 
 
-def markdown(page: Iterable[Part]) -> str:
-    """Markdown of these parts, a blank line between them."""
-    texts = [part.strip("\n") if isinstance(part, str) else part.markdown() for part in page]
+def markdown(page: Iterable[Block]) -> str:
+    """Markdown of these blocks, a blank line between them."""
+    texts = [block.strip("\n") if isinstance(block, str) else block.markdown() for block in page]
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
@@ -174,27 +174,27 @@ def filled(page: str, figures: str) -> str:
     return f"{before}{BEGIN}\n\n{figures}\n{END}{after}" if begin and end else figures
 
 
-def _write_page(path: str, parts: Iterable[Part]) -> None:
+def _write_page(path: str, blocks: Iterable[Block]) -> None:
     try:
         with open(path, encoding="utf-8") as file:
             page = file.read()
     except (OSError, ValueError):
         page = ""
-    write_text(path, filled(page, markdown(parts)))
+    write_text(path, filled(page, markdown(blocks)))
 
 
-def show(*parts: Part) -> None:
-    """Prints these parts, each note on one line."""
+def show(*blocks: Block) -> None:
+    """Prints these blocks, each note on one line."""
     from rich.text import Text
 
     console = standard_output()
     if not console.is_terminal and WIDTH_VARIABLE not in os.environ:
         console.width = max(console.width, FILE_WIDTH)
-    for part in parts:
-        if isinstance(part, Table):
-            print_table(console, part.grid())
-        elif isinstance(part, Notes):
-            for line in part.lines:
+    for block in blocks:
+        if isinstance(block, Table):
+            print_table(console, block.grid())
+        elif isinstance(block, Notes):
+            for line in block.lines:
                 console.print(Text(f"- {line}"), soft_wrap=True)
-        elif isinstance(part, str):
-            console.print(Text(part), soft_wrap=True)
+        elif isinstance(block, str):
+            console.print(Text(block), soft_wrap=True)

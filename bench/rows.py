@@ -86,7 +86,7 @@ def rounds_of(whole: int, share: float) -> int:
     return max(FEWEST_ROUNDS, round(whole * share))
 
 
-def taken_us(
+def times_us(
     rounds: int, *works: Work, calls: int = 1, before: Work | None = None, budget_s: float = math.inf
 ) -> list[list[float]]:
     """Times (us) of a call of each of `works`, round by round; each round makes `calls` calls of each, in turns.
@@ -161,9 +161,9 @@ class Memcpy:
         self._next = (self._next + 1) % len(self._places)
 
 
-def rows_of(part: str, share: float, say: Say) -> Iterator[Row]:
+def rows_of(function: str, share: float, say: Say) -> Iterator[Row]:
     """The rows that a function (`module:function`) yields in a process of its own. Raises TwixtError."""
-    code = f"from bench.rows import measure_part\nmeasure_part({part!r}, {share!r})"
+    code = f"from bench.rows import measure_function\nmeasure_function({function!r}, {share!r})"
     with process(python(code), is_read=True) as child:
         for line in child.lines():
             kind, told = json.loads(line)
@@ -177,7 +177,7 @@ def rows_of(part: str, share: float, say: Say) -> Iterator[Row]:
         child.wait()
 
 
-def measure_part(part: str, share: float) -> None:
+def measure_function(function: str, share: float) -> None:
     """Measures the rows of a function (`module:function`) and writes them to standard output, in lines of JSON."""
     out = sys.stdout
     sys.stdout = sys.stderr  # other output must not come between the lines of JSON
@@ -185,9 +185,9 @@ def measure_part(part: str, share: float) -> None:
     def tell(kind: str, told: object) -> None:
         print(json.dumps([kind, told]), file=out, flush=True)
 
-    module, _, function = part.partition(":")
+    module, _, name = function.partition(":")
     try:
-        for row in getattr(importlib.import_module(module), function)(share, lambda what: tell("say", what)):
+        for row in getattr(importlib.import_module(module), name)(share, lambda what: tell("say", what)):
             tell("row", row._asdict())
     except TwixtError as error:
         tell("error", str(error))

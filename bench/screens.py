@@ -27,7 +27,7 @@ SCREEN_PX = (1280, 800)
 SWAY_HZ = 60
 # Longest start of a display, and longest end (s).
 START_LIMIT_S = 30.0
-FAREWELL_S = 10.0
+EXIT_GRACE_S = 10.0
 # sway refuses to run as root; any user without processes serves.
 SWAY_USER = 65534
 HERE, XVFB, SWAY = "here", "xvfb", "sway"
@@ -140,7 +140,7 @@ def _running(command: list[str], environ: dict[str, str], **how: object) -> Iter
     try:
         yield process
     finally:
-        end(process, FAREWELL_S)
+        end(process, EXIT_GRACE_S)
 
 
 def end_with_parent() -> None:

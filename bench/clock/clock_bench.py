@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from bench.clock.traces import SECOND, SETTLING_NS, TRACES, Arrival, ClockFigures, Trace, clock_figures, play
-from bench.pages import Part, Results, Table, TableColumn
+from bench.pages import Block, Results, Table, TableColumn
 from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
 from twixt.render.playback import PREFERENCES, PlaybackClock
@@ -101,7 +101,7 @@ def broken_rules(rows: Sequence[ClockRow]) -> str:
     return "Reversals and frames beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
 
 
-def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Part]:
+def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Block]:
     """Figures of docs/playback.md."""
     return [
         f"The worst of {seeds} seeds, {fps:g} frames a second, {SECONDS:g} s each, the first {SETTLING_NS // SECOND} s "
@@ -130,7 +130,7 @@ def run(json: bool = False, seeds: int = 12, out: str | None = None, fps: float 
         status("measuring the cost of a call")
         costs = cost_us()
     cost = ", ".join(f"{us:.0f} us ({name})" for name, us in costs.items())
-    results.leave(
+    results.write(
         document(rows, stall_rows, costs, seeds, fps),
         page=page(rows, stall_rows, seeds, fps),
         shown=[

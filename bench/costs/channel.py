@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.child_process import process, python
-from bench.rows import FEWEST_ROUNDS, Memcpy, Row, rounds_of, row, taken_us
+from bench.rows import FEWEST_ROUNDS, Memcpy, Row, rounds_of, row, times_us
 from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import MAX_SLOTS, Layout
@@ -50,7 +50,7 @@ WAKE_ROUNDS = 400
 # Bodies published to a waiting viewer, and the limit of the cost above the copy (us): 4 KiB, and the usual number.
 BARS = {64: "over <= 8", BODIES: "over <= 15"}
 # Time from a viewer's request to be woken until it sleeps; longest wait for that request (s).
-FALLING_ASLEEP_NS, PATIENCE_S = 300_000, 20.0
+FALLING_ASLEEP_NS, TIMEOUT_S = 300_000, 20.0
 # Program of a viewer that only waits for snapshots.
 VIEWER = """
 from twixt.ipc.session import attach
@@ -114,7 +114,7 @@ def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     rounds = rounds_of(LARGE_ROUNDS, share)
     with Channel(LARGE_BYTES // BODY.itemsize) as channel:
         published, copied = (
-            [us / 1e3 for us in taken] for taken in taken_us(rounds, channel.publish, Memcpy(LARGE_BYTES))
+            [us / 1e3 for us in taken] for taken in times_us(rounds, channel.publish, Memcpy(LARGE_BYTES))
         )
         yield row("publish 64 MiB", "ms", published, "memcpy", copied, "ratio <= 1.05")
         yield _in_place(channel, LARGE_BYTES // BODY.itemsize, rounds)
@@ -126,7 +126,7 @@ def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
     """Publish beside a copy whose target is in the cache, and beside one into as many places as the ring has slots."""
     name, slots = f"publish {BODIES:,} bodies", Layout.for_bodies(BODIES).slots
     for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
-        published, copied = taken_us(rounds, channel.publish, Memcpy(size, places))
+        published, copied = times_us(rounds, channel.publish, Memcpy(size, places))
         yield row(name, "us", published, limit_name, copied)
     yield _in_place(channel, BODIES, rounds)
 
@@ -140,7 +140,7 @@ def _in_place(channel: Channel, count: int, rounds: int) -> Row:
             slot.records.view(np.uint64).fill(7)
             slot.head = head
 
-    published, made = taken_us(rounds, publish, lambda: plain.fill(7))
+    published, made = times_us(rounds, publish, lambda: plain.fill(7))
     return row(f"publish {count:,} bodies in place", "us", published, "the same into an array", made)
 
 
@@ -207,10 +207,10 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
     channel.publish()
     for name, work, copies in (("pair", read_pair, 2), ("unread", read_unread, 1)):
         failed = 0
-        read, copied = taken_us(rounds, work, lambda: np.copyto(taken, source), before=publish_one)
+        read, copied = times_us(rounds, work, lambda: np.copyto(taken, source), before=publish_one)
         notes = [f"{failed} of {rounds} failed"] if failed else []
         if work is read_pair:  # the arrays of a pair are new memory, whose first use is slow
-            (anew,) = taken_us(rounds_of(rounds, 0.2), lambda: (source.copy(), source.copy()))
+            (anew,) = times_us(rounds_of(rounds, 0.2), lambda: (source.copy(), source.copy()))
             notes.append(f"two copies into new memory take {statistics.median(anew):.0f} us")
         limit_name, limits = ("memcpy" if copies == 1 else f"{copies} x memcpy"), [copies * us for us in copied]
         yield row(f"read {name}, {BODIES:,} bodies", "us", read, limit_name, limits, note="; ".join(notes))
@@ -239,7 +239,7 @@ def _show_row(count: int, kind: np.dtype, rounds: int) -> Row:
 
         for _ in range(MAX_SLOTS):  # the first write of each slot is a whole one
             publish()
-        published, copied = taken_us(rounds, publish, Memcpy(count * BODY.itemsize))
+        published, copied = times_us(rounds, publish, Memcpy(count * BODY.itemsize))
     note = f"{(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns a body and {SHOW_US} us"
     bar = f"figure <= {SHOW_BODY_US * count + SHOW_US:.0f}"
     return row(f"show {count:,} bodies, {kind.name}", "us", published, "memcpy", copied, bar, note)
@@ -259,7 +259,7 @@ def wake_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 def _wake(rounds: int) -> Row:
     with Channel(min(BARS)) as channel, waiting_viewer(channel.host) as is_waiting, sleeper() as write:
         wake = channel.host._service.wakes.wake_all
-        woken, written = taken_us(rounds, wake, write, before=is_waiting)
+        woken, written = times_us(rounds, wake, write, before=is_waiting)
     return row("wake a viewer that waits", "us", woken, "a bare write that wakes", written)
 
 
@@ -268,7 +268,7 @@ def _woken(count: int, bar: str, rounds: int, note: str) -> Row:
     slots = Layout.for_bodies(count).slots
     with Channel(count) as channel, waiting_viewer(channel.host) as is_waiting:
         copy = Memcpy(count * BODY.itemsize, slots)
-        published, copied = taken_us(rounds, channel.publish, copy, before=is_waiting)
+        published, copied = times_us(rounds, channel.publish, copy, before=is_waiting)
     name, limit_name = f"publish {count:,} bodies and wake", f"memcpy, {slots} places"
     return row(name, "us", published, limit_name, copied, bar, note)
 
@@ -282,10 +282,10 @@ def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
     with process(python(VIEWER.format(name=host.name))) as viewer:
 
         def is_waiting() -> None:
-            patience_ends_s = time.monotonic() + PATIENCE_S
+            patience_ends_s = time.monotonic() + TIMEOUT_S
             while not len(host._service.wakes):
                 if not viewer.is_alive or time.monotonic() > patience_ends_s:
-                    raise TwixtError(f"the viewer that was to wait did not: {viewer.last_words()}")
+                    raise TwixtError(f"the viewer that was to wait did not: {viewer.last_error_line()}")
                 time.sleep(0)
             asleep_ns = time.perf_counter_ns() + FALLING_ASLEEP_NS
             while time.perf_counter_ns() < asleep_ns:

@@ -18,7 +18,7 @@ import numpy as np
 from bench.costs.cloud import Cloud, radius_m, snapshots
 from bench.costs.live import fps_name
 from bench.lean.lean_draws import LeanBoxes, LeanCapsules, LeanSpheres
-from bench.rows import Memcpy, Row, rounds_of, row, taken_us
+from bench.rows import Memcpy, Row, rounds_of, row, times_us
 from twixt.cli.progress import Say
 from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
@@ -117,7 +117,7 @@ def _drawn(window: Any, name: str, count: int, shape: Shape, best: str, rounds: 
 
         for work in (ours, least) * 2:  # programs are compiled, memory is allocated
             work()
-        taken, limits = taken_us(rounds, ours, least, budget_s=BUDGET_S)
+        taken, limits = times_us(rounds, ours, least, budget_s=BUDGET_S)
     finally:
         lean.release()
         cloud.release()
@@ -152,7 +152,7 @@ def _uploaded(window: Any, count: int, rounds: int) -> Row:
     cloud = Cloud(window, count)
     source = memoryview(cloud.records[0].view("u1"))  # type: ignore[arg-type]
     try:
-        taken, limits = taken_us(rounds, lambda: cloud.renderer.upload(3, source, count), Memcpy(count * BODY.itemsize))
+        taken, limits = times_us(rounds, lambda: cloud.renderer.upload(3, source, count), Memcpy(count * BODY.itemsize))
     finally:
         cloud.release()
     return row(f"upload {count:,} bodies", "us", taken, "memcpy", limits)
@@ -163,7 +163,7 @@ def _blended(cloud: Cloud, method: str, rounds: int) -> Row:
     works = [lambda name=name: cloud.draw(float(next(alphas)), name) for name in (method, PLAINEST)]  # type: ignore[misc]
     for work in works * 2:
         work()
-    taken, plain = taken_us(rounds, *works, budget_s=METHOD_BUDGET_S)
+    taken, plain = times_us(rounds, *works, budget_s=METHOD_BUDGET_S)
     return row(f"GPU {method}, {METHOD_BODIES:,} bodies", "us", taken, f"GPU {PLAINEST}", plain)
 
 
@@ -174,7 +174,7 @@ def _sampled(name: str, rounds: int) -> Row:
     begin_ns, end_ns = kept[-3].sim_time_ns, kept[-1].sim_time_ns
     times_ns = itertools.cycle(range(begin_ns, end_ns, (end_ns - begin_ns) // 7))
     method.sample(next(times_ns))
-    taken, copied = taken_us(
+    taken, copied = times_us(
         rounds, lambda: method.sample(next(times_ns)), Memcpy(METHOD_BODIES * POSE_BYTES), budget_s=METHOD_BUDGET_S
     )
     return row(f"numpy {name}, {METHOD_BODIES:,} bodies", "us", taken, "memcpy of the poses", copied)
@@ -198,7 +198,7 @@ def _compared(cloud: Cloud, name: str, look: Level, rounds: int) -> Row:
     works = [lambda level=level: _draw(cloud, level) for level in (look, PLAIN)]  # type: ignore[misc]
     for work in works * 2:  # programs are compiled, memory is allocated
         work()
-    taken, plain = taken_us(rounds, *works, budget_s=LOOK_BUDGET_S)
+    taken, plain = times_us(rounds, *works, budget_s=LOOK_BUDGET_S)
     return row(name, "us", taken, PLAIN.name, plain)
 
 

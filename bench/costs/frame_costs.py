@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.costs.cloud import CAMERA, radius_m, records
-from bench.rows import Row, rounds_of, row, taken_us
+from bench.rows import Row, rounds_of, row, times_us
 from twixt.cli.progress import Say
 from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
@@ -110,7 +110,7 @@ def _sleep_until(end_ns: int) -> None:
 
 
 def _call(name: str, work: Callable[[], object], rounds: int) -> Row:
-    taken, nothing = taken_us(rounds, work, lambda: None, calls=CALLS)
+    taken, nothing = times_us(rounds, work, lambda: None, calls=CALLS)
     return row(name, "us", taken, "an empty call", nothing)
 
 
@@ -140,7 +140,7 @@ def still_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         with nothing_drawn():
             many, few = (_still_frame(window, count) for count in (MANY, FEW))
             many(), few()
-            taken, least = taken_us(rounds_of(STILL_ROUNDS, share), many, few)
+            taken, least = times_us(rounds_of(STILL_ROUNDS, share), many, few)
         yield row(f"still frame, {MANY:,} bodies", "us", taken, f"{FEW} bodies", least, STILL_BAR)
     finally:
         window.close()

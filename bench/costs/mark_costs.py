@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.costs.cloud import CAMERA, INTERVAL_S, Cloud, radius_m, records
-from bench.rows import Row, rounds_of, row, taken_us
+from bench.rows import Row, rounds_of, row, times_us
 from twixt.cli.progress import Say
 from twixt.ipc.config.flags import Config
 from twixt.ipc.scene import Scene
@@ -88,7 +88,7 @@ def mark_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
                 for work in (cloud.draw_marks, same.draw_bodies) * 2:  # programs are compiled, memory is allocated
                     work()
                 rounds = rounds_of(ROUNDS, share)
-                taken, limits = taken_us(rounds, cloud.draw_marks, same.draw_bodies, budget_s=BUDGET_S)
+                taken, limits = times_us(rounds, cloud.draw_marks, same.draw_bodies, budget_s=BUDGET_S)
                 yield row(name, "us", taken, "as many bodies of five kinds", limits)
         finally:
             same.release()

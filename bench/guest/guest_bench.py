@@ -187,13 +187,13 @@ def run(bodies: tuple[int, ...], load: str, seconds: float, before: str | None, 
                 found.append(measure(case, seconds))
     except KeyboardInterrupt:
         is_cut_short = True
-    leave(found, results, is_cut_short)
+    write_results(found, results, is_cut_short)
     if is_cut_short:
         return INTERRUPTED
     return FAILED if all(one.slow is None for one in found) else FINISHED
 
 
-def leave(found: list[WatchedLoop], results: Results, is_cut_short: bool) -> None:
+def write_results(found: list[WatchedLoop], results: Results, is_cut_short: bool) -> None:
     """Shows the figures and writes the files. Raises TwixtError."""
     where: dict[str, Any] = {
         "cores": usable_cores(),
@@ -204,7 +204,7 @@ def leave(found: list[WatchedLoop], results: Results, is_cut_short: bool) -> Non
         where["cut_short"] = "ended with Ctrl-C: what was not measured by then is missing"
     conditions = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in where.items())
     table, notes = Table(COLUMNS, found), Notes([f"{conditions}; {LEGEND}"])
-    results.leave(
+    results.write(
         {"command": results.command, "conditions": where, "rows": [one.to_json() for one in found]},
         page=[f"Made by `{results.command}`.", table, notes],
         shown=[table, notes],

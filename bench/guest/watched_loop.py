@@ -30,9 +30,9 @@ WORLD_NAME, TIME_SCALE = "balls", 1000.0
 # Time left out (s): after the viewer was stopped, for what was under way; after it was continued, for what it missed.
 STOPPED_S, GOES_ON_S = 0.1, 0.4
 # Longest time for a viewer to attach (s).
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 # Longest time for it to end (s).
-FAREWELL_S = 10.0
+EXIT_GRACE_S = 10.0
 
 # Modules of twixt that have a name, in some version; module:name where its name was another.
 HOMES = {
@@ -86,7 +86,7 @@ def world_steps(bodies: int, log: str, options: dict[str, Any]) -> Iterator[tupl
     finally:
         if viewer is not None:
             viewer.terminate()
-            viewer.stop(FAREWELL_S)
+            viewer.stop(EXIT_GRACE_S)
         host.end()
 
 
@@ -147,7 +147,7 @@ def run_turn(step: Step, seconds: float) -> dict[str, Any]:
 
 def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None:
     """Runs steps until the viewer has attached and settled. Raises RuntimeError."""
-    patience_ends = time.monotonic() + PATIENCE_S
+    patience_ends = time.monotonic() + TIMEOUT_S
     while not host.viewer_attached.is_set():
         if viewer.poll() is not None or time.monotonic() > patience_ends:
             raise RuntimeError(f"no viewer came: it {viewer.ending}")
@@ -171,7 +171,7 @@ def json_writer() -> Callable[..., None]:
 def main() -> None:
     """`watched_loop.py world|show --bodies N --settle S --commands FD --log FILE`; answers as `LoopProcess` asks."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)
+        signal.signal(number, _exit_on_signal)
     parser = argparse.ArgumentParser()
     parser.add_argument("way", choices=KINDS)
     parser.add_argument("--bodies", type=int, required=True)
@@ -190,7 +190,7 @@ def main() -> None:
                     wanted = json.loads(line)
                     tell(watched=wanted["watched"], **turn(viewer.pid, step, wanted["watched"], wanted["seconds"]))
             except ProcessLookupError:
-                viewer.wait(FAREWELL_S)
+                viewer.wait(EXIT_GRACE_S)
                 raise RuntimeError(f"the viewer {viewer.ending} while it was measured") from None
             finally:
                 with contextlib.suppress(ProcessLookupError):
@@ -207,12 +207,12 @@ def turn(viewer_pid: int, step: Step, watched: bool, seconds: float) -> dict[str
     os.kill(viewer_pid, signal.SIGCONT if watched else signal.SIGSTOP)
     run_turn(step, GOES_ON_S if watched else STOPPED_S)
     found = run_turn(step, seconds)
-    see(viewer_pid)
+    require_alive(viewer_pid)
     os.kill(viewer_pid, signal.SIGSTOP)
     return found
 
 
-def see(viewer_pid: int) -> None:
+def require_alive(viewer_pid: int) -> None:
     """Checks that the viewer lives. Raises ProcessLookupError.
 
     A signal alone does not show this: it also reaches an ended process until its parent waits for it.
@@ -223,7 +223,7 @@ def see(viewer_pid: int) -> None:
     raise ProcessLookupError(f"process {viewer_pid} has ended")
 
 
-def _leave(_number: int, _frame: object) -> None:
+def _exit_on_signal(_number: int, _frame: object) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # a second signal must not keep it from ending its viewer
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

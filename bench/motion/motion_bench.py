@@ -27,7 +27,7 @@ from bench.motion.drawn_motion import (
     motion_figures,
 )
 from bench.motion.recordings import PICTURED, Recording, Subject
-from bench.pages import BOTH, PAGE, Part, Results, Table, TableColumn
+from bench.pages import BOTH, PAGE, Block, Results, Table, TableColumn
 from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
 from twixt.render.interpolation import METHODS, create
@@ -79,7 +79,7 @@ FIGURES = (
 )
 
 
-def tables(results: Sequence[Result]) -> list[Part]:
+def tables(results: Sequence[Result]) -> list[Block]:
     """A table for each world and trouble, 80 characters wide in a terminal."""
     return [
         Table((METHOD, *FIGURES), list(rows), f"{world}: {trouble}")
@@ -87,7 +87,7 @@ def tables(results: Sequence[Result]) -> list[Part]:
     ]
 
 
-def page(what: Size, results: Sequence[Result]) -> Iterator[Part]:
+def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
     """Figures of docs/motion.md."""
     yield f"Seed {what.seed}, {what.seconds:g} s each."
     yield "## Figures"
@@ -97,7 +97,7 @@ def page(what: Size, results: Sequence[Result]) -> Iterator[Part]:
         yield "</details>"
 
 
-class Way(NamedTuple):
+class BodyPath(NamedTuple):
     """Path of one body in the plane of its motion: (f, 2) each, metres."""
 
     true: NDArray[np.floating]
@@ -114,7 +114,7 @@ def picture(recorded: Recording, path: str, seed: int = 0) -> None:
     replay = MotionReplay(recorded)
     axes = figure.subplots(2, len(PICTURED_METHODS))
     for column, method in enumerate(PICTURED_METHODS):
-        bounce, circle = (_way(replay, method, seed, *how) for how in ((0, 2, BOUNCE_S), (1, 1, ROUND_S)))
+        bounce, circle = (_body_path(replay, method, seed, *how) for how in ((0, 2, BOUNCE_S), (1, 1, ROUND_S)))
         upper, lower = axes[:, column]
         upper.axhspan(-1.0, 0.0, color=FLOOR, linewidth=0)
         upper.set_title(method, fontsize=FONT_PT + 2, color=INK)
@@ -130,7 +130,9 @@ def picture(recorded: Recording, path: str, seed: int = 0) -> None:
     save(figure, path)
 
 
-def _way(replay: MotionReplay, method: str, seed: int, body: int, up: int, span_s: tuple[float, float]) -> Way:
+def _body_path(
+    replay: MotionReplay, method: str, seed: int, body: int, up: int, span_s: tuple[float, float]
+) -> BodyPath:
     rows = replay.rows(TROUBLES[TROUBLE].trace(seed, SECONDS))
     shown = replay.show(rows, method, seed)
     truth, (begin_ns, end_ns) = replay.truth, (round(second * 1e9) for second in span_s)
@@ -140,17 +142,17 @@ def _way(replay: MotionReplay, method: str, seed: int, body: int, up: int, span_
         return (times_ns >= begin_ns) & (times_ns <= end_ns)
 
     plane = (0, up)
-    return Way(
+    return BodyPath(
         truth.states.position[within(truth.times_ns), body][:, plane],
         shown.places.position[within(shown.asked_ns), body][:, plane],
         truth.at(sim_ns[within(sim_ns)]).position[:, body][:, plane],
     )
 
 
-def _draw(axes: Axes, way: Way) -> None:
-    axes.plot(*way.true.T, color=TRUE, linewidth=3, label="where it truly was")
-    axes.plot(*way.snapshots.T, "o", color="none", markeredgecolor=KNOWN, markersize=8, label="a snapshot of it")
-    axes.plot(*way.drawn.T, "-o", color=DRAWN, linewidth=0.6, markersize=2.6, label="drawn, one dot a frame")
+def _draw(axes: Axes, body_path: BodyPath) -> None:
+    axes.plot(*body_path.true.T, color=TRUE, linewidth=3, label="where it truly was")
+    axes.plot(*body_path.snapshots.T, "o", color="none", markeredgecolor=KNOWN, markersize=8, label="a snapshot of it")
+    axes.plot(*body_path.drawn.T, "-o", color=DRAWN, linewidth=0.6, markersize=2.6, label="drawn, one dot a frame")
     axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
     for side in axes.spines.values():
         side.set_visible(False)
@@ -201,7 +203,7 @@ def run(what: Size, results: Results) -> int:
     with progress() as say:
         for row in measured(what, lambda doing: say(f"{doing} ({len(rows)} of {total})")):
             rows.append(row)
-    results.leave(
+    results.write(
         document(what, rows),
         page=page(what, rows),
         shown=tables(rows),

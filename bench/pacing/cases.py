@@ -1,6 +1,6 @@
-"""Cases of the laboratory, each display with each work; and the bars: figures with a limit that the pacer must keep.
+"""Cases of the laboratory, each display with each work; and the targets: figures with a limit that the pacer must keep.
 
-A bar's figure is computed from true presents and from the pacer's plans, the worst of all seeds. Only costs,
+A target's figure is computed from true presents and from the pacer's plans, the worst of all seeds. Only costs,
 which are compared with costs on another display, are means of all seeds.
 
 Always: a case is made anew from its seed for each contestant; all contestants get the same case.
@@ -52,12 +52,12 @@ QUICK_WORKS = ("constant 10 ms", "25 ms in one of 30", "stolen 5-40 ms")
 
 
 class Shape(NamedTuple):
-    """A kind of display. hz: its nominal rate. fence_is, speaks: see `ModelDisplay`."""
+    """A kind of display. hz: its nominal rate. fence_mode, sends_reports: see `ModelDisplay`."""
 
     kind: type[ModelDisplay]
     hz: float = 60.0
-    fence_is: str = ""
-    speaks: bool = False
+    fence_mode: str = ""
+    sends_reports: bool = False
 
     def made(self, seed: int) -> ModelDisplay:
         """A display of this kind, with a rate and a phase from the seed."""
@@ -71,7 +71,7 @@ class Shape(NamedTuple):
         return self._of(changing(self.hz, then_hz, at_ns + later_ns, gap_ns), seed)
 
     def _of(self, modes: tuple[DisplayMode, ...], seed: int) -> ModelDisplay:
-        return self.kind(modes, fence_is=self.fence_is, speaks=self.speaks, seed=seed)
+        return self.kind(modes, fence_mode=self.fence_mode, sends_reports=self.sends_reports, seed=seed)
 
 
 FENCE, WORD = ", fence", ", own word"
@@ -83,15 +83,15 @@ BLOCKING = "blocking"
 SHAPES: dict[str, Shape] = {
     "timer": Shape(Timer),
     BLOCKING: Shape(Blocking),
-    BLOCKING + WORD: Shape(Blocking, speaks=True),
+    BLOCKING + WORD: Shape(Blocking, sends_reports=True),
     **{
-        name + way: Shape(kind, fence_is=FENCES[name] if way == FENCE else "", speaks=way == WORD)
+        name + way: Shape(kind, fence_mode=FENCES[name] if way == FENCE else "", sends_reports=way == WORD)
         for name, kind in TRICKY.items()
         for way in ("", FENCE, WORD)
     },
     "blocking at 90 Hz": Shape(Blocking, hz=90),
     "variable rate": Shape(Variable, hz=144),
-    "variable rate" + WORD: Shape(Variable, hz=144, speaks=True),
+    "variable rate" + WORD: Shape(Variable, hz=144, sends_reports=True),
 }
 
 
@@ -115,12 +115,12 @@ CHANGES: dict[str, ModeChange] = {
     "60 to 30 Hz": ModeChange(60, 30, gap_ns=120_000_000),
 }
 CHANGED_ON = (BLOCKING, BLOCKING + WORD, "returns at once" + FENCE)
-# Displays on which nothing reports when a frame was seen: on the page, without a bar.
+# Displays on which nothing reports when a frame was seen: on the page, without a target.
 CHANGED_UNSEEN_ON = ("returns at once", "queue of two")
 
 
 class Trial(NamedTuple):
-    """Work and length of a run whose figures have bars."""
+    """Work and length of a run whose figures have targets."""
 
     work: Make
     seconds: float
@@ -158,7 +158,7 @@ FOLLOW_NS = 3 * SECOND
 MOST_OFF = 0.01
 
 
-class Bar(NamedTuple):
+class Target(NamedTuple):
     """A figure with a limit. is_most: the figure must be <= the limit, else >=. unit: of both."""
 
     name: str
@@ -173,17 +173,17 @@ class Bar(NamedTuple):
         return self.figure <= self.limit if self.is_most else self.figure >= self.limit
 
 
-def most(name: str, figure: float, limit: float, unit: str) -> Bar:
+def most(name: str, figure: float, limit: float, unit: str) -> Target:
     """Bar whose figure must be <= the limit."""
-    return Bar(name, figure, limit, unit, True)
+    return Target(name, figure, limit, unit, True)
 
 
-def least(name: str, figure: float, limit: float, unit: str) -> Bar:
+def least(name: str, figure: float, limit: float, unit: str) -> Target:
     """Bar whose figure must be >= the limit."""
-    return Bar(name, figure, limit, unit, False)
+    return Target(name, figure, limit, unit, False)
 
 
-def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Bar]:
+def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Target]:
     """Bars of a single long frame, of a load that comes and goes, and of spikes."""
     for trial, read in ((SINGLE, _single), (LOAD, _load), (SPIKES, _spikes)):
         for display in TRIED_ON(trial):
@@ -191,7 +191,7 @@ def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say
             yield from read(display, [tried(make_contestant, trial, display, seed) for seed in seeds])
 
 
-def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Bar]:
+def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Target]:
     """Bars of displays that change their mode."""
     for display in CHANGED_ON:
         for name in ("60 to 144 Hz", "60 to 90 Hz, seamless"):
@@ -205,7 +205,7 @@ def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Sa
                 yield most(f"{name}, {display}: off by > 2 ms after it", 100 * off, 100 * MOST_OFF, "% of frames")
 
 
-def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Bar]:
+def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:
     """Bars of displays whose swap does not wait for its frame, against plain blocking. costs: by display and work."""
     for display, work in costs:
         if display.split(",")[0] in TRICKY and (BLOCKING, work) in costs:
@@ -240,7 +240,7 @@ def tried(make_contestant: ContestantFactory, trial: str, display_name: str, see
     return PlayedRun(play(make_contestant, display, work, seconds, seed), display, work)
 
 
-def _single(display: str, runs: list[PlayedRun]) -> Iterator[Bar]:
+def _single(display: str, runs: list[PlayedRun]) -> Iterator[Target]:
     slow = max(_slow_intervals(run) for run in runs)
     yield most(f"one 25 ms frame, {display}: slow intervals", slow, MOST_SLOW, "intervals")
 
@@ -251,7 +251,7 @@ def _slow_intervals(run: PlayedRun) -> int:
     return sum(later - earlier > limit_ns for earlier, later in pairwise(shown))
 
 
-def _load(display: str, runs: list[PlayedRun]) -> Iterator[Bar]:
+def _load(display: str, runs: list[PlayedRun]) -> Iterator[Target]:
     name = f"20 ms load, {display}"
     yield most(f"{name}: frames until widened", max(map(_frames_to_widen, runs)), MOST_FRAMES_TO_WIDEN, "frames")
     yield least(f"{name}: shortest interval then", min(map(_shortest_ms, runs)), LOAD_MS, "ms")
@@ -285,7 +285,7 @@ def _seconds_back(run: PlayedRun) -> float:
     return (max(wide) - load.end_ns) / SECOND if wide else 0.0
 
 
-def _spikes(display: str, runs: list[PlayedRun]) -> Iterator[Bar]:
+def _spikes(display: str, runs: list[PlayedRun]) -> Iterator[Target]:
     yield least(f"25 ms in one of 30, {display}", min(_fps_from(run, SETTLING_NS) for run in runs), LEAST_FPS, "fps")
 
 
@@ -314,7 +314,7 @@ class LaboratoryResults(NamedTuple):
     """Results of the laboratory."""
 
     rows: list[CaseRow]
-    bars: list[Bar]
+    targets: list[Target]
     changes: list[CaseRow]  # "work" is the change of mode; figures from the change on
     seeds: int
     seconds: float  # length of each trace

@@ -74,7 +74,7 @@ def changing(hz: float, then_hz: float, at_ns: int, gap_ns: int = 0) -> tuple[Di
 class ModelDisplay:
     """A display with refreshes whose swap waits for nothing; subclasses define what waits.
 
-    fence_is: "" (there is none), "always" made, or "tried" as twixt's window decides. speaks: `reports` returns the
+    fence_mode: "" (there is none), "always" made, or "tried" as twixt's window decides. sends_reports: `reports` returns the
     display's reports.
     """
 
@@ -84,12 +84,17 @@ class ModelDisplay:
     def __init__(
         self,
         modes: Sequence[DisplayMode],
-        fence_is: str = "",
-        speaks: bool = False,
+        fence_mode: str = "",
+        sends_reports: bool = False,
         ahead_ns: int = AHEAD_NS,
         seed: int = 0,
     ) -> None:
-        self.modes, self.fence_is, self.speaks, self.ahead_ns = tuple(modes), fence_is, speaks, ahead_ns
+        self.modes, self.fence_mode, self.sends_reports, self.ahead_ns = (
+            tuple(modes),
+            fence_mode,
+            sends_reports,
+            ahead_ns,
+        )
         self.trial = FenceTrial()
         self.visible_ns: list[int] = []
         choose = random.Random(seed)
@@ -135,16 +140,16 @@ class ModelDisplay:
         """Hands a frame over; returns the instant at which the call returns."""
         self.visible_ns.append(self._shown_at(at_ns))
         return_ns = max(at_ns + CALL_NS, self._swap_waits_until(at_ns))
-        self.trial.swapped(return_ns - at_ns, is_vsynced=self.fence_is == TRIED)
+        self.trial.swapped(return_ns - at_ns, is_vsynced=self.fence_mode == TRIED)
         return return_ns
 
     def fence(self, at_ns: int) -> Fenced:
         """Waits, where there is a fence, until the frame handed over last is visible."""
-        if not self.fence_is or (self.fence_is == TRIED and not self.trial.is_on):
+        if not self.fence_mode or (self.fence_mode == TRIED and not self.trial.is_on):
             return Fenced(at_ns)
         waits = self.visible_ns[-1] > at_ns
         return_ns = self._returned(self.visible_ns[-1]) if waits else at_ns + CALL_NS
-        if self.fence_is == TRIED:
+        if self.fence_mode == TRIED:
             is_present = self.trial.fenced(return_ns - at_ns) and self.trial.serves
         else:
             is_present = return_ns - at_ns > WAITED_NS
@@ -152,7 +157,7 @@ class ModelDisplay:
 
     def reports(self) -> list[DisplayReport]:
         """Reports of the display since the last call."""
-        if not self.speaks:
+        if not self.sends_reports:
             return []
         until = max(self._reported, len(self.visible_ns) - WORD_FRAMES_LATER)
         news = self.visible_ns[self._reported : until]

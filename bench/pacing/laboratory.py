@@ -1,10 +1,10 @@
-"""`python -m bench pacing`: every contestant on every display under every work, then the bars.
+"""`python -m bench pacing`: every contestant on every display under every work, then the targets.
 
 Rows are means of all seeds; the page, the plot, the table and the JSON document hold the same rows.
 
 Two results stand beside them. The time of the pacer's own calls per frame is the only figure in real time: a slow pacer
 delays its own frames, most in those in which it replays its past. One run, frame by frame, can be written as CSV, to
-examine a bar that is not met: `drawn_for` is the present that the pacer planned, `seen` the model's present, `error` as
+examine a target that is not met: `drawn_for` is the present that the pacer planned, `seen` the model's present, `error` as
 in `play`; all in ms of virtual time.
 """
 
@@ -154,10 +154,10 @@ def run(choice: LaboratoryOptions, results: Results) -> int:
             f"longest {cost.longest_us:.0f}",
             f"played in {time.monotonic() - begin_s:.0f} s, load {os.getloadavg()[0]:.1f}",
         )
-    results.leave(document(found, results.command), page=page(found), draw=lambda path: draw(found, path))
+    results.write(document(found, results.command), page=page(found), draw=lambda path: draw(found, path))
     if choice.frames:
         write_frames(found.rows[0].display, found.rows[0].work, choice.first_seed, found.seconds, choice.frames)
-    return FAILED if choice.fail and not all(bar.is_met for bar in found.bars) else FINISHED
+    return FAILED if choice.fail and not all(target.is_met for target in found.targets) else FINISHED
 
 
 def _check(choice: LaboratoryOptions) -> None:
@@ -173,18 +173,18 @@ def _check(choice: LaboratoryOptions) -> None:
 
 
 def played(choice: LaboratoryOptions, say: Say = str) -> LaboratoryResults:
-    """Plays the chosen cases: rows, bars and changes of mode."""
+    """Plays the chosen cases: rows, targets and changes of mode."""
     rows = list(_rows(choice, say))
     costs = {(row.display, row.work): row.figures for row in rows if row.contestant == TWIXT}
-    bars = list(cases.of_costs(costs))
+    targets = list(cases.of_costs(costs))
     if not (choice.displays or choice.works):
-        bars = [
+        targets = [
             *cases.of_trials(twixt_pacer, choice.all_seeds, say),
             *cases.of_changes(twixt_pacer, choice.all_seeds, say),
-            *bars,
+            *targets,
         ]
     changes = list(_changes(choice, say)) if not (choice.displays or choice.works or choice.quick) else []
-    return LaboratoryResults(rows, bars, changes, choice.seeds, _seconds(choice))
+    return LaboratoryResults(rows, targets, changes, choice.seeds, _seconds(choice))
 
 
 def document(found: LaboratoryResults, command: str) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def document(found: LaboratoryResults, command: str) -> dict[str, Any]:
         "conditions": {"seeds": found.seeds, "seconds": found.seconds, "time": "virtual"},
         "rows": [_row(row) for row in found.rows],
         "changes": [_row(row) for row in found.changes],
-        "bars": [bar._asdict() | {"is_met": bar.is_met} for bar in found.bars],
+        "bars": [target._asdict() | {"is_met": target.is_met} for target in found.targets],
     }
 
 

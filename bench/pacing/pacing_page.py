@@ -14,28 +14,28 @@ from typing import TYPE_CHECKING, Any
 from bench.pacing import cases
 from bench.pacing.cases import NEVER, TWIXT
 from bench.pacing.play import twixt_pacer
-from bench.pages import Notes, Part, Table, TableColumn
+from bench.pages import Block, Notes, Table, TableColumn
 from twixt.render.measure.plots import FONT_PT, INK, RULE, empty_figure, save
 
 if TYPE_CHECKING:
-    from bench.pacing.cases import Bar, CaseRow, LaboratoryResults, PlayedRun
+    from bench.pacing.cases import CaseRow, LaboratoryResults, PlayedRun, Target
 
 
 SHORT = {"twixt": "twixt", "never widen": "never", "oracle": "oracle"}
-COSTS = "cost"  # unit of bars that compare costs: many, so that only those not met are shown
+COSTS = "cost"  # unit of targets that compare costs: many, so that only those not met are shown
 
 
-# Cases are listed whose cost exceeds DEARER_SHARE times a fixed interval's, plus DEARER_MORE.
-DEARER_SHARE, DEARER_MORE = 1.25, 20
+# Cases are listed whose cost exceeds COSTLIER_SHARE times a fixed interval's, plus COSTLIER_MORE.
+COSTLIER_SHARE, COSTLIER_MORE = 1.25, 20
 
 
-def page(found: LaboratoryResults) -> Iterator[Part]:
+def page(found: LaboratoryResults) -> Iterator[Block]:
     """Figures of docs/pacing.md."""
     yield f"{found.seeds} seeds of each trace, {found.seconds:g} s each; the first second does not count."
     yield "## Targets"
-    yield from _bars(found.bars)
+    yield from _targets(found.targets)
     yield "## Where twixt costs more than a fixed interval"
-    yield from _dearer(found.rows)
+    yield from _costlier(found.rows)
     yield "## All figures"
     yield "Means of all seeds; error p99, off and lag are of twixt's pacer."
     for title, table in _tables(found, "{}: from a change of mode on"):
@@ -43,21 +43,21 @@ def page(found: LaboratoryResults) -> Iterator[Part]:
         yield table
 
 
-def shown(found: LaboratoryResults) -> list[Part]:
-    """The tables of each display, its changes of mode, and the bars, for a terminal."""
-    bars = [
-        f"{'met    ' if bar.is_met else 'NOT MET'} {in_words(bar)}"
-        for bar in found.bars
-        if not bar.is_met or bar.unit != COSTS
+def shown(found: LaboratoryResults) -> list[Block]:
+    """The tables of each display, its changes of mode, and the targets, for a terminal."""
+    targets = [
+        f"{'met    ' if target.is_met else 'NOT MET'} {in_words(target)}"
+        for target in found.targets
+        if not target.is_met or target.unit != COSTS
     ]
-    if found.bars:
-        bars.append(f"{sum(bar.is_met for bar in found.bars)} of {len(found.bars)} targets met")
-    return [*(table for _, table in _tables(found, "{}, from a change of mode on")), *bars]
+    if found.targets:
+        targets.append(f"{sum(target.is_met for target in found.targets)} of {len(found.targets)} targets met")
+    return [*(table for _, table in _tables(found, "{}, from a change of mode on")), *targets]
 
 
-def in_words(bar: Bar) -> str:
-    """The bar with its figure."""
-    return f"{bar.name}: {bar.figure:.4g} {bar.unit}, must be {'<=' if bar.is_most else '>='} {bar.limit:.4g}"
+def in_words(target: Target) -> str:
+    """The target with its figure."""
+    return f"{target.name}: {target.figure:.4g} {target.unit}, must be {'<=' if target.is_most else '>='} {target.limit:.4g}"
 
 
 def _tables(found: LaboratoryResults, change_title: str) -> Iterator[tuple[str, Table]]:
@@ -90,27 +90,30 @@ def _table(title: str, rows: Sequence[CaseRow]) -> Table:
     return Table(columns, [(work, {row.contestant: row.figures for row in line}) for work, line in works], title)
 
 
-def _bars(bars: Sequence[Bar]) -> Iterator[Part]:
-    named, costs = [bar for bar in bars if bar.unit != COSTS], [bar for bar in bars if bar.unit == COSTS]
-    yield f"{sum(bar.is_met for bar in bars)} of {len(bars)} are met; the worst of all seeds is what counts."
+def _targets(targets: Sequence[Target]) -> Iterator[Block]:
+    named, costs = (
+        [target for target in targets if target.unit != COSTS],
+        [target for target in targets if target.unit == COSTS],
+    )
+    yield f"{sum(target.is_met for target in targets)} of {len(targets)} are met; the worst of all seeds is what counts."
     columns = (
-        TableColumn("target", lambda bar: bar.name),
-        TableColumn("is", lambda bar: f"{bar.figure:.4g} {bar.unit}"),
-        TableColumn("must be", lambda bar: f"{'<=' if bar.is_most else '>='} {bar.limit:.4g}"),
-        TableColumn("", lambda bar: "met" if bar.is_met else "**not met**"),
+        TableColumn("target", lambda target: target.name),
+        TableColumn("is", lambda target: f"{target.figure:.4g} {target.unit}"),
+        TableColumn("must be", lambda target: f"{'<=' if target.is_most else '>='} {target.limit:.4g}"),
+        TableColumn("", lambda target: "met" if target.is_met else "**not met**"),
     )
     yield Table(columns, named)
-    missed = [bar for bar in costs if not bar.is_met]
+    missed = [target for target in costs if not target.is_met]
     yield (
         "Displays whose swap does not wait for its own frame must cost no more than 1.1 times plain blocking's cost\n"
         f"under the same work, and 1 (means of all seeds): {len(costs) - len(missed)} of {len(costs)} do."
         + (" Not met:" if missed else "")
     )
     if missed:
-        yield Notes([in_words(bar) for bar in missed])
+        yield Notes([in_words(target) for target in missed])
 
 
-def _dearer(rows: Sequence[CaseRow]) -> Iterator[Part]:
+def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
     """Cases in which a fixed interval costs much less, and its effect on evenness."""
     of = {(row.display, row.work, row.contestant): row.figures for row in rows}
     compared = [
@@ -118,10 +121,10 @@ def _dearer(rows: Sequence[CaseRow]) -> Iterator[Part]:
         for (display, work, contestant), figures in of.items()
         if contestant == TWIXT and (display, work, NEVER) in of
     ]
-    dear = [line for line in compared if line[1].cost > DEARER_SHARE * line[2].cost + DEARER_MORE]
+    dear = [line for line in compared if line[1].cost > COSTLIER_SHARE * line[2].cost + COSTLIER_MORE]
     dear.sort(key=lambda line: line[2].cost - line[1].cost)
     yield (
-        f"In {len(dear)} of {len(compared)} cases twixt costs over a quarter and {DEARER_MORE} more than a fixed interval"
+        f"In {len(dear)} of {len(compared)} cases twixt costs over a quarter and {COSTLIER_MORE} more than a fixed interval"
         + (", the worst first:" if dear else ".")
     )
     if dear:

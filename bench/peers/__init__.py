@@ -21,7 +21,7 @@ from twixt.ipc.errors import TwixtError
 
 COUNTS, QUICK_COUNTS = (1_000, 10_000), (200,)
 # Longest measurement of one count by a peer (seconds).
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 OURS = "twixt"
 
 
@@ -72,5 +72,5 @@ def _rows(what: str, found: dict[str, Any], ours: dict[str, Any], used: str) -> 
 def _measured(name: str, count: int, seconds: float) -> dict[str, Any]:
     code = f"from bench.peers.same_scene import measure\nmeasure({name!r}, {count}, {seconds})"
     with process(python(code)) as child:
-        child.wait(PATIENCE_S)
+        child.wait(TIMEOUT_S)
         return dict(json.loads(child.out.splitlines()[-1]))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TWIXT, PASSIVE, STUDIO, VISER = "twixt", "mujoco.viewer", "mujoco.studio", "viser"
 PEERS = (PASSIVE, STUDIO, VISER)
 # Longest time for a viewer to come, seconds.
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 # Side lengths of a window whose size can be chosen, pixels: those of twixt's.
 WIDTH_PX, HEIGHT_PX = 1280, 720
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -55,7 +55,7 @@ class ModelViewer(Protocol):
     def stop(self) -> None:
         """Stops its processes, if it has processes of its own."""
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Continues them."""
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class TwixtViewer:
         self._handle = launch_passive(model, data, offscreen=not has_display(), **options)
         self.sync: Callable[[], object] = self._handle.sync
         view = self._handle._view
-        ends_s = time.monotonic() + PATIENCE_S
+        ends_s = time.monotonic() + TIMEOUT_S
         while not view._host.viewer_attached.is_set():
             if not view.is_open or time.monotonic() > ends_s:
                 raise RuntimeError(f"no viewer came: {view.closed_because}")
@@ -85,11 +85,11 @@ class TwixtViewer:
     def stop(self) -> None:
         os.kill(self._pid, signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         os.kill(self._pid, signal.SIGCONT)
 
     def close(self) -> None:
-        self.go_on()
+        self.resume()
         self._handle.close()
 
 
@@ -99,7 +99,7 @@ class ThreadViewer:
     def stop(self) -> None:
         """Stops nothing."""
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Continues nothing."""
 
 
@@ -178,8 +178,8 @@ class ViserViewer:
         self._server.on_client_connect(lambda _client: came.set())
         self._browser = Browser(browser, f"http://127.0.0.1:{self._server.get_port()}/")
         try:
-            if not came.wait(PATIENCE_S):
-                raise RuntimeError(f"the browser did not come within {PATIENCE_S:g} s")
+            if not came.wait(TIMEOUT_S):
+                raise RuntimeError(f"the browser did not come within {TIMEOUT_S:g} s")
             mujoco.mj_forward(model, data)
             self.sync()
             self._require_picture()
@@ -192,7 +192,7 @@ class ViserViewer:
             raise RuntimeError("its browser has left")
         self._browser.signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._browser.signal(signal.SIGCONT)
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class ViserViewer:
         return next(iter(self._server.get_clients().values()))
 
     def _require_picture(self) -> None:
-        if self.client.get_render(*PROBE_PX, timeout=PATIENCE_S).std() < LEAST_CONTRAST:
+        if self.client.get_render(*PROBE_PX, timeout=TIMEOUT_S).std() < LEAST_CONTRAST:
             raise RuntimeError("its browser draws nothing")
 
 

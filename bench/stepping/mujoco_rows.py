@@ -215,13 +215,13 @@ def _loop_rows(case: EngineLoop, path: str, peers: tuple[str, ...], effort: Effo
             loops[name] = stack.enter_context(model_loop(name, path, effort.settling_s, *hz))
         _require(loops[TWIXT])
         free = [_free_cores()]
-        turns = _taken_turns(case, loops, effort, say)
+        turns = _measured_turns(case, loops, effort, say)
         free.append(_free_cores())
         for name, loop in loops.items():
             yield _loop_row(case, name, turns[name], loop.failure, free)
 
 
-def _taken_turns(
+def _measured_turns(
     case: EngineLoop, loops: dict[str, LoopProcess], effort: Effort, say: Say
 ) -> dict[str, list[LoopTimes]]:
     """Turns of each viewer: one without it, one with it, one without it, and so on. A peer may end meanwhile."""

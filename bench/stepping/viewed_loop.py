@@ -66,7 +66,7 @@ class SteppedLoop:
 
     @contextlib.contextmanager
     def _running_viewer(self) -> Iterator[None]:
-        self._viewer.go_on()
+        self._viewer.resume()
         try:
             yield
         finally:

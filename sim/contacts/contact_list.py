@@ -149,12 +149,12 @@ NO_KEY = np.iinfo(np.intp).max
 class Impulses(NamedTuple):
     """Impulses of contacts in a substep of `h` seconds, by ascending key; the last key is `NO_KEY`.
 
-    push: along the normal, (m,), N s. grip: across it, (3, m).
+    normal_impulse: along the normal, (m,), N s. friction_impulse: across it, (3, m).
     """
 
     keys: Ints
-    push: Floats
-    grip: Floats
+    normal_impulse: Floats
+    friction_impulse: Floats
     h: float
 
 
@@ -164,21 +164,21 @@ NO_IMPULSES = Impulses(np.array([NO_KEY], np.intp), np.zeros(1, np.float32), np.
 class ContactList:
     """m contacts between n spheres and the six walls, for one step.
 
-    position: (3, n), metres. reach: (n,) distance in which each sphere searches, metres. way: (3, n) displacement of
+    position: (3, n), metres. reach: (n,) distance in which each sphere searches, metres. travel: (3, n) displacement of
     each in the step at its present velocity; pairs that stay further apart than `margin` metres are left out.
     wall_gaps: (6 n,) metres, in the order of `WALL_NORMALS`.
     """
 
     def __init__(
-        self, position: Floats, radius: Floats, reach: Floats, way: Floats, wall_gaps: Floats, margin: float
+        self, position: Floats, radius: Floats, reach: Floats, travel: Floats, wall_gaps: Floats, margin: float
     ) -> None:
         count = radius.size
         one, other = pairs_within(position, radius + reach)
         offset = position.take(other, axis=1)
         offset -= position.take(one, axis=1)
         distance = np.sqrt(dot(offset, offset))
-        nearing = way.take(other, axis=1)
-        nearing -= way.take(one, axis=1)
+        nearing = travel.take(other, axis=1)
+        nearing -= travel.take(one, axis=1)
         gap = np.minimum(dot(nearing, offset) / distance, 0)
         gap += distance
         radii = radius.take(one)
@@ -191,7 +191,7 @@ class ContactList:
         order = np.argsort(group, kind="stable")
 
         self.pairs = keep.size
-        wall_gaps = wall_gaps + np.minimum(np.concatenate((way, -way)), 0).ravel()
+        wall_gaps = wall_gaps + np.minimum(np.concatenate((travel, -travel)), 0).ravel()
         self.wall_places = np.flatnonzero(wall_gaps < 2 * margin)
         wall, body = np.divmod(self.wall_places, count)
         self._sorted_keys = np.concatenate((one * count + other, self.wall_places + count * count))
@@ -214,21 +214,21 @@ class ContactList:
         self.table_shape = len(sizes), count + 1
 
     def recall(self, known: Impulses, h: float) -> tuple[Floats, Floats]:
-        """Earlier push (m,) and grip (3, m) of these contacts, scaled to a substep of `h` seconds; 0 for new ones."""
+        """Earlier normal impulses (m,) and friction impulses (3, m), scaled to a substep of `h` seconds; 0 for new contacts."""
         place = np.searchsorted(known.keys, self._sorted_keys).take(self._order)
         is_old = known.keys.take(place) == self._sorted_keys.take(self._order)
         kept = is_old * np.float32(h / known.h)
-        return known.push.take(place) * kept, known.grip.take(place, axis=1) * kept
+        return known.normal_impulse.take(place) * kept, known.friction_impulse.take(place, axis=1) * kept
 
-    def remembered(self, push: Floats, grip: Floats, h: float) -> Impulses:
+    def remembered(self, normal_impulse: Floats, friction_impulse: Floats, h: float) -> Impulses:
         """The impulses of these contacts, for `recall` in the next step."""
         rank = np.empty_like(self._order)
         rank[self._order] = np.arange(rank.size)
-        rank = rank[push.take(rank) > 0]
+        rank = rank[normal_impulse.take(rank) > 0]
         return Impulses(
             np.append(self._sorted_keys.take(self._order.take(rank)), NO_KEY),
-            np.append(push.take(rank), np.float32(0)),
-            np.concatenate((grip.take(rank, axis=1), np.zeros((3, 1), np.float32)), axis=1),
+            np.append(normal_impulse.take(rank), np.float32(0)),
+            np.concatenate((friction_impulse.take(rank, axis=1), np.zeros((3, 1), np.float32)), axis=1),
             h,
         )
 

@@ -31,11 +31,11 @@ Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
 # Longest interval between two searches for contacts, in seconds. Another search is due sooner if FAST_SHARE of the
-# bodies move further than FIND_WAY_M (metres). Each search finds the contacts that present velocities lead to.
+# bodies move further than FIND_TRAVEL_M (metres). Each search finds the contacts that present velocities lead to.
 FIND_S = 1 / 30
-FIND_WAY_M = 0.1
+FIND_TRAVEL_M = 0.1
 FAST_SHARE = 0.1
-# A ball's search distance (metres) is REACH_M plus its way in the step, at most REACH_MAX_M: one fast ball must not
+# A ball's search distance (metres) is REACH_M plus its travel in the step, at most REACH_MAX_M: one fast ball must not
 # make the search expensive.
 REACH_M = 0.004
 REACH_MAX_M = 0.06
@@ -94,13 +94,13 @@ class ContactMaterial:
 class Ends(NamedTuple):
     """The two bodies of m contacts.
 
-    places: (2, 3, m), indices into a raveled array (3, n + 1). yields: change of velocity per impulse, negative for the
-    first body. turns: change of surface velocity (spin x radius) per impulse across the normal. Both (2, 1, m), 1/kg.
+    places: (2, 3, m), indices into a raveled array (3, n + 1). mobility: change of velocity per impulse, negative for the
+    first body. turn_mobility: change of surface velocity (spin x radius) per impulse across the normal. Both (2, 1, m), 1/kg.
     """
 
     places: Ints
-    yields: Floats
-    turns: Floats
+    mobility: Floats
+    turn_mobility: Floats
 
 
 class ContactGroup(NamedTuple):
@@ -130,14 +130,14 @@ class ContactSolver:
         self.balls, self.material, self.substep_s, self.passes = balls, material, substep_s, passes
         self.low, self.high = low.astype(np.float32)[:, None], high.astype(np.float32)[:, None]
         self.inverse_mass = np.append(1.0 / balls.mass, 0.0).astype(np.float32)
-        self.push = np.zeros(0, np.float32)
+        self.normal_impulse = np.zeros(0, np.float32)
         self._known = NO_IMPULSES
-        self._contacts = self._find(0.0)
+        self._contacts = self._find_contacts(0.0)
         np.empty(KEPT_BLOCK_BYTES, np.uint8)
 
     def step(self, dt: float, gravity: Floats) -> None:
         """Advances by `dt` seconds under `gravity` (3,), m/s^2."""
-        finds = max(dt / FIND_S, min(self._fast() * dt / FIND_WAY_M, dt / self.substep_s))
+        finds = max(dt / FIND_S, min(self._fast() * dt / FIND_TRAVEL_M, dt / self.substep_s))
         parts = max(1, math.ceil(finds - 1e-6))
         for _ in range(parts):
             self._advance(dt / parts, gravity)
@@ -157,20 +157,20 @@ class ContactSolver:
         velocity, surface = np.zeros((2, 3, count + 1), np.float32)
         velocity[:, :count] = balls.velocity
         np.multiply(balls.spin, balls.radius, out=surface[:, :count])
-        contacts = self._contacts = self._find(dt)
-        self.push, self.grip = contacts.recall(self._known, h)
+        contacts = self._contacts = self._find_contacts(dt)
+        self.normal_impulse, self.friction_impulse = contacts.recall(self._known, h)
         groups = [ContactGroup(rows, self._ends(rows)) for rows in contacts.groups]
         fall = (gravity * h).astype(np.float32)[:, None]
-        most_push = np.zeros_like(self.push)
-        impact = most_push
+        most_impulse = np.zeros_like(self.normal_impulse)
+        impact = most_impulse
         for substep in range(substeps):
             velocity[:, :count] += fall
             contacts.measure(balls.position, self._wall_gaps())
-            self.grip -= contacts.normal * dot(self.grip, contacts.normal)
+            self.friction_impulse -= contacts.normal * dot(self.friction_impulse, contacts.normal)
             closing = self._closing(velocity)
             impact = impact if substep else closing
-            self._share(closing, h)
-            self._begin(velocity, surface)
+            self._split_masses(closing, h)
+            self._warm_start(velocity, surface)
             allowed = np.minimum(contacts.gap + SLOP_M, 0)
             allowed *= PART_BY_VELOCITY_HZ
             np.maximum(allowed, -PART_MAX_M_S, out=allowed)
@@ -179,15 +179,15 @@ class ContactSolver:
                 for group in groups:
                     self._solve(velocity, surface, group, allowed[group.rows], has_friction)
             balls.position += velocity[:, :count] * h
-            self._part(h)
-            np.maximum(most_push, self.push, out=most_push)
-        self._bounce(velocity, impact, most_push)
+            self._separate(h)
+            np.maximum(most_impulse, self.normal_impulse, out=most_impulse)
+        self._bounce(velocity, impact, most_impulse)
 
         lost = np.float32(decayed(self.material.rolling_loss_hz, dt))
         surface[:, :count] *= np.where(self.touches[:count], lost, np.float32(1))
         balls.velocity[:] = velocity[:, :count]
         np.divide(surface[:, :count], balls.radius, out=balls.spin)
-        self._known = contacts.remembered(self.push, self.grip, h)
+        self._known = contacts.remembered(self.normal_impulse, self.friction_impulse, h)
 
     def _fast(self) -> float:
         """The speed that one body in ten exceeds, m/s."""
@@ -196,13 +196,13 @@ class ContactSolver:
         slower = int((1 - FAST_SHARE) * squares.size)
         return math.sqrt(np.partition(squares, slower)[slower])
 
-    def _find(self, dt: float) -> ContactList:
+    def _find_contacts(self, dt: float) -> ContactList:
         balls = self.balls
         reach = np.sqrt(dot(balls.velocity, balls.velocity)) * dt
         reach += REACH_M
         np.minimum(reach, REACH_MAX_M, out=reach)
-        way = balls.velocity * np.float32(dt)
-        return ContactList(balls.position, balls.radius, reach, way, self._wall_gaps(), REACH_M)
+        travel = balls.velocity * np.float32(dt)
+        return ContactList(balls.position, balls.radius, reach, travel, self._wall_gaps(), REACH_M)
 
     def _wall_gaps(self) -> Floats:
         """Distance of every ball to every wall, in the order of `WALL_NORMALS`, (6 n,)."""
@@ -222,16 +222,16 @@ class ContactSolver:
         """The two ends of the contacts `which`."""
         contacts, bodies = self._contacts, self.inverse_mass.size
         both = np.stack((contacts.one[which], contacts.other[which]))
-        yields = self.inverse_mass.take(both)[:, None]
-        turns = -SPIN_INVERSE_MASS * yields
-        yields[0] *= -1
-        return Ends(both[:, None] + (bodies * np.arange(3))[:, None], yields, turns)
+        mobility = self.inverse_mass.take(both)[:, None]
+        turn_mobility = -SPIN_INVERSE_MASS * mobility
+        mobility[0] *= -1
+        return Ends(both[:, None] + (bodies * np.arange(3))[:, None], mobility, turn_mobility)
 
-    def _share(self, closing: Floats, h: float) -> None:
+    def _split_masses(self, closing: Floats, h: float) -> None:
         """Divides each body's mass among those contacts of a group that will push in this substep."""
         contacts = self._contacts
         acts = closing * h < SLOP_M - contacts.gap
-        acts |= self.push > 0
+        acts |= self.normal_impulse > 0
         sharers = contacts.count_in_groups(np.flatnonzero(acts))
         self.touches = np.asarray(sharers.any(axis=0))
         ease = (np.maximum(sharers, 1).astype(np.float32) * self.inverse_mass).ravel()
@@ -240,72 +240,76 @@ class ContactSolver:
         self.effective_mass = 1 / both
         self.grip_mass = self.effective_mass / SURFACE_INVERSE_MASS
 
-    def _begin(self, velocity: Floats, surface: Floats) -> None:
+    def _warm_start(self, velocity: Floats, surface: Floats) -> None:
         """Applies the impulses that contacts kept (warm start)."""
-        at = np.flatnonzero(self.push)
-        around, grip, ends = self._contacts.around.take(at, axis=1), self.grip.take(at, axis=1), self._ends(at)
-        _turn(surface, around, grip, ends)
-        grip += around[:3] * self.push.take(at)
-        _push(velocity, grip, ends)
+        at = np.flatnonzero(self.normal_impulse)
+        around, friction_impulse, ends = (
+            self._contacts.around.take(at, axis=1),
+            self.friction_impulse.take(at, axis=1),
+            self._ends(at),
+        )
+        _apply_angular_impulse(surface, around, friction_impulse, ends)
+        friction_impulse += around[:3] * self.normal_impulse.take(at)
+        _apply_impulse(velocity, friction_impulse, ends)
 
     def _solve(
         self, velocity: Floats, surface: Floats, group: ContactGroup, allowed: Floats, has_friction: bool
     ) -> None:
         """Solves a group: closing speeds towards `allowed` (m/s, (m,)), sliding speeds towards 0."""
         rows, ends = group
-        around, old_push = self._contacts.around[:, rows], self.push[rows]
+        around, old_normal = self._contacts.around[:, rows], self.normal_impulse[rows]
         normal = around[:3]
         one, relative = velocity.ravel().take(ends.places)
         relative -= one
         along = dot(relative, normal)
-        push = along + allowed
-        push *= self.effective_mass[rows]
-        np.subtract(old_push, push, out=push)
-        np.maximum(push, 0, out=push)
-        change = normal * (push - old_push)
-        self.push[rows] = push
+        normal_impulse = along + allowed
+        normal_impulse *= self.effective_mass[rows]
+        np.subtract(old_normal, normal_impulse, out=normal_impulse)
+        np.maximum(normal_impulse, 0, out=normal_impulse)
+        change = normal * (normal_impulse - old_normal)
+        self.normal_impulse[rows] = normal_impulse
         if has_friction:
             one, turning = surface.ravel().take(ends.places)
             turning += one
             relative += cross(around, turning)
             relative -= normal * along
             relative *= self.grip_mass[rows]
-            old_grip = self.grip[:, rows]
-            grip = np.subtract(old_grip, relative, out=relative)
-            limit = push * self.material.friction
-            limit /= np.maximum(np.sqrt(dot(grip, grip)), limit + TINY)
-            grip *= limit
-            more = grip - old_grip
-            self.grip[:, rows] = grip
-            _turn(surface, around, more, ends)
+            old_friction = self.friction_impulse[:, rows]
+            friction_impulse = np.subtract(old_friction, relative, out=relative)
+            limit = normal_impulse * self.material.friction
+            limit /= np.maximum(np.sqrt(dot(friction_impulse, friction_impulse)), limit + TINY)
+            friction_impulse *= limit
+            more = friction_impulse - old_friction
+            self.friction_impulse[:, rows] = friction_impulse
+            _apply_angular_impulse(surface, around, more, ends)
             change += more
-        _push(velocity, change, ends)
+        _apply_impulse(velocity, change, ends)
 
-    def _part(self, h: float) -> None:
+    def _separate(self, h: float) -> None:
         """Moves overlapping balls apart without changing their velocities."""
         contacts = self._contacts
         depth = -SLOP_M - contacts.gap
         at = np.flatnonzero(depth > 0)
         move = np.minimum(depth.take(at) * PART_BY_PLACE, PART_MAX_M_S * h) * self.effective_mass.take(at)
         moved = np.zeros((3, self.inverse_mass.size), np.float32)
-        _push(moved, contacts.normal.take(at, axis=1) * move, self._ends(at))
+        _apply_impulse(moved, contacts.normal.take(at, axis=1) * move, self._ends(at))
         self.balls.position += moved[:, :-1]
 
-    def _bounce(self, velocity: Floats, impact: Floats, most_push: Floats) -> None:
+    def _bounce(self, velocity: Floats, impact: Floats, most_impulse: Floats) -> None:
         contacts = self._contacts
-        at = np.flatnonzero((impact < -BOUNCE_MIN_M_S) & (most_push > 0))
+        at = np.flatnonzero((impact < -BOUNCE_MIN_M_S) & (most_impulse > 0))
         if not at.size:
             return
         wanted = self._closing(velocity).take(at) + self.material.restitution * impact.take(at)
         impulse = np.maximum(-self.effective_mass.take(at) * wanted, 0)
-        _push(velocity, contacts.normal.take(at, axis=1) * impulse, self._ends(at))
+        _apply_impulse(velocity, contacts.normal.take(at, axis=1) * impulse, self._ends(at))
 
 
-def _push(velocity: Floats, impulse: Floats, ends: Ends) -> None:
+def _apply_impulse(velocity: Floats, impulse: Floats, ends: Ends) -> None:
     """Applies `impulse` (3, m) to `other`, and its opposite to `one`."""
-    np.add.at(velocity.ravel(), ends.places.ravel(), (impulse * ends.yields).ravel())
+    np.add.at(velocity.ravel(), ends.places.ravel(), (impulse * ends.mobility).ravel())
 
 
-def _turn(surface: Floats, around: Floats, grip: Floats, ends: Ends) -> None:
-    """Applies to both bodies the angular impulse of `grip` (3, m), which acts on their surfaces."""
-    np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, grip) * ends.turns).ravel())
+def _apply_angular_impulse(surface: Floats, around: Floats, friction_impulse: Floats, ends: Ends) -> None:
+    """Applies to both bodies the angular impulse of `friction_impulse` (3, m), which acts on their surfaces."""
+    np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, friction_impulse) * ends.turn_mobility).ravel())

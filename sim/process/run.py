@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 HANGUP = getattr(signal, "SIGHUP", None)
 # A viewer starts in half a second; after this time it counts as broken, and simulated time starts without it.
-VIEWER_PATIENCE_S = 10.0
+VIEWER_TIMEOUT_S = 10.0
 # A viewer shows a crash for some seconds and then ends; after this time it is terminated.
 CRASH_SHOWN_S = 20.0
 # A viewer may still write a report and a plot after the simulation has ended.
 REPORT_PATIENCE_S = 30.0
 # A viewer receives Ctrl-C, too; it has this time to end by itself before it is terminated.
-FAREWELL_S = 0.3
+EXIT_GRACE_S = 0.3
 
 
 def simulate(
@@ -179,7 +179,7 @@ class PhysicsRun:
         physics, host = self._made()
         self._collector.begin()  # before the viewer attaches: later it would delay the answer to it
         if self._viewer is not None:
-            patience_ends = time.monotonic() + VIEWER_PATIENCE_S
+            patience_ends = time.monotonic() + VIEWER_TIMEOUT_S
             while not (host.viewer_attached.wait(LONGEST_WAIT_NS / 1e9) or watchdog.is_due):
                 if time.monotonic() > patience_ends:
                     break
@@ -207,7 +207,7 @@ class PhysicsRun:
             return FINISHED
         code = self._viewer.wait(REPORT_PATIENCE_S)
         if code is None:
-            self._viewer.stop(FAREWELL_S)
+            self._viewer.stop(EXIT_GRACE_S)
             return FINISHED
         if (code < 0 or not self._viewer.is_code_known) and watchdog.signal is None:
             print_notice(f"the viewer {self._viewer.ending}, so the run ends")
@@ -261,7 +261,7 @@ class PhysicsRun:
         if self._viewer is not None and kind != "ended":
             if kind == "interrupted" and self._config.report:
                 self._viewer.wait(REPORT_PATIENCE_S)  # a second Ctrl-C ends this
-            self._viewer.stop(FAREWELL_S)
+            self._viewer.stop(EXIT_GRACE_S)
 
     def abort(self) -> None:
         """Ends viewer and socket: the process is about to exit under a step that hangs."""

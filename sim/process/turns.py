@@ -179,7 +179,7 @@ class Physics:
         multiple = schedule.stride.multiple
         self.is_half_made = True
         if pulls := self._host.actions.pulls:
-            self._guarded.pull(pulls)
+            self._guarded.apply_pulls(pulls)
         self._guarded.step(schedule.next_dt_s)
         if self._parts.dt_log:
             self._parts.dt_log.stepped(multiple)
@@ -202,7 +202,7 @@ class Physics:
         count = min(most, len(bodies))
         if schedule.tick and not (in_time or schedule.is_paused) and trouble.drops(schedule.tick):
             self._step_state = StepState.LOST
-            return self.publisher.lose()
+            return self.publisher.count_lost()
         self._step_state = StepState.PUBLISHED
         shown = extras.first(most - count)
         slot = self.publisher.begin(
@@ -296,7 +296,7 @@ class Physics:
             self.trouble.change(command.name, command.value)
         elif command.name == CONTROL:
             index, value = command.value  # type: ignore[misc]
-            self._guarded.turn(int(index), float(value))
+            self._guarded.set_control(int(index), float(value))
         elif command.name == "quit":
             self.wants_to_quit = True
         if schedule.plan is not plan and schedule.plan is not self.publisher.plan:

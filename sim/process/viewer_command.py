@@ -200,7 +200,7 @@ def path_text(path: list[str]) -> str:
     return "\n".join([str(sys.implementation.cache_tag), *folders])
 
 
-def take_over(environ: os._Environ[str] | dict[str, str] = os.environ) -> bool:
+def consume_variables(environ: os._Environ[str] | dict[str, str] = os.environ) -> bool:
     """Takes both variables out of `environ` and sets `sys.path`; True if this process was started as a viewer.
 
     The standard library stays first. The path of another version of Python is not used.

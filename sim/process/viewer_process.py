@@ -49,7 +49,7 @@ def early_viewer() -> Iterator[None]:
     try:
         yield
     finally:
-        if (unwanted := _take_early()) is not None:
+        if (unwanted := _pop_early()) is not None:
             unwanted.discard()
         elif begun is not None and begun.poll() is None:
             begun.terminate()
@@ -73,7 +73,7 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
 
         trace = open_trace(config, PHYSICS)
         config = config if trace is None else trace.shared_with(config)
-    viewer = _take_early() if has_early else None
+    viewer = _pop_early() if has_early else None
     viewer = viewer or _start(command, on_end, config.users_loop)
     viewer.trace = trace
     viewer.send_order(name, config)
@@ -96,7 +96,7 @@ def _start(
         raise NoViewerProgram(f"the viewer's program {program!r} cannot be started ({error.strerror})") from None
 
 
-def _take_early() -> ViewerProcess | None:
+def _pop_early() -> ViewerProcess | None:
     global _early
     viewer, _early = _early, None
     return viewer
@@ -119,7 +119,7 @@ class ViewerProcess:
         environ: dict[str, str] | None = None,
     ) -> None:
         self.trace: Trace | None = None
-        self.is_to_end = False  # True before it is ended on purpose: its end is then not reported
+        self.is_end_expected = False  # True before it is ended on purpose: its end is then not reported
         self.is_code_known = True
         self._code: int | None = None
         self._ended = threading.Event()
@@ -170,7 +170,7 @@ class ViewerProcess:
 
         One that is stopped (SIGSTOP) cannot end by itself, and is killed at once.
         """
-        self.is_to_end = True
+        self.is_end_expected = True
         if self._child.is_stopped():
             self.kill()
         for send in (self.terminate, self.kill):

@@ -66,7 +66,7 @@ class Watchdog:
         """Starts watching. Outside of the main thread only the viewer is watched, not signals."""
         for end in (self._ours, self._theirs):
             end.setblocking(False)
-        self._take_signals()
+        self._install_handlers()
         if interrupts.was_dropped():
             self._theirs.send(bytes([signal.SIGINT]))
         self._main = threading.get_ident()
@@ -77,7 +77,7 @@ class Watchdog:
         self._over.set()
         if self.signal is not None:
             _ignore_late_signals()
-        self._release_signals()
+        self._restore_handlers()
         with contextlib.suppress(OSError):
             self._theirs.send(b"\0")
         self._thread.join()
@@ -87,11 +87,11 @@ class Watchdog:
         """Part of `fork.Guarded`: in the child, signals have their earlier handlers, and nothing is watched."""
         self._over = threading.Event()
         self._over.set()
-        self._release_signals()
+        self._restore_handlers()
         self._ours.close()
         self._theirs.close()
 
-    def _take_signals(self) -> None:
+    def _install_handlers(self) -> None:
         """Sets the handlers and the wakeup descriptor, through which signals arrive while the main thread is in C."""
         if threading.current_thread() is not threading.main_thread():
             return
@@ -102,7 +102,7 @@ class Watchdog:
             if signal.getsignal(number) == python_s:
                 self._previous[number] = signal.signal(number, self._raise)
 
-    def _release_signals(self) -> None:
+    def _restore_handlers(self) -> None:
         """Restores the earlier handlers and wakeup descriptor."""
         if self._previous_fd is None or threading.current_thread() is not threading.main_thread():
             return

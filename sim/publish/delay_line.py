@@ -82,12 +82,12 @@ class DelayLine:
         self._bytes += size
         return True
 
-    def take(self, now_ns: int) -> Iterator[DelayedSnapshot]:
+    def pop_due(self, now_ns: int) -> Iterator[DelayedSnapshot]:
         """Removes and yields those to be released by `now_ns`, oldest first."""
         while self._delayed and self._delayed[0].release_ns <= now_ns:
             yield self._pop()
 
-    def take_all(self) -> Iterator[DelayedSnapshot]:
+    def pop_all(self) -> Iterator[DelayedSnapshot]:
         """Removes and yields all of them, oldest first."""
         while self._delayed:
             yield self._pop()

@@ -61,7 +61,7 @@ class PublishLimit:
         self._pass_time(now_ns)
         return now_ns if self._allowed else now_ns + self.period_ns - self._accumulator.left_over_ns
 
-    def take(self, now_ns: int) -> None:
+    def record(self, now_ns: int) -> None:
         """Counts a snapshot that is published now."""
         self._pass_time(now_ns)
         self._allowed = max(0, self._allowed - 1)
@@ -95,12 +95,12 @@ class PublishGate:
         self._period_ns = round(1e9 / (publish_hz or USUAL_HZ))
         self._costs_ns: deque[int] | None = None if publish_hz else deque(maxlen=COSTS)
 
-    def opened(self, now_ns: int) -> None:
+    def record(self, now_ns: int) -> None:
         """Counts a state that is published now: on a grid, so that the mean rate is publish_hz; at most one period is
         made up for."""
         self.next_ns = max(self.next_ns, now_ns - self._period_ns) + self._period_ns
 
-    def published(self, begin_ns: int, end_ns: int) -> None:
+    def record_cost(self, begin_ns: int, end_ns: int) -> None:
         """Takes in the cost of a publish."""
         if self._costs_ns is not None:
             self._costs_ns.append(end_ns - begin_ns)

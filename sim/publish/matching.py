@@ -108,7 +108,7 @@ class RecordsById(_Copyable):
         new = np.sort(order[~is_known])
         rows = np.empty(len(ids), np.int64)
         rows[order] = sorted_rows
-        rows[new] = self._take_records(ids[new])
+        rows[new] = self._allocate_records(ids[new])
 
         self._ids, self._sorted_ids, self._sorted_rows = ids.copy(), in_order, rows[order]
         in_records_order = np.array_equal(rows, np.arange(len(rows)))
@@ -120,7 +120,7 @@ class RecordsById(_Copyable):
         place = np.flatnonzero(self._sorted_rows == record)
         return repr(self._sorted_ids[place[0]].item()) if place.size else record
 
-    def _take_records(self, ids: NDArray[Any]) -> Rows:
+    def _allocate_records(self, ids: NDArray[Any]) -> Rows:
         if len(ids) == 0:
             return NONE
         size = max(len(self._is_taken), self._preferred if ids.dtype.kind != "U" else 0)

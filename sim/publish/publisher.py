@@ -75,7 +75,7 @@ class Publisher:
             self._delay_line.clear()
         self._delay_line.replan(plan)
         self._plan = plan
-        self._rate.forget()
+        self._rate.clear()
         self._ring.write_plan(plan)
         self._written = plan
 
@@ -147,7 +147,7 @@ class Publisher:
         if rate is None:
             rate = self._rate.value(plan.rate)
         if self._limit is not None:
-            self._limit.take(now_ns)
+            self._limit.record(now_ns)
         with slot:
             # In the order of the fields, and not by their names: that takes twice as long.
             slot.head = Head._make(
@@ -171,10 +171,10 @@ class Publisher:
         self._count(slot, begin_ns)
         return slot.published_ns
 
-    def lose(self) -> None:
+    def count_lost(self) -> None:
         """Counts a snapshot as lost, as on a bad link. It counts for `publish_hz` too."""
         if self._limit is not None:
-            self._limit.take(self._now_ns())
+            self._limit.record(self._now_ns())
         self.meter.lost += 1
 
     def release(self, now_ns: int) -> int | None:
@@ -182,14 +182,14 @@ class Publisher:
         None."""
         if not self._delay_line:  # always so without injected delays
             return None
-        for one in self._delay_line.take(now_ns):
-            self._show(one)
+        for one in self._delay_line.pop_due(now_ns):
+            self._publish_delayed(one)
         return self._delay_line.next_release_ns
 
     def release_all(self) -> None:
         """Publishes all delayed snapshots, at the end of a run."""
-        for one in self._delay_line.take_all():
-            self._show(one)
+        for one in self._delay_line.pop_all():
+            self._publish_delayed(one)
 
     def _begin_visible(
         self, count: int, marks: int, columns: Mapping[str, NDArray[Any]], layout: Mapping[str, ColumnForm] | None
@@ -207,7 +207,7 @@ class Publisher:
         if not self._delay_line.add(slot.head, slot.records, slot.columns, delay_ns, slot.marks, layout):
             self.meter.lost += 1
 
-    def _show(self, delayed: DelayedSnapshot) -> None:
+    def _publish_delayed(self, delayed: DelayedSnapshot) -> None:
         """Makes a delayed snapshot visible."""
         begin_ns, head = self._now_ns(), delayed.head
         with self._begin_visible(head.count, len(delayed.marks), delayed.columns, delayed.layout) as slot:

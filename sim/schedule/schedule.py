@@ -235,7 +235,7 @@ class Schedule:
         self._anchor = self.plan
         due_ns = self.plan.due_ns(self.sim_time_ns)
         self.due_ns = now_ns if due_ns is None else due_ns
-        self._held.forget()
+        self._held.clear()
 
     @property
     def _unit_ns(self) -> float:
@@ -337,7 +337,7 @@ class HeldRate:
         """Adds a snapshot and its due instant."""
         self._instants.append((sim_time_ns, due_ns))
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Clears the window, after a new plan."""
         self._instants.clear()
 

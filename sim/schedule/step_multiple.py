@@ -103,7 +103,7 @@ class Widening:
             typical_ns = max(typical_ns, sum(costs_ns) / MEAN_STEPS)
         if typical_ns <= FULL * self.multiple * unit_ns:
             return False
-        self._take(max(self.multiple + 1, math.ceil(typical_ns / (ROOMY * unit_ns))), typical_ns, "take")
+        self._set_multiple(max(self.multiple + 1, math.ceil(typical_ns / (ROOMY * unit_ns))), typical_ns, "take")
         return True
 
     def _narrow(self, unit_ns: float) -> None:
@@ -114,15 +114,13 @@ class Widening:
         worst_ns = max(list(costs_ns)[-steps:])
         multiple = max(1, math.ceil(worst_ns / (ROOMY * unit_ns)))
         if multiple < self.multiple:
-            self._take(multiple, worst_ns, "take at most")
+            self._set_multiple(multiple, worst_ns, "take at most")
 
-    def _take(self, multiple: int, cost_ns: float, take: str) -> None:
+    def _set_multiple(self, multiple: int, cost_ns: float, cost_verb: str) -> None:
         before, self.multiple = self.multiple, min(multiple, self.most)
         self._costs_ns.clear()
         verb = "wider" if self.multiple > before else "narrower"
-        self.reason = (
-            f"{verb}, {before} to {self.multiple} of the world's steps at once: steps {take} {cost_ns / 1e6:.3g} ms"
-        )
+        self.reason = f"{verb}, {before} to {self.multiple} of the world's steps at once: steps {cost_verb} {cost_ns / 1e6:.3g} ms"
 
 
 # Step log: the lengths of all steps of a run in a file, written by `--dt-log`, replayed by `--dt-replay`.

@@ -127,7 +127,7 @@ class FieldWriter:
         else:
             flat = self._converted(self._array[start:stop])
             blocks = as_blocks(self.field, flat)
-        if not (self._is_checked_at_once or field_checks.are_fine(self.field, flat, self.lengths)):
+        if not (self._is_checked_at_once or field_checks.are_valid(self.field, flat, self.lengths)):
             self._refuse_or_note(flat)
         self._target[start:stop] = blocks
 

@@ -19,13 +19,20 @@ from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.sim.show.shown_bodies import ShownBodies
-from twixt.sim.show.users_side import LoopStatus
+from twixt.sim.show.viewer_input import LoopStatus
 from twixt.sim.world.field_checks import HALF_ZERO
 from twixt.sim.world.marks import Marks, fault_text
-from twixt.sim.world.state_checks import LEAST_INTERVAL, LOOK_INTERVAL_S, FiniteCheck, LostMotion, look_in, small_shape
+from twixt.sim.world.state_checks import (
+    LEAST_INTERVAL,
+    LOOK_INTERVAL_S,
+    FiniteCheck,
+    LostMotion,
+    small_shape,
+    way_out_in,
+)
 from twixt.sim.world.surfaces import Surfaces
 
-WAY_OUT = look_in("the loop")
+WAY_OUT = way_out_in("the loop")
 # Number of looks for lost motion that are LEAST_INTERVAL publishes apart; later ones follow the clock. Most publishes
 # between two looks.
 EARLY_LOOKS, MOST_INTERVAL = 5, 8192
@@ -73,8 +80,8 @@ class LoopWarnings:
         name_of: Callable[[int], object] = int,
     ) -> None:
         """Look for motion that float32 cannot hold, and warn of the first body that loses it. exact: positions as they
-        were given, see `LostMotion.look`."""
-        text = self._motion.look(records, tick, sim_time_ns / 1e9, exact, name_of)
+        were given, see `LostMotion.check`."""
+        text = self._motion.check(records, tick, sim_time_ns / 1e9, exact, name_of)
         if text:
             self.lost_motion_tick = math.inf
             return self.warn(text)
@@ -111,7 +118,7 @@ class LoopWarnings:
     def warn(self, text: str) -> None:
         """Write `text` to the terminal and the overlay."""
         print_notice(text)
-        self._status.say(warning=text)
+        self._status.set_fields(warning=text)
 
     def _warn_once(self, text: str) -> None:
         if text:

@@ -26,17 +26,17 @@ from twixt.ipc.trace.spans import PHYSICS
 from twixt.ipc.trace.trace_file import open_trace
 from twixt.sim.process.viewer_command import NoViewerProgram
 from twixt.sim.process.viewer_process import ViewerProcess, start_viewer
-from twixt.sim.show.users_side import LoopStatus
+from twixt.sim.show.viewer_input import LoopStatus
 
 if TYPE_CHECKING:
     from multiprocessing.util import Finalize
 
 # Longest wait for a viewer to exit after it was sent the end; then it is terminated (seconds).
-VIEWER_PATIENCE_S = 3.0
+VIEWER_TIMEOUT_S = 3.0
 # Longest wait of the thread that drops the last reference to a view until its memory and descriptors are freed
 # (seconds); usually ms. If the garbage collector drops it while that thread holds a lock that closing needs, this wait
 # ends first, and the view is closed afterwards.
-LEAVE_PATIENCE_S = 2.0
+ABANDON_TIMEOUT_S = 2.0
 NOT_KEPT = (
     "the view was closed before its window opened, because nothing refers to it any more; "
     "keep it in a variable: view = twixt.show(...), viewer = launch_passive(...)"
@@ -56,14 +56,14 @@ class ViewerSession:
         self._config, self._unreachable = config, unreachable
         self._closing = threading.RLock()  # a signal handler may close what is being closed
         self._process: ViewerProcess | None = None
-        self._leaving: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
-        self._ending = ""  # reason of the end
+        self._replaced_viewers: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
+        self._end_reason = ""  # reason of the end
         self._no_viewer_because = "no viewer was asked for (viewer=False)"  # while there is no process
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._opened_ns = time.perf_counter_ns()
         if not (has_viewer or unreachable):
-            self._say(f"{self._no_viewer_because}; the loop goes on without one")
+            self._report(f"{self._no_viewer_because}; the loop goes on without one")
         else:
             self._process = self._start_viewer(config)
         self.trace = open_trace(config, PHYSICS) if self._process is None else self._process.trace
@@ -76,7 +76,7 @@ class ViewerSession:
         child, which cannot publish."""
         if os.getpid() != self._owner_pid:
             return True
-        self.obey()
+        self.apply_commands()
         if self.is_closed or self._has_quit:
             return True
         process = self._process
@@ -89,7 +89,7 @@ class ViewerSession:
     def closed_because(self) -> str | None:
         """Reason why the view has no viewer of its own. None while it has one or one is starting."""
         if self.is_closed:
-            return self._ending
+            return self._end_reason
         if os.getpid() != self._owner_pid:
             return "this is a forked child; the view belongs to the process that called show"
         if self.is_over:
@@ -102,18 +102,18 @@ class ViewerSession:
             return None
         return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
 
-    def obey(self) -> None:
+    def apply_commands(self) -> None:
         """Obey the commands of viewers; only quit and changes of controls have an effect. What the program itself has
         changed in its controls is sent."""
-        if self.status.are_values_old:
-            self.status.say_controls()
+        if self.status.are_values_stale:
+            self.status.send_controls()
         for command in self.host.commands.drain():
             # A command given to an earlier window, before `reopen`, has no effect.
             if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
                 self._has_quit = True
             elif command.name == CONTROL:
                 index, value = command.value  # type: ignore[misc]
-                self.status.turn(int(index), float(value))
+                self.status.set_value(int(index), float(value))
 
     @interrupts.delayed_ctrl_c()
     def reopen(self) -> None:
@@ -126,10 +126,10 @@ class ViewerSession:
             before = self._process
             if before is not None and before.poll() is None and not self._has_quit:
                 return
-            self._leaving = [viewer for viewer in self._leaving if viewer.poll() is None]
+            self._replaced_viewers = [viewer for viewer in self._replaced_viewers if viewer.poll() is None]
             if before is not None:
-                before.is_to_end = True
-                self._leaving.append(before)
+                before.is_end_expected = True
+                self._replaced_viewers.append(before)
             # The files of the first viewer are kept, and a trace has room for one viewer.
             config = replace(self._config, log=None, screenshot=None, profile=None)
             self._opened_ns, self._has_quit = time.perf_counter_ns(), False
@@ -146,9 +146,9 @@ class ViewerSession:
         """`close` after an error in the loop, without a wait: the traceback is printed at once, while viewers show the
         error for some seconds."""
         if self._end("crashed", message):
-            self._apart(self._await_viewer)
+            self._run_on_thread(self._await_viewer)
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """`close` without a wait for the viewer, after the last reference to the view is gone. It is reported if the
         window never opened and at most one state was published: most likely the result of `show` was not kept."""
         if self.is_closed or os.getpid() != self._owner_pid:
@@ -168,10 +168,10 @@ class ViewerSession:
             if is_first:
                 self._await_viewer()
 
-        self._apart(close)
-        is_free.wait(LEAVE_PATIENCE_S)
+        self._run_on_thread(close)
+        is_free.wait(ABANDON_TIMEOUT_S)
 
-    def _apart(self, work: Callable[[], None]) -> None:
+    def _run_on_thread(self, work: Callable[[], None]) -> None:
         """Run `work` on a thread; the interpreter's exit waits for it."""
         try:
             threading.Thread(target=work, name="twixt close").start()
@@ -187,40 +187,40 @@ class ViewerSession:
     def _end(self, kind: str, message: str) -> bool:
         """Close the host; True if it was open until now."""
         if os.getpid() != self._owner_pid:
-            self.is_closed, self._ending = True, "it belongs to the process that forked this one"
+            self.is_closed, self._end_reason = True, "it belongs to the process that forked this one"
             return False
         with self._closing:
             if self.is_closed:
                 return False
             over = self.closed_because if self.is_over else None
-            self._ending = over or message or "it was closed with close()"
+            self._end_reason = over or message or "it was closed with close()"
             self.is_closed = True
         atexit.unregister(self.close)
         if self._workers_exit is not None:
             self._workers_exit.cancel()
         if self._process is not None:
-            self._process.is_to_end = True
+            self._process.is_end_expected = True
             if not self.host.viewer_attached.is_set():
                 self._process.terminate()  # else it would report that there is no simulation
         self.host.end(kind, message)
         return True
 
     def _await_viewer(self) -> None:
-        for viewer in [*self._leaving, self._process]:
+        for viewer in [*self._replaced_viewers, self._process]:
             if viewer is not None:
-                viewer.stop(VIEWER_PATIENCE_S)
+                viewer.stop(VIEWER_TIMEOUT_S)
         if self.trace is not None:
             self.trace.write()
 
     def _report_crash(self, viewer: ViewerProcess) -> None:
         code = viewer.poll()
-        self.obey()
-        if viewer.is_to_end or code == FINISHED or self._has_quit:
+        self.apply_commands()
+        if viewer.is_end_expected or code == FINISHED or self._has_quit:
             return
         if code == NoDisplay.exit_code:
-            self._say(f"{NO_DISPLAY}; the loop goes on without a viewer")
+            self._report(f"{NO_DISPLAY}; the loop goes on without a viewer")
         else:
-            self._say(f"the viewer {viewer.ending}; the loop goes on without it")
+            self._report(f"the viewer {viewer.ending}; the loop goes on without it")
 
     def _start_viewer(self, config: Config) -> ViewerProcess | None:
         """Starts a viewer. None if no viewer can connect, or there is no program to start: reported; the loop
@@ -233,10 +233,10 @@ class ViewerSession:
             return start_viewer(self.host.name, config, self._report_crash)
         except NoViewerProgram as error:
             self._no_viewer_because = str(error)
-            self._say(f"{error}; the loop goes on without a viewer", "")
+            self._report(f"{error}; the loop goes on without a viewer", "")
             return None
 
-    def _say(self, what: str, reopen: str = "with view.reopen(), or ") -> None:
+    def _report(self, what: str, reopen: str = "with view.reopen(), or ") -> None:
         print_notice(f"{what}; see it {reopen}in a terminal: twixt view {self.host.name}")
 
 

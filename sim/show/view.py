@@ -1,6 +1,6 @@
 """View of `twixt.show`: its scene and camera, its window, and its end.
 
-Its states are published by `publishing`, its viewers' users served by `users_side`.
+`publishing` publishes its states; `viewer_input` has the actions of its viewers' users.
 Always: after `close`, a publish and an assigned scene or camera have no effect. Not here: steps, pause and reset; the
 viewer's keys for them have no effect.
 """
@@ -30,7 +30,7 @@ from twixt.ipc.session.listener import unreachable_listener
 from twixt.ipc.system.interface import NoFolder
 from twixt.sim.show.publishing import LONGEST_S, Publishing
 from twixt.sim.show.session import ViewerSession
-from twixt.sim.show.users_side import ViewerInput
+from twixt.sim.show.viewer_input import ViewerInput
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
 
 # `twixt.show`: opens a window in a process of its own, to which the user's own loop publishes its states.
@@ -116,7 +116,7 @@ def show(
         return view
     except BaseException:
         if session is not None:
-            session.leave()
+            session.abandon()
         host.end()
         raise
 
@@ -149,7 +149,7 @@ class View(Publishing, ViewerInput):
         Publishing.__init__(self, session, shapes, capacity, dt_ns, columns)
         ViewerInput.__init__(self, session.host, session.status)
         self.name = self._host.name
-        weakref.finalize(self, session.leave).atexit = False
+        weakref.finalize(self, session.abandon).atexit = False
 
     @property
     def is_open(self) -> bool:

@@ -69,7 +69,7 @@ class Bodies:
         self._columns = Columns(declared, int(count), scene)
         self._corrections: Corrections | None = None
         self._sums: LostSums | None = None  # while they are noted
-        self._take_views(int(count))
+        self._make_views(int(count))
 
     def __len__(self) -> int:
         return len(self._records)
@@ -80,7 +80,7 @@ class Bodies:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._take_views(state["_records"])
+        self._make_views(state["_records"])
 
     @property
     def records(self) -> NDArray[np.void]:
@@ -333,9 +333,9 @@ class Bodies:
             self._columns.make_room(len(grown))
             if self._corrections:
                 self._corrections.make_room(len(grown))
-        self._take_views(count + more)
+        self._make_views(count + more)
 
-    def _take_views(self, count: int) -> None:
+    def _make_views(self, count: int) -> None:
         self._records = self._storage[:count]
         self._columns.resize(count)
         if self._corrections:

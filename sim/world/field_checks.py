@@ -61,14 +61,14 @@ def checked(field: str, value: ArrayLike, count: int, lengths: Lengths | None = 
     """`value` in the type of the record's field, contiguous, one row per body. Raises TwixtError for a wrong type or
     shape, and for finite values that cannot be drawn.
 
-    lengths: see `are_fine`. A number too large for 32 bits becomes infinite; the caller turns off numpy's warning.
+    lengths: see `are_valid`. A number too large for 32 bits becomes infinite; the caller turns off numpy's warning.
     """
     if field == "scale":
         return _scale(value, count)
     if field == "color":
         return rgba(field, value, count)
     values = np.ascontiguousarray(shaped(field, value, count), np.float32)
-    is_fine = are_fine(field, values.reshape(-1), lengths)
+    is_fine = are_valid(field, values.reshape(-1), lengths)
     if not is_fine:
         refuse_wrong(field, values)
     return Checked(values, is_fine)
@@ -121,7 +121,7 @@ class Lengths:
         return views
 
 
-def are_fine(field: str, flat: Values, lengths: Lengths | None = None) -> bool:
+def are_valid(field: str, flat: Values, lengths: Lengths | None = None) -> bool:
     """True if all values are finite, and unit quaternions in `orientation`. False: check each row.
 
     flat: (m,), float32. lengths: memory to use; by default it is allocated.

@@ -175,7 +175,7 @@ class Marks:
 
 
 def fault_text(fault: str, tick: int, way_out: str) -> str:
-    """Warning of a `fault` of the marks after step number `tick`. way_out: what to do, as of `look_in`."""
+    """Warning of a `fault` of the marks after step number `tick`. way_out: what to do, as of `way_out_in`."""
     return f"{fault} after step {tick}; it is not drawn; {way_out}"
 
 

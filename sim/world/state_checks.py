@@ -50,7 +50,7 @@ ZERO_ORIENTATION = CheckedField("orientation", range(4, 8), VISIBLE, UNROTATED)
 GIVE_IDENTITY = "give (0, 0, 0, 1), x y z w, for no rotation"
 
 
-def look_in(place: str) -> str:
+def way_out_in(place: str) -> str:
     """Way out of numbers that are not finite. place: the user's code that writes them."""
     return f"look in {place} for a division by zero"
 
@@ -58,7 +58,7 @@ def look_in(place: str) -> str:
 class FiniteCheck:
     """Check of one world's bodies, some after each step.
 
-    way_out: what to do about numbers that are not finite, for the error text, as of `look_in`. name_of: a body's name
+    way_out: what to do about numbers that are not finite, for the error text, as of `way_out_in`. name_of: a body's name
     by its row, by default the row itself.
     """
 
@@ -145,14 +145,14 @@ LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
 # few that a look allocates no more than a publish does.
 MOST_WATCHED, MOTION_CHUNK = 64, 1024
 # Looks at one sample, if there are more bodies. By then a slow body has moved visibly.
-LOOKS_OF_A_SAMPLE = 32
+CHECKS_OF_A_SAMPLE = 32
 # Least coordinate of a body that is watched, metres: below it positions are at most 0.06 micrometres off.
 LEAST_DISTANCE = 1.0
 # With fewer spacings a step, its length is off by more than a tenth: the motion is visibly uneven.
 FEW_SPACINGS = 10.0
 # Looks that find uneven motion before it is reported. A body that was moved elsewhere without a cut has moved in one
 # look only, by more than `FEW_SPACINGS`: that is not counted.
-LOOKS_TO_REPORT = 3
+CHECKS_TO_REPORT = 3
 # Share of a body's size that is visible as a spacing: rounding is off by at most half of it, a pixel of 200.
 VISIBLE_SHARE = 0.01
 # Least motion by its velocity, in spacings, of a body that stands still, before that is reported.
@@ -171,7 +171,7 @@ class LostMotion:
         self._size: NDArray[np.float64] | None = None  # of the bodies at `_rows`, once it was needed
         self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
 
-    def look(
+    def check(
         self,
         bodies: NDArray[np.void],
         tick: int,
@@ -189,7 +189,7 @@ class LostMotion:
         """
         self._looks += 1
         rows = self._rows
-        if not len(rows) or rows[-1] >= len(bodies) or self._looks % LOOKS_OF_A_SAMPLE == 0:
+        if not len(rows) or rows[-1] >= len(bodies) or self._looks % CHECKS_OF_A_SAMPLE == 0:
             rows, self._size = self._choice(bodies), None
         if len(rows) and np.array_equal(rows, self._rows):
             with np.errstate(all="ignore"):
@@ -221,7 +221,7 @@ class LostMotion:
         self._rows = rows[:0]  # whole again at the end: Ctrl-C may come between
         self._epoch = bodies["epoch"][rows]
         self._position = bodies["position"][rows]
-        self._exact = _taken(exact, rows)
+        self._exact = _rows_of(exact, rows)
         self._since = np.full(len(rows), tick)
         self._moves, self._is_moving = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
         self._lost, self._stands = np.zeros((len(rows), 3)), np.zeros(len(rows), np.int64)
@@ -240,8 +240,8 @@ class LostMotion:
         position, epoch = bodies["position"][rows], bodies["epoch"][rows]
         spacings = np.spacing(np.abs(position))
         spacing = spacings.max(axis=1)
-        if self._has_moved(position, epoch, spacing, tick, _taken(exact, rows)):
-            ready = np.flatnonzero(self._moves >= LOOKS_TO_REPORT)
+        if self._has_moved(position, epoch, spacing, tick, _rows_of(exact, rows)):
+            ready = np.flatnonzero(self._moves >= CHECKS_TO_REPORT)
             sizes = self._sizes(bodies)[ready]
             seen = ready[(sizes > 0) & (spacing[ready] >= VISIBLE_SHARE * sizes)]
             if len(seen):
@@ -251,7 +251,7 @@ class LostMotion:
                     "as float32, which has no finer steps so far from the origin; subtract an origin near the bodies "
                     "from all positions"
                 )
-            self._moves[ready] = -LOOKS_OF_A_SAMPLE  # its size does not change
+            self._moves[ready] = -CHECKS_OF_A_SAMPLE  # its size does not change
         if exact is not None and exact.dtype != np.float32:
             return 0, ""
         velocity = np.where((bodies["flags"][rows] & HAS_VELOCITY != 0)[:, None], bodies["velocity"][rows], 0)
@@ -260,7 +260,7 @@ class LostMotion:
             velocity = np.where(sums != 0, sums * ((tick - self._tick) / (time_s - self._time_s)), velocity)
         if self._has_stood(position, spacings, velocity, tick, time_s):
             lost = np.abs(self._lost)
-            ready = np.flatnonzero((self._stands >= LOOKS_TO_REPORT) & (lost >= LEAST_LOST * spacings).any(axis=1))
+            ready = np.flatnonzero((self._stands >= CHECKS_TO_REPORT) & (lost >= LEAST_LOST * spacings).any(axis=1))
             sizes = self._sizes(bodies)[ready]
             seen = ready[(sizes > 0) & (lost[ready].max(axis=1) >= VISIBLE_SHARE * sizes)]
             if len(seen):
@@ -305,7 +305,7 @@ class LostMotion:
         else:
             self._exact = np.where(is_new[:, None], exact, self._exact)
         self._epoch = epoch
-        return bool((self._moves >= LOOKS_TO_REPORT).any())
+        return bool((self._moves >= CHECKS_TO_REPORT).any())
 
     def _has_stood(
         self,
@@ -316,14 +316,14 @@ class LostMotion:
         time_s: float,
     ) -> bool:
         """Adds up the motion that bodies which stand still should have made by their velocities; True if one has stood
-        still for LOOKS_TO_REPORT looks."""
+        still for CHECKS_TO_REPORT looks."""
         passed_s, steps = time_s - self._time_s, tick - self._tick
         step = np.abs(velocity) * (passed_s / max(1, steps))
         is_lost = (position == self._still) & (step > 0) & (step < 0.5 * spacings)
         self._lost = np.where(is_lost, self._lost + velocity * passed_s, 0.0)
         self._stands = np.where(is_lost.any(axis=1), self._stands + 1, 0)
         self._still = position
-        return bool((self._stands >= LOOKS_TO_REPORT).any())
+        return bool((self._stands >= CHECKS_TO_REPORT).any())
 
     def _sizes(self, bodies: NDArray[np.void]) -> NDArray[np.float64]:
         """Diameters of the bodies in the sample, metres; 0 for one without a shape."""
@@ -343,7 +343,7 @@ def _farthest(position: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.maximum(farthest, other, out=farthest)
 
 
-def _taken(exact: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
+def _rows_of(exact: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
     return None if exact is None or exact.dtype == np.float32 else exact[rows].astype(np.float64)
 
 

@@ -91,7 +91,7 @@ class Surfaces:
 
     def fault(self, tick: int, way_out: str) -> str:
         """Warning of the first vertex that cannot be drawn, after step number `tick`; "" if there is none. way_out:
-        what to do, as of `look_in`."""
+        what to do, as of `way_out_in`."""
         if are_drawable(self.vertices):
             return ""
         is_fine = (np.abs(self.vertices) < FARTHEST_VERTEX).all(axis=1)

@@ -130,9 +130,9 @@ def reset_world(world: World, seed: Any) -> bool:
     if not callable(reset) or _is_default(reset, World.reset):
         return False
     with calling_user_code(f"{type(world).__name__}.reset"):
-        if _takes(reset, seed=seed):
+        if _accepts(reset, seed=seed):
             reset(seed=seed)
-        elif _takes(reset, seed):
+        elif _accepts(reset, seed):
             reset(seed)
         else:
             reset()
@@ -192,7 +192,7 @@ def _is_default(method: Callable[..., object], default: Callable[..., object]) -
     return getattr(method, "__func__", method) is default
 
 
-def _takes(function: Callable[..., object], *arguments: Any, **named: Any) -> bool:
+def _accepts(function: Callable[..., object], *arguments: Any, **named: Any) -> bool:
     try:
         inspect.signature(function).bind(*arguments, **named)
     except TypeError:

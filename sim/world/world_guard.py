@@ -27,7 +27,14 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks, fault_text
-from twixt.sim.world.state_checks import LEAST_INTERVAL, LOOK_INTERVAL_S, FiniteCheck, LostMotion, look_in, small_shape
+from twixt.sim.world.state_checks import (
+    LEAST_INTERVAL,
+    LOOK_INTERVAL_S,
+    FiniteCheck,
+    LostMotion,
+    small_shape,
+    way_out_in,
+)
 from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import (
     LONGEST_DT,
@@ -199,7 +206,7 @@ class GuardedWorld:
         self.world, self.name = world, type(world).__name__
         self.writes_in_place = writes_in_place(world)
         self._remake, self._seed, self._warn = remake, seed, warn
-        self._way_out = getattr(world, "way_out", "") or look_in(f"{self.name}.step")
+        self._way_out = getattr(world, "way_out", "") or way_out_in(f"{self.name}.step")
         self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(self._way_out)
         self._next_check_tick, self._has_fault = 1, False
         self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
@@ -268,13 +275,13 @@ class GuardedWorld:
         except TwixtError as error:
             raise UserCodeRefused(str(error)) from error
 
-    def turn(self, index: int, value: float) -> None:
+    def set_control(self, index: int, value: float) -> None:
         """Gives a control a viewer's value; one that the world has no more is ignored."""
         controls = self.controls()
         if index < len(controls):
             controls[index].set(value)
 
-    def pull(self, pulls: Sequence[Pull]) -> None:
+    def apply_pulls(self, pulls: Sequence[Pull]) -> None:
         """Passes what users drag to the world's `apply_force`, if it has one. Raises UserCodeCrashed."""
         apply = getattr(self.world, "apply_force", None)
         if apply is None:
@@ -319,9 +326,9 @@ class GuardedWorld:
         fault = ""
         if not self.writes_in_place:
             bodies = self.world.bodies
-            fault = self._motion.look(bodies.records, tick, tick * dt_s, added=bodies.lost_sums())
+            fault = self._motion.check(bodies.records, tick, tick * dt_s, added=bodies.lost_sums())
         elif (newest := host.ring.newest()) is not None:
-            fault = self._motion.look(newest.bodies, newest.head.tick, newest.head.sim_time_ns / 1e9)
+            fault = self._motion.check(newest.bodies, newest.head.tick, newest.head.sim_time_ns / 1e9)
         self._next_motion_tick = tick + max(LEAST_INTERVAL, math.ceil(LOOK_INTERVAL_S / dt_s))
         if fault:
             self._next_motion_tick = math.inf

@@ -132,7 +132,7 @@ class Balls(World):
     def diagnostics(self) -> dict[str, float]:
         """Figures for the overlay: contacts under load, and the deepest overlap in % of the smaller radius."""
         overlap = self.solver.overlap()
-        return {"contacts": float(np.count_nonzero(self.solver.push)), "overlap_percent": 100 * overlap}
+        return {"contacts": float(np.count_nonzero(self.solver.normal_impulse)), "overlap_percent": 100 * overlap}
 
     def _write(self) -> None:
         bodies, state = self.bodies, self.state

@@ -131,7 +131,7 @@ class Teleporters(World):
         leg = np.floor(legs).astype(np.int64)
         part = legs - leg
         span, half = RAIL_LENGTH_M, RAIL_LENGTH_M / 2
-        way = 1.0 - 2.0 * (leg % 2)  # direction of a shuttle
+        direction = 1.0 - 2.0 * (leg % 2)  # direction of a shuttle
         crossings = (sim_time_s + self.begin_s) / HOPPERS_CROSSING_S
         back = np.floor(crossings).astype(np.int64) % 2 == 1
         forth = crossings - np.floor(crossings)
@@ -139,12 +139,12 @@ class Teleporters(World):
         kinds = [self.kind == SHUTTLE, self.kind == WRAPPER, self.kind == BLINKER]
         x = np.select(
             kinds,
-            [way * (part * span - half), part * span - half, begin + part * BLINKERS_WAY_M],
+            [direction * (part * span - half), part * span - half, begin + part * BLINKERS_WAY_M],
             np.where(back, 1 - forth, forth) * span - half,
         )
         speed = np.select(
             kinds,
-            [way * span / self.leg_s, span / self.leg_s, BLINKERS_WAY_M / self.leg_s],
+            [direction * span / self.leg_s, span / self.leg_s, BLINKERS_WAY_M / self.leg_s],
             np.where(back, -1.0, 1.0) * span / HOPPERS_CROSSING_S,
         )
         rail = np.array(RAILS_M)[(leg + self.place) % 2]

@@ -16,7 +16,7 @@ import pytest
 from bench import cost_suite
 from bench.commands import benches, main
 from bench.cost_suite import Rows, SuiteOptions
-from bench.rows import Row, taken_us
+from bench.rows import Row, times_us
 from twixt.ipc.errors import TwixtError
 from twixt.render.interpolation import METHODS
 
@@ -95,7 +95,7 @@ def test_peers_that_are_not_installed_say_how_to_get_them(tmp_path: Path) -> Non
 
 def test_works_and_their_limits_take_turns() -> None:
     turns: list[str] = []
-    taken = taken_us(
+    taken = times_us(
         3, lambda: turns.append("work"), lambda: turns.append("limit"), calls=2, before=lambda: turns.append("before")
     )
     assert turns == ["before", "work", "work", "before", "limit", "limit"] * 3

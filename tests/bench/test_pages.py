@@ -57,13 +57,13 @@ def test_figures_of_a_page_are_made_anew_and_its_prose_stays(tmp_path: Path) -> 
     page = tmp_path / "page.md"
     page.write_text(f"# Title\n\n{BEGIN}\n\n- old\n\n{END}\n\nThe end.\n")
     for _ in range(2):
-        Results(out=str(page)).leave({}, page=["## Figures\n", Notes(["a", "b"]), ""])
+        Results(out=str(page)).write({}, page=["## Figures\n", Notes(["a", "b"]), ""])
         assert page.read_text() == f"# Title\n\n{BEGIN}\n\n## Figures\n\n- a\n- b\n\n{END}\n\nThe end.\n"
 
 
 def test_a_page_that_is_not_there_or_has_no_place_for_figures_is_the_figures_alone(tmp_path: Path) -> None:
     assert filled(f"{BEGIN} and no end", "- a\n") == "- a\n"
-    Results(out=str(tmp_path / "new.md")).leave({}, page=[Notes(["a"])])
+    Results(out=str(tmp_path / "new.md")).write({}, page=[Notes(["a"])])
     assert (tmp_path / "new.md").read_text() == "- a\n"
 
 
@@ -73,13 +73,13 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_being_written(
     made = tmp_path / "figures.json"
     results = Results("python -m bench", str(made), str(tmp_path / "no" / "page.md"), None)
     with pytest.raises(TwixtError, match="cannot write .*no/page.md"):
-        results.leave({"rows": [1]}, page=["# Title"], shown=[TABLE])
+        results.write({"rows": [1]}, page=["# Title"], shown=[TABLE])
     assert json.loads(made.read_text()) == {"rows": [1]}
     assert "swarm" in capsys.readouterr().out
 
 
 def test_standard_output_is_for_json_alone_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    Results(json_file="-").leave({"rows": []}, shown=[TABLE])
+    Results(json_file="-").write({"rows": []}, shown=[TABLE])
     assert json.loads(capsys.readouterr().out) == {"rows": []}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.cost_suite import EarlierFigure, change, document, read_earlier
-from bench.rows import Row, holds, noise_of, row, taken_us, turns
+from bench.rows import Row, holds, noise_of, row, times_us, turns
 from twixt.ipc.errors import TwixtError
 
 TIMES = st.lists(st.floats(1e-3, 1e6), min_size=8, max_size=40)
@@ -18,13 +18,13 @@ TIMES = st.lists(st.floats(1e-3, 1e6), min_size=8, max_size=40)
 
 def test_each_round_calls_every_work_as_often() -> None:
     called: list[str] = []
-    taken = taken_us(3, lambda: called.append("a"), lambda: called.append("b"), calls=2)
+    taken = times_us(3, lambda: called.append("a"), lambda: called.append("b"), calls=2)
     assert called == ["a", "a", "b", "b"] * 3
     assert [len(times) for times in taken] == [3, 3]
 
 
 def test_a_spent_budget_leaves_the_few_rounds_that_a_median_needs() -> None:
-    assert [len(times) for times in taken_us(9, str, int, budget_s=0.0)] == [3, 3]
+    assert [len(times) for times in times_us(9, str, int, budget_s=0.0)] == [3, 3]
     assert list(turns(5, 1e9)) == [0, 1, 2, 3, 4]
 
 

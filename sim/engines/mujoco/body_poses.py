@@ -32,7 +32,7 @@ MOST_BETWEEN = 63
 MOST_WATCHED = 2_000
 
 
-class TakenPoses(NamedTuple):
+class PoseArrays(NamedTuple):
     """Poses of n bodies: position (n, 3), metres; quaternion (n, 4), wxyz. memory: the bytes of both, and what lies
     between them; None where they do not lie side by side."""
 
@@ -40,7 +40,7 @@ class TakenPoses(NamedTuple):
     position: NDArray[np.float64]
     quaternion: NDArray[np.float64]
 
-    def copy_to(self, other: TakenPoses) -> None:
+    def copy_to(self, other: PoseArrays) -> None:
         """Copies the poses into memory of the same layout."""
         if self.memory is not None and other.memory is not None:
             other.memory[:] = self.memory
@@ -72,13 +72,13 @@ class RecordViews(NamedTuple):
             records["flags"],
         )
 
-    def write_poses(self, poses: TakenPoses) -> None:
+    def write_poses(self, poses: PoseArrays) -> None:
         """Writes poses alone."""
         self.position[...] = poses.position
         self.xyz[...] = poses.quaternion[:, 1:]
         self.w[...] = poses.quaternion[:, 0]
 
-    def write_state(self, poses: TakenPoses, velocity: OriginVelocity | None, flags: NDArray[np.uint16]) -> None:
+    def write_state(self, poses: PoseArrays, velocity: OriginVelocity | None, flags: NDArray[np.uint16]) -> None:
         """Writes poses, velocities and flags."""
         self.write_poses(poses)
         if velocity is not None:
@@ -113,25 +113,25 @@ class BodyPoses:
             self._gathered = _SummedRecords(model, self._live, self._velocity, self._flags)
         self._jumps = StateJumps(model) if watches_jumps and self._gathered is not None else None
 
-    def empty(self) -> TakenPoses:
+    def empty(self) -> PoseArrays:
         """Memory for `copy_to`, of the layout of MuJoCo's."""
         live = self._live
         if live.memory is None:
-            return TakenPoses(None, np.zeros((self.count, POSITION)), np.zeros((self.count, QUATERNION)))
+            return PoseArrays(None, np.zeros((self.count, POSITION)), np.zeros((self.count, QUATERNION)))
         block = bytearray(live.memory.nbytes)
         numbers = np.frombuffer(block)
         position, quaternion = numbers[: POSITION * self.count], numbers[-QUATERNION * self.count :]
-        return TakenPoses(memoryview(block), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
+        return PoseArrays(memoryview(block), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
 
     def memory(self) -> memoryview | None:
-        """The present poses' own memory, see `TakenPoses`."""
+        """The present poses' own memory, see `PoseArrays`."""
         return self._live.memory
 
-    def copy_to(self, poses: TakenPoses) -> None:
+    def copy_to(self, poses: PoseArrays) -> None:
         """Copies the present poses."""
         self._live.copy_to(poses)
 
-    def present(self) -> TakenPoses:
+    def present(self) -> PoseArrays:
         """The present poses, in MuJoCo's memory."""
         return self._live if self._live.quaternion[0].any() else self._after_reset()
 
@@ -155,7 +155,7 @@ class BodyPoses:
         gathered = self._gathered
         if gathered is None or self._live.quaternion.item(0) == 0:
             return None
-        total, jumps = gathered.take(), self._jumps
+        total, jumps = gathered.read(), self._jumps
         if jumps is None:
             gathered.write()
         elif jumps.is_suspect(total):
@@ -180,7 +180,7 @@ class BodyPoses:
 
     def _write_epochs(self, records: NDArray[np.void]) -> None:
         if self._jumps is not None:
-            self._jumps.forget()
+            self._jumps.skip_next()
             records["epoch"] = self._jumps.epochs
 
     def _write(self, records: NDArray[np.void]) -> None:
@@ -193,7 +193,7 @@ class BodyPoses:
                 views.write_state(self._live, self._velocity, self._flags)
         self._write_epochs(records)
 
-    def write_poses(self, records: NDArray[np.void], poses: TakenPoses) -> None:
+    def write_poses(self, records: NDArray[np.void], poses: PoseArrays) -> None:
         """Writes `poses` into records of dtype `BODY`, shape (count,), without velocities."""
         views = RecordViews.of(records)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -204,13 +204,13 @@ class BodyPoses:
         # With the present velocities: since this state was deferred, the program has hardly advanced.
         gathered = self._gathered
         older = gathered.records.copy()
-        self._jumps.is_suspect(gathered.take())
+        self._jumps.is_suspect(gathered.read())
         gathered.write()
         gathered.records["position"], gathered.records["orientation"] = records["position"], records["orientation"]
         self._compare(self._jumps, gathered, older)
         records["epoch"] = self._jumps.epochs
 
-    def _after_reset(self) -> TakenPoses:
+    def _after_reset(self) -> PoseArrays:
         """Poses of the present `qpos`: `mj_resetData` leaves the bodies without any until the next step."""
         if self._scratch is None:
             self._scratch = mujoco.MjData(self._model)
@@ -224,7 +224,7 @@ class _SummedRecords:
     """Records of many bodies, with the interface of `GatheredRecords`. live: poses in MuJoCo's memory."""
 
     def __init__(
-        self, model: MjModel, live: TakenPoses, velocity: OriginVelocity | None, flags: NDArray[np.uint16]
+        self, model: MjModel, live: PoseArrays, velocity: OriginVelocity | None, flags: NDArray[np.uint16]
     ) -> None:
         self.records = new_bodies(int(model.nbody))
         self.words = self.records.view(WORDS)
@@ -233,7 +233,7 @@ class _SummedRecords:
         self._weights = pose_weights(model)[0].ravel()
         self._positions = live.position.reshape(-1)
 
-    def take(self) -> float:
+    def read(self) -> float:
         """The sum of poses for `StateJumps`."""
         return np.correlate(self._positions, self._weights).item()
 
@@ -243,13 +243,13 @@ class _SummedRecords:
             self._views.write_state(self._live, self._velocity, self._flags)
 
 
-def _live_poses(data: MjData) -> TakenPoses:
+def _live_poses(data: MjData) -> PoseArrays:
     position, quaternion = data.xpos, data.xquat
     begin, end = position.ctypes.data, quaternion.ctypes.data + quaternion.nbytes
     memory = None
     if 0 <= quaternion.ctypes.data - begin - position.nbytes <= MOST_BETWEEN:
         memory = memoryview((ctypes.c_char * (end - begin)).from_address(begin)).cast("B")
-    return TakenPoses(memory, position, quaternion)
+    return PoseArrays(memory, position, quaternion)
 
 
 # Velocities of bodies' origins, from MuJoCo's `cvel`.

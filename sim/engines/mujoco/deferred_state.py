@@ -2,7 +2,7 @@
 
 Between two publishes a `sync` has nothing to look at. Until `until_ns` it copies poses and time from one place in
 memory to another, and returns: half a microsecond, where asking MuJoCo's attributes, a lock or numpy would take five.
-Who has something for `sync` to look at, on whatever thread, calls `look`.
+Who has something for `sync` to look at, on whatever thread, calls `request_check`.
 
 Always: poses, time, geoms and flexes that are taken are of one state. `put` without geoms and flexes is written out
 where it is called after each step (`Handle.sync`): a call of it would cost a third more. `put_ns` is stored first, so
@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.process.notices import print_notice
-from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
+from twixt.sim.engines.mujoco.body_poses import BodyPoses, PoseArrays
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
-from twixt.sim.engines.mujoco.visual.visual_marks import TakenGeoms
+from twixt.sim.engines.mujoco.visual.visual_marks import GeomBuffer
 from twixt.sim.show.publishing import LONGEST_S
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ TIME_BYTES = 8
 PROBE_S = 1234.56789
 
 
-Flexes = NDArray[np.float64] | None  # see `ModelSurfaces.take`
+Flexes = NDArray[np.float64] | None  # see `ModelSurfaces.copy_flexes`
 
 
-class TakenState(NamedTuple):
+class PoppedState(NamedTuple):
     """State that was deferred, beside its poses. put_ns: its instant. geoms, flexes: what its marks and its flexes are
     made of; geoms are to be given back."""
 
     put_ns: int
     time_s: float
-    geoms: TakenGeoms | None
+    geoms: GeomBuffer | None
     flexes: Flexes
 
 
@@ -82,7 +82,7 @@ class DeferredState:
         self.is_model_fixed = self.is_time_said = False
         self.last_time_s = 0.0  # that a view could have
         self._poses, self._data, self._kept = poses, data, poses.empty()
-        self._geoms: TakenGeoms | None = None
+        self._geoms: GeomBuffer | None = None
         self._flexes: Flexes = None
         # Held for a copy. Re-entrant: a signal handler may call `sync`. A `sync` that only copies does not take it.
         self._lock = threading.RLock()
@@ -94,11 +94,11 @@ class DeferredState:
         self.poses = memoryview(bytearray()) if self._kept.memory is None else self._kept.memory
 
     @property
-    def is_waiting(self) -> bool:
+    def has_pending(self) -> bool:
         """True if there is a state that may have to be published."""
         return self.put_ns > self.done_ns
 
-    def look(self) -> None:
+    def request_check(self) -> None:
         """Has the next `sync` look at everything."""
         self.until_ns = 0
 
@@ -107,7 +107,7 @@ class DeferredState:
         if self.is_usable:
             self.until_ns = instant_ns
 
-    def put(self, now_ns: int, geoms: TakenGeoms | None = None, flexes: Flexes = None) -> TakenGeoms | None:
+    def put(self, now_ns: int, geoms: GeomBuffer | None = None, flexes: Flexes = None) -> GeomBuffer | None:
         """Puts the present state in place of the one before, whose geoms are returned."""
         with self._lock:
             before, self._geoms, self._flexes = self._geoms, geoms, flexes
@@ -121,14 +121,14 @@ class DeferredState:
                 struct.pack_into("d", self.time, 0, self._data.time)
         return before
 
-    def drop(self, done_ns: int) -> TakenGeoms | None:
+    def drop(self, done_ns: int) -> GeomBuffer | None:
         """Drops states up to `done_ns`; returns the geoms of the one that was kept."""
         with self._lock:
             self.done_ns = done_ns
             before, self._geoms = self._geoms, None
         return before
 
-    def take(self, poses: TakenPoses) -> TakenState | None:
+    def pop(self, poses: PoseArrays) -> PoppedState | None:
         """Takes the state, and copies its poses. None if none waits, or where another one came between."""
         with self._lock:
             put_ns = self.put_ns
@@ -140,7 +140,7 @@ class DeferredState:
                 return None
             self.done_ns = put_ns
             geoms, self._geoms = self._geoms, None
-        return TakenState(put_ns, self.shown_time(time_s), geoms, self._flexes)
+        return PoppedState(put_ns, self.shown_time(time_s), geoms, self._flexes)
 
     def present_time(self) -> float:
         """The present time, seconds, as `shown_time`."""

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from twixt.ipc.process.notices import print_notice
-from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
-from twixt.sim.engines.mujoco.deferred_state import DeferredState, Flexes, TakenState
+from twixt.sim.engines.mujoco.body_poses import BodyPoses, PoseArrays
+from twixt.sim.engines.mujoco.deferred_state import DeferredState, Flexes, PoppedState
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
-from twixt.sim.engines.mujoco.visual.visual_marks import TakenGeoms, VisualMarks
+from twixt.sim.engines.mujoco.visual.visual_marks import GeomBuffer, VisualMarks
 from twixt.sim.publish.limits import PublishGate
 from twixt.sim.show.publishing import SlotBlock
 from twixt.sim.show.view import View
@@ -65,7 +65,7 @@ class GatedPublisher:
         self._view, self._poses, self._time_s, self._shown = view, poses, time_s, shown
         self._gate = PublishGate(publish_hz, time.perf_counter_ns())
         self._published_ns = 0  # of a deferred state that is published already, but for `Shown.refresh`
-        self._taken_poses = poses.empty()
+        self._popped_poses = poses.empty()
         self._is_publishing = threading.Lock()
         self._wake, self._ended = threading.Event(), threading.Event()
         self._has_thread = False
@@ -74,23 +74,23 @@ class GatedPublisher:
     def publish_or_defer(self, now_ns: int) -> None:
         """Publishes the present state, or defers it where it comes too early."""
         if now_ns < self._gate.next_ns or self._is_publishing.locked():
-            return self._defer(now_ns, self._marks.take())
+            return self._defer(now_ns, self._marks.copy_geoms())
         # `with`, as Ctrl-C after a call of `acquire` would leave it locked for ever. It hardly ever waits, for one publish.
         with self._is_publishing:
-            self._gate.opened(now_ns)
+            self._gate.record(now_ns)
             if (older := self._deferred.drop(now_ns)) is not None:  # this state is newer
-                self._marks.give_back(older)
-            geoms = self._marks.take(is_lasting=False)
+                self._marks.release_geoms(older)
+            geoms = self._marks.copy_geoms(is_lasting=False)
             marks = None if geoms is None else self._marks.marks(geoms)
             self._shown.refresh(False, self._deferred.is_model_fixed)  # after the marks, whose labels may be new
-            flexes = self._surfaces.take() if self._surfaces.count else None
+            flexes = self._surfaces.copy_flexes() if self._surfaces.count else None
             self._publish(None, flexes, self._time_s(), marks)
-        self._gate.published(now_ns, time.perf_counter_ns())
+        self._gate.record_cost(now_ns, time.perf_counter_ns())
         if self._shown.is_unfinished:
             self._published_ns = now_ns
             self._defer(now_ns, geoms)
         elif geoms is not None:
-            self._marks.give_back(geoms)
+            self._marks.release_geoms(geoms)
 
     def defer_until_next(self) -> None:
         """Has `sync` put states without a look until the next one is due, where that is all they need. To be called
@@ -108,7 +108,7 @@ class GatedPublisher:
         """Publishes the deferred state if it is old enough; returns the seconds until the next call, 0 if there is
         none."""
         deferred = self._deferred
-        if not deferred.is_waiting:
+        if not deferred.has_pending:
             return 0.0
         age_ns = time.perf_counter_ns() - deferred.put_ns
         if age_ns < IDLE_NS:
@@ -116,7 +116,7 @@ class GatedPublisher:
         if not self._is_publishing.acquire(blocking=False):
             return BUSY_S
         try:
-            state = deferred.take(self._taken_poses)
+            state = deferred.pop(self._popped_poses)
             if state is None:  # a newer state is being put right now
                 return BUSY_S
             self._publish_deferred(state)
@@ -124,21 +124,21 @@ class GatedPublisher:
             self._is_publishing.release()
         return IDLE_NS / 1e9
 
-    def _publish_deferred(self, state: TakenState) -> None:
+    def _publish_deferred(self, state: PoppedState) -> None:
         try:
             marks = None if state.geoms is None else self._marks.marks(state.geoms)
             is_changed = self._shown.refresh(True, self._deferred.is_model_fixed)
             if not is_changed and state.put_ns == self._published_ns:
                 return
             self._gate.restart(time.perf_counter_ns())
-            poses = self._taken_poses
+            poses = self._popped_poses
             if not poses.quaternion.item(0):  # after `mj_resetData`
                 poses = self._poses.present()
             self._publish(poses, state.flexes, state.time_s, marks)
         finally:
-            self._marks.give_back(state.geoms)  # only now: until here they were read
+            self._marks.release_geoms(state.geoms)  # only now: until here they were read
 
-    def _publish(self, poses: TakenPoses | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
+    def _publish(self, poses: PoseArrays | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
         """Publishes a state with these poses; None: the present ones, with velocities."""
         surfaces, bodies = self._surfaces, self._poses.count
         vertices = None
@@ -158,10 +158,10 @@ class GatedPublisher:
                 self._poses.write_surface_epochs(slot.records[bodies:])
         self.published += 1
 
-    def _defer(self, now_ns: int, geoms: TakenGeoms | None) -> None:
-        flexes = self._surfaces.take() if self._surfaces.count else None
+    def _defer(self, now_ns: int, geoms: GeomBuffer | None) -> None:
+        flexes = self._surfaces.copy_flexes() if self._surfaces.count else None
         if (older := self._deferred.put(now_ns, geoms, flexes)) is not None:
-            self._marks.give_back(older)
+            self._marks.release_geoms(older)
         if not self._wake.is_set():
             self._start_wait()
 
@@ -194,8 +194,8 @@ def _publish_idle_states(
             wait_s = 0.0
         if wait_s == 0 and publisher.published == published:  # nothing came for a while: sleep until it does
             wake.clear()
-            deferred.look()  # so that the next `sync` wakes this thread
-            if deferred.is_waiting:
+            deferred.request_check()  # so that the next `sync` wakes this thread
+            if deferred.has_pending:
                 wake.set()
         published = publisher.published
         del publisher

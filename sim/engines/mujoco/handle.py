@@ -24,7 +24,7 @@ from twixt.sim.engines.mujoco.gate import GatedPublisher
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
-from twixt.sim.engines.mujoco.over_picture import overlay_figures_of, overlay_images, overlay_texts
+from twixt.sim.engines.mujoco.overlay_content import overlay_figures_of, overlay_images, overlay_texts
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts
@@ -73,7 +73,7 @@ class Handle:
             self._view, poses, deferred.present_time, publish_hz, self._shown, marks, surfaces, deferred
         )
         self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
-        self._view.actions.on_pulls = deferred.look
+        self._view.actions.on_pulls = deferred.request_check
         self._lock = threading.RLock()
         self._is_watched = False  # True: the program has the lock or the options, and can change things at any time
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
@@ -94,14 +94,14 @@ class Handle:
     @property
     def perturb(self) -> MjvPerturb:
         """The body that the user has selected or drags; or that the code does."""
-        self._deferred.look()
+        self._deferred.request_check()
         return self._unsupported.perturb
 
     @property
     def user_scn(self) -> MjvScene:
         """A scene for geoms of the user's own, which are shown with the next `sync`. Of its flags that of the sky
         has an effect."""
-        self._deferred.look()
+        self._deferred.request_check()
         return self._users.scene
 
     @property
@@ -127,7 +127,7 @@ class Handle:
         if now_ns - self._asked_ns >= ASK_NS:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
-                self._deferred.look()
+                self._deferred.request_check()
                 self._mouse.end()  # also here: the loop may not call `sync` again
         return self._was_running
 
@@ -143,9 +143,9 @@ class Handle:
             deferred.time[:] = deferred.live_time
             if deferred.until_ns:  # else another thread may have changed the data meanwhile
                 return
-        self._look(state_only)
+        self._full_sync(state_only)
 
-    def _look(self, state_only: bool) -> None:
+    def _full_sync(self, state_only: bool) -> None:
         """`sync`, with a look at everything that may have changed."""
         if self._is_closed or not self._was_running:
             return self._mouse.end()
@@ -154,19 +154,19 @@ class Handle:
                 self._mouse.apply()
             self._deferred.is_model_fixed = state_only
             self._publisher.publish_or_defer(perf_counter_ns())  # lock waits do not count as publish cost
-            if not self._has_more:
+            if not self._needs_check:
                 self._publisher.defer_until_next()
-                if self._has_more:  # since a moment
-                    self._deferred.look()
+                if self._needs_check:  # since a moment
+                    self._deferred.request_check()
 
     @property
-    def _has_more(self) -> bool:
+    def _needs_check(self) -> bool:
         """True if the next `sync` has to look."""
         return self._is_closed or self._is_watched or self._mouse.is_needed
 
     def _watch(self) -> None:
         self._is_watched = True
-        self._deferred.look()
+        self._deferred.request_check()
 
     def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
         """Lock held by `sync`, as a context manager; re-entrant."""
@@ -176,7 +176,7 @@ class Handle:
     def close(self) -> None:
         """Closes the window. Idempotent, from any thread."""
         self._is_closed = True
-        self._deferred.look()
+        self._deferred.request_check()
         self._publisher.end()
         self._mouse.end()
         self._view.close()
@@ -268,7 +268,7 @@ def call_on_keys(callback: Callable[[int], None], users: ReceivedActions) -> thr
     return thread
 
 
-def pass_waiting(callback: Callable[[int], None], users: ReceivedActions) -> None:
+def pass_pending(callback: Callable[[int], None], users: ReceivedActions) -> None:
     """Passes the keys that were pressed since the last call."""
     while (event := users.next_event()) is not None:
         if event.name != KEY or event.action != PRESS:
@@ -283,4 +283,4 @@ def pass_waiting(callback: Callable[[int], None], users: ReceivedActions) -> Non
 
 def _pass_keys(callback: Callable[[int], None], users: ReceivedActions) -> None:
     while users.wait():
-        pass_waiting(callback, users)
+        pass_pending(callback, users)

@@ -26,12 +26,12 @@ from twixt.ipc.process.user_code import suggestion_for
 from twixt.ipc.scene import Scene, SceneError
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShownParts
+from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShowOptions
 from twixt.sim.engines.mujoco.model.model_camera import opening_view
 from twixt.sim.engines.mujoco.model.model_scene import shown_scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import PREFIX, loaded_model, mujoco, required
-from twixt.sim.engines.mujoco.over_picture import ShowSwitches
+from twixt.sim.engines.mujoco.overlay_content import ShowSwitches
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks
@@ -77,7 +77,7 @@ class ModelWorld(World):
                 "correct it in its <option>, or give --physics-hz"
             )
         switches = ShowSwitches(model, mujoco.MjvOption(), mujoco.MjvScene(model, 1))
-        self._take(model, switches, _scene_of(model, switches.parts, self.path))
+        self._load(model, switches, _scene_of(model, switches.parts, self.path))
         self.reset()
 
     def reset(self) -> None:
@@ -85,24 +85,24 @@ class ModelWorld(World):
         if self._fresh is not None:
             model, shown = self._fresh
             switches = ShowSwitches(model, self._switches.opt, self._switches.rendering)
-            self._take(model, switches, shown)
+            self._load(model, switches, shown)
             self._fresh = None
         self._start_at(self._keyframe if self._keyframe is None or self._keyframe < self._model.nkey else None)
 
     def step(self, dt: float) -> None:
         """Makes as many of the model's steps as `dt` seconds hold: one, or more with --when-slow widen."""
-        keyframe = self._controls.taken_keyframe()
+        keyframe = self._controls.pop_keyframe()
         if keyframe is not None:
             self._start_at(keyframe)
             self._cut()
         self._controls.apply()
-        self._obey_switches()
+        self._apply_switches()
         for _ in range(max(1, round(dt / self.dt))):
             before = self._data.time
             mujoco.mj_step(self._model, self._data)
             if self._data.time <= before:  # MuJoCo has reset it, and made the step
                 self._cut()
-                self._say_unstable(before)
+                self._report_unstable(before)
         self._show_marks()
         if self._is_pulled:
             self._data.xfrc_applied[:] = 0
@@ -127,7 +127,7 @@ class ModelWorld(World):
     def write_surfaces(self) -> None:
         """Writes the vertices of skins and flexes."""
         if self.surfaces is not None:
-            for body, vertices in self._skins.vertices(self._poses.present(), self._skins.take()).items():
+            for body, vertices in self._skins.vertices(self._poses.present(), self._skins.copy_flexes()).items():
                 self.surfaces[body] = vertices
 
     def is_outdated(self) -> bool:
@@ -148,7 +148,7 @@ class ModelWorld(World):
         joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
         return {"contacts": float(self._data.ncon), **dict(joints)}
 
-    def _take(self, model: MjModel, switches: ShowSwitches, scene: Scene) -> None:
+    def _load(self, model: MjModel, switches: ShowSwitches, scene: Scene) -> None:
         opt = switches.opt
         self._model, self._data = model, mujoco.MjData(model)
         self._poses, self._visual = BodyPoses(model, self._data), VisualMarks(model, self._data, opt)
@@ -169,7 +169,7 @@ class ModelWorld(World):
         self._controls.reflect()
         self._show_marks()
 
-    def _obey_switches(self) -> None:
+    def _apply_switches(self) -> None:
         """Shows what users have switched on in the overlay, and no more what they have switched off."""
         before = self._switches.parts
         if self._switches.exchange() and self._switches.parts != before:
@@ -185,7 +185,7 @@ class ModelWorld(World):
         if shown is not None and self.marks is not None:
             self.marks.extend(shown.records)
 
-    def _say_unstable(self, time_s: float) -> None:
+    def _report_unstable(self, time_s: float) -> None:
         """Says once that MuJoCo has reset the model."""
         if not self._was_unstable:
             self._was_unstable = True
@@ -196,7 +196,7 @@ class ModelWorld(World):
         self._epoch = (self._epoch + 1) & CONTINUITY_MASK
 
 
-def _scene_of(model: MjModel, shown: ShownParts, path: str) -> Scene:
+def _scene_of(model: MjModel, shown: ShowOptions, path: str) -> Scene:
     """The scene of the model in a file, with the camera that it opens with. Raises TwixtError, with the file's name, for
     one that a viewer cannot have, and for a damaged one."""
     try:
@@ -290,7 +290,7 @@ class ModelControls:
         offered: list[Control] = [*self._keyframes, *self._actuators, *self._equalities]
         return offered[:MOST_CONTROLS]
 
-    def taken_keyframe(self) -> int | None:
+    def pop_keyframe(self) -> int | None:
         """Number of the keyframe whose button was pressed since the last call; None without one."""
         pressed = [number for number, button in enumerate(self._keyframes) if button.taken()]
         return pressed[-1] if pressed else None

@@ -80,7 +80,7 @@ class DataForces:
         with self._lock:
             self._carry_out()
 
-    def forget(self, puller: object) -> None:
+    def release_later(self, puller: object) -> None:
         """`release` without waiting, for a puller that was dropped: if another thread has the lock, a later call does
         it."""
         self._pending.append((puller, None))
@@ -142,7 +142,7 @@ class MouseForces:
         self._begun_turn: NDArray[np.float64] = np.zeros(4)
         self._is_on = False  # there is something to be taken away, or to be watched
         self._forces, self._puller = DataForces.of(data), object()
-        weakref.finalize(self, self._forces.forget, self._puller).atexit = False
+        weakref.finalize(self, self._forces.release_later, self._puller).atexit = False
 
     @property
     def is_needed(self) -> bool:

@@ -58,7 +58,7 @@ def publish(view: View, data: MjData) -> None:
         model = data.model
         known = _states_of[view] = data, BodyPoses(model, data), VisualMarks(model, data), ModelSurfaces(model, data)
     _, poses, marks, surfaces = known
-    vertices = surfaces.vertices(poses.present(), surfaces.take()) if surfaces.count else None
+    vertices = surfaces.vertices(poses.present(), surfaces.copy_flexes()) if surfaces.count else None
     count = poses.count + surfaces.count
     with view.slot(count, marks=marks.present(), surfaces=vertices, sim_time=data.time) as records:
         poses.write(records[: poses.count])

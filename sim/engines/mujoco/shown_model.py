@@ -23,11 +23,11 @@ import numpy as np
 
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.scene import Camera, Scene
-from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShownColors, ShownParts
-from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera, take_over
+from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShownColors, ShowOptions
+from twixt.sim.engines.mujoco.model.model_camera import adopt_view, default_camera, scene_camera
 from twixt.sim.engines.mujoco.model.model_scene import found_parts, lit_scene, scene_of
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
-from twixt.sim.engines.mujoco.over_picture import HasFlags, ShowSwitches
+from twixt.sim.engines.mujoco.overlay_content import HasFlags, ShowSwitches
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts, camera_bytes, option_bytes
 
@@ -126,7 +126,7 @@ class WatchedModel:
         self._pieces = _pieces_of(_fields(model, names))
         self._next = 0
 
-    def look(self, most_bytes: float) -> bool:
+    def compare(self, most_bytes: float) -> bool:
         """Compares further pieces, until `most_bytes` or more were; True if that was the last of them."""
         pieces, place = self._pieces, self._next
         while place < len(pieces):
@@ -243,18 +243,18 @@ class ShownModel:
         self._maker = PartMaker(model)
         self._fields = WatchedModel(model, ALL_BUT_COLORS)
         self._color_fields = WatchedModel(model, COLORS)
-        self._is_look_begun = False
-        self._old = 0  # effects of changes that are not shown yet
+        self._is_comparing = False
+        self._pending = 0  # effects of changes that are not shown yet
         self._has_wrong_index = False  # True: reported
         self._shown = self._shown_parts()
         found = found_parts(model, self._maker, self._shown)
         self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), (), self._shown)
         self._colors = ShownColors(model)
-        self._colors.take_scene(self._scene, found, self._maker, self.opt)
+        self._colors.set_scene(self._scene, found, self._maker, self.opt)
         self._options, self._camera = option_bytes(self.opt), camera_bytes(self.camera)
         self._seen_options, self._seen_camera = self._all_options(), self._camera.tobytes()
         self._checked_options = b""
-        self._taken_camera: Camera | None = None  # the user's view that `camera` has
+        self._adopted_camera: Camera | None = None  # the user's view that `camera` has
         self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
 
@@ -282,26 +282,26 @@ class ShownModel:
             while self._fields.unshown:
                 self._unsupported.note(f"model.{self._fields.unshown.pop()}")
         now_ns = time.perf_counter_ns()
-        self.is_unfinished = not (is_model_fixed or self._look_at_fields(now_ns, at_once))
+        self.is_unfinished = not (is_model_fixed or self._compare_fields(now_ns, at_once))
         self._compare_camera(at_once)
-        if options != self._seen_options or self._old & SHAPES:
+        if options != self._seen_options or self._pending & SHAPES:
             self._seen_options, shown = options, self._shown_parts()
             if shown != self._shown:
-                self._old |= SHAPES
+                self._pending |= SHAPES
             self._shown = shown
         are_labels_old = self._scene.labels != self._texts.texts
-        if not (self._old & SCENE_EFFECTS or are_labels_old):
-            if not self._old & COLORS or self.view is None:
+        if not (self._pending & SCENE_EFFECTS or are_labels_old):
+            if not self._pending & COLORS or self.view is None:
                 return False
-            self._old &= ~COLORS
+            self._pending &= ~COLORS
             if self._colors.show(self.view):
                 return True
-            self._old |= SHAPES
+            self._pending |= SHAPES
         if not at_once and now_ns - self._scene_ns < SCENE_NS:
             self.is_unfinished = True
             return False
-        self._scene_ns, old = now_ns, self._old
-        self._old &= ~(SCENE_EFFECTS | COLORS)
+        self._scene_ns, old = now_ns, self._pending
+        self._pending &= ~(SCENE_EFFECTS | COLORS)
         try:
             return self._replace_light() if old == LIGHT and not are_labels_old else self._replace_scene()
         except IndexError as error:  # a program has written the number of a material, mesh or body that there is not
@@ -317,7 +317,7 @@ class ShownModel:
         self._scene = scene_of(self._model, found, self._maker, camera, self._texts.texts, self._shown)
         if self.view is not None:
             self.view.scene = self._scene
-        self._colors.take_scene(self._scene, found, self._maker, self.opt)
+        self._colors.set_scene(self._scene, found, self._maker, self.opt)
         self._has_wrong_index = False
         return True
 
@@ -331,22 +331,22 @@ class ShownModel:
             self.view.scene = self._scene
         return True
 
-    def _look_at_fields(self, now_ns: int, at_once: bool) -> bool:
+    def _compare_fields(self, now_ns: int, at_once: bool) -> bool:
         """Compares the model's fields: MOST_BYTES of them some times a second, all of them `at_once`. True if no more
         of them are to be compared now."""
-        is_due = at_once or self._is_look_begun or now_ns - self._model_ns >= MODEL_NS
+        is_due = at_once or self._is_comparing or now_ns - self._model_ns >= MODEL_NS
         if is_due:
-            if not self._is_look_begun:
+            if not self._is_comparing:
                 self._model_ns = now_ns
-            self._is_look_begun = not self._fields.look(math.inf if at_once else MOST_BYTES)
-            self._take(self._fields)
+            self._is_comparing = not self._fields.compare(math.inf if at_once else MOST_BYTES)
+            self._note_changes(self._fields)
         if is_due or self._colors.are_declared:
-            self._color_fields.look(math.inf)
-            self._take(self._color_fields)
-        return is_due and not self._is_look_begun
+            self._color_fields.compare(math.inf)
+            self._note_changes(self._color_fields)
+        return is_due and not self._is_comparing
 
-    def _take(self, fields: WatchedModel) -> None:
-        self._old |= fields.changed
+    def _note_changes(self, fields: WatchedModel) -> None:
+        self._pending |= fields.changed
         fields.changed = 0
 
     def update_asset(self, kind: str, number: int) -> None:
@@ -354,27 +354,27 @@ class ShownModel:
         if kind == "texture":
             self._maker = PartMaker(self._model)
         else:
-            self._maker.forget(kind, number)
-        self._old |= SHAPES
+            self._maker.discard(kind, number)
+        self._pending |= SHAPES
 
     def _compare_camera(self, is_other_thread: bool) -> None:
         """Shows the camera if the code has moved it since the last call; else takes over what the user has moved."""
         view, now = self.view, self._camera.tobytes()
         if view is None:
             return
-        if now == self._seen_camera and (seen := view.users_camera) is not None and seen is not self._taken_camera:
+        if now == self._seen_camera and (seen := view.users_camera) is not None and seen is not self._adopted_camera:
             if is_other_thread:
                 return
-            self._taken_camera = seen
-            take_over(self.camera, seen)
+            self._adopted_camera = seen
+            adopt_view(self.camera, seen)
             now = self._seen_camera = self._camera.tobytes()
-        if now != self._seen_camera or self._old & CAMERA:
+        if now != self._seen_camera or self._pending & CAMERA:
             self._seen_camera = now
-            self._old &= ~CAMERA
+            self._pending &= ~CAMERA
             view.camera = scene_camera(self._model, self.camera)
 
     def _all_options(self) -> bytes:
         return self._options.tobytes() + self._rendering.flags.tobytes()
 
-    def _shown_parts(self) -> ShownParts:
-        return ShownParts.of(self.opt, self._model, self._rendering.flags)
+    def _shown_parts(self) -> ShowOptions:
+        return ShowOptions.of(self.opt, self._model, self._rendering.flags)

@@ -111,7 +111,7 @@ class StateJumps:
             self._largest = max(self._largest, LARGER * change)
         return False
 
-    def forget(self) -> None:
+    def skip_next(self) -> None:
         """Skips the comparison of the next state."""
         self._before = self.time_s = self.time_before_s = math.nan
 
@@ -232,7 +232,7 @@ class GatheredRecords:
         addresses = [array.ctypes.data for array in (data.xpos, data.xquat, data.cvel, data.subtree_com)]
         return model.nbody <= MOST_GATHERED and max(addresses) - min(addresses) < MOST_BYTES
 
-    def take(self) -> float:
+    def read(self) -> float:
         """Takes the present poses and velocities; returns the sum of poses for `StateJumps`."""
         taken = self._taken
         self._memory.take(self._places, out=taken, mode="clip")
@@ -241,7 +241,7 @@ class GatheredRecords:
         return total
 
     def write(self) -> None:
-        """Writes the poses and velocities taken into `records`; call it once after each `take`."""
+        """Writes the poses and velocities taken into `records`; call it once after each `read`."""
         if -MOST < self._total < MOST:  # False for a NaN
             self._compute()
         else:  # a model that diverges

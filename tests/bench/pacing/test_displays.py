@@ -68,7 +68,7 @@ def test_a_queue_of_three_takes_one_more() -> None:
 
 
 def test_a_fence_returns_when_the_last_frame_is_shown() -> None:
-    display = QueueOfThree(HUNDRED_HZ, fence_is=ALWAYS)
+    display = QueueOfThree(HUNDRED_HZ, fence_mode=ALWAYS)
     display.swap(1 * MS)
     fenced = display.fence(2 * MS)
     assert in_ms(fenced.return_ns) == [10]
@@ -78,7 +78,7 @@ def test_a_fence_returns_when_the_last_frame_is_shown() -> None:
 
 
 def test_a_fence_is_tried_as_the_window_tries_it_and_trusted_once_it_waited() -> None:
-    display = ReturnsAtOnce(HUNDRED_HZ, fence_is=TRIED)
+    display = ReturnsAtOnce(HUNDRED_HZ, fence_mode=TRIED)
     told = []
     for frame in range(40):
         handed_ns = display.swap((10 * frame + 3) * MS)
@@ -88,7 +88,7 @@ def test_a_fence_is_tried_as_the_window_tries_it_and_trusted_once_it_waited() ->
 
 
 def test_the_displays_word_comes_two_frames_later() -> None:
-    display = Blocking(HUNDRED_HZ, speaks=True)
+    display = Blocking(HUNDRED_HZ, sends_reports=True)
     heard = []
     for at in (1, 11, 21, 31):
         display.swap(at * MS)

@@ -1,4 +1,4 @@
-"""The whole laboratory, small: contestants, bars, the command and its document."""
+"""The whole laboratory, small: contestants, targets, the command and its document."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def test_a_pacer_at_half_the_rate_loses_half_the_frames_evenly_and_misses_bars()
     assert of.fps == pytest.approx(30, abs=0.2)
     assert of.lost_per_s == pytest.approx(30, abs=0.2)
     assert of.cost == pytest.approx(16.7 * 30, rel=0.03)
-    by_name = {bar.name: bar for bar in cases.of_trials(Half, [0])}
+    by_name = {target.name: target for target in cases.of_trials(Half, [0])}
     assert not by_name["20 ms load, blocking: back after"].is_met
     assert by_name["20 ms load, blocking: frames until widened"].figure == 0
 
 
 def test_a_fixed_interval_widens_for_no_load_and_keeps_spikes_single() -> None:
-    by_name = {bar.name: bar for bar in cases.of_trials(NeverWiden, [0, 1])}
+    by_name = {target.name: target for target in cases.of_trials(NeverWiden, [0, 1])}
     assert by_name["one 25 ms frame, timer: slow intervals"].is_met
     assert by_name["25 ms in one of 30, timer"].is_met
     assert not by_name["20 ms load, timer: frames until widened"].is_met
@@ -117,7 +117,7 @@ def test_the_command_plays_and_leaves_a_document(tmp_path: Path, capsys: pytest.
     assert {row["display"] for row in found["rows"]} == set(cases.SHAPES)
     assert {row["work"] for row in found["rows"]} == set(cases.QUICK_WORKS)
     assert {"cost", "fps", "error_p99_ms", "off_share"} <= found["rows"][0].keys()
-    assert any(bar["name"].startswith("60 to 144 Hz") for bar in found["bars"])
+    assert any(target["name"].startswith("60 to 144 Hz") for target in found["bars"])
     assert "targets met" in capsys.readouterr().out
 
 
@@ -146,8 +146,8 @@ def test_the_page_in_docs_tells_of_every_display_and_every_work() -> None:
 
 
 def test_the_page_says_which_bars_are_not_met() -> None:
-    bars = [cases.most("too slow", 3, 2, "s"), cases.most("dear", 9, 7, "cost")]
-    said = markdown(pacing_page.page(LaboratoryResults([], bars, [], 1, 4)))
+    targets = [cases.most("too slow", 3, 2, "s"), cases.most("dear", 9, 7, "cost")]
+    said = markdown(pacing_page.page(LaboratoryResults([], targets, [], 1, 4)))
     assert "| too slow | 3 s | <= 2 | **not met** |" in said
     assert "- dear: 9 cost, must be <= 7" in said
     assert "0 of 2 are met" in said

@@ -1,4 +1,4 @@
-"""The pacer on the laboratory's displays where swap's return is no present, under work and seeds that no bar is read from."""
+"""The pacer on the laboratory's displays where swap's return is no present, under work and seeds that no target is read from."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from twixt.sim.process.viewer_command import OWNED_VARIABLE, PATH_VARIABLE, merged, path_text, take_over
+from twixt.sim.process.viewer_command import OWNED_VARIABLE, PATH_VARIABLE, consume_variables, merged, path_text
 
 LIBRARY = f"/lib/python{sys.version_info.major}.{sys.version_info.minor}"
 ZIP = f"/lib/python{sys.version_info.major}{sys.version_info.minor}.zip"
@@ -70,7 +70,7 @@ def test_of_a_path_that_no_program_can_be_started_with_the_folders_with_packages
 def test_both_variables_are_taken_out_and_the_path_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     environ = {OWNED_VARIABLE: "1", PATH_VARIABLE: path_text(["/mine/site-packages"]), "HOME": "/home/me"}
-    assert take_over(environ)
+    assert consume_variables(environ)
     assert environ == {"HOME": "/home/me"}
     library = os.path.dirname(os.__file__)
     assert sys.path.index(library) < sys.path.index("/mine/site-packages")
@@ -79,6 +79,6 @@ def test_both_variables_are_taken_out_and_the_path_is_set(monkeypatch: pytest.Mo
 def test_the_path_of_another_python_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     before = list(sys.path)
     monkeypatch.setattr(sys, "path", list(before))
-    assert not take_over({PATH_VARIABLE: "cpython-27\n/mine/site-packages"})
-    assert not take_over({})
+    assert not consume_variables({PATH_VARIABLE: "cpython-27\n/mine/site-packages"})
+    assert not consume_variables({})
     assert sys.path == before

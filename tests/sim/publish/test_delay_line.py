@@ -19,7 +19,7 @@ def add(line: DelayLine, tick: int, due_ns: int, delay_ns: int | None, count: in
 
 
 def ticks(line: DelayLine, now_ns: int) -> list[int]:
-    return [one.head.tick for one in line.take(now_ns)]
+    return [one.head.tick for one in line.pop_due(now_ns)]
 
 
 def test_each_leaves_at_its_due_instant_and_its_delay() -> None:
@@ -56,10 +56,10 @@ def test_what_goes_in_always_comes_out_once_in_order_and_never_early(
         earliest[tick] = due_ns + delay_ns
         add(line, tick, due_ns, delay_ns)
         now_ns += data.draw(st.integers(0, 100))
-        for one in line.take(now_ns):
+        for one in line.pop_due(now_ns):
             assert now_ns >= earliest[one.head.tick]
             out.append(one.head.tick)
-    out += [one.head.tick for one in line.take_all()]
+    out += [one.head.tick for one in line.pop_all()]
     assert out == list(range(len(coming)))
     assert line.next_release_ns is None
 
@@ -68,7 +68,7 @@ def test_what_is_under_way_is_a_copy() -> None:
     line, bodies, heat = DelayLine(), new_bodies(2), np.zeros(2, "f4")
     line.add(Head(), bodies, {"heat": heat}, 5)
     bodies["position"], heat[:] = 7, 7
-    (one,) = line.take(5)
+    (one,) = line.pop_due(5)
     assert not one.bodies["position"].any()
     assert not one.columns["heat"].any()
 
@@ -92,7 +92,7 @@ def test_a_faster_plan_lets_them_go_earlier_and_a_slower_one_or_a_pause_never_la
         line.replan(plan)
         assert line.next_release_ns == 1050
     line.replan(Plan(4, 0, 0, 0, 1.0))  # 100 of simulated time a tick
-    assert [(one.head.tick, one.release_ns) for one in line.take_all()] == [(1, 150), (2, 250), (3, 350)]
+    assert [(one.head.tick, one.release_ns) for one in line.pop_all()] == [(1, 150), (2, 250), (3, 350)]
 
 
 def test_one_without_a_delay_leaves_with_the_one_before_it() -> None:
@@ -110,7 +110,7 @@ def test_marks_wait_with_their_snapshot_as_a_copy_and_count_as_its_bytes() -> No
     assert line.add(Head(tick=1), new_bodies(1), {}, 10, marks=marks)
     marks["key"] = 6
     assert not line.add(Head(tick=2), new_bodies(1), {}, 10, marks=marks)
-    (one,) = line.take_all()
+    (one,) = line.pop_all()
     assert one.marks["key"].tolist() == [5]
 
 

@@ -56,11 +56,11 @@ def test_a_rested_limit_lets_a_burst_go_and_then_one_each_period() -> None:
     limit = PublishLimit(100)
     for _ in range(BURST):
         assert limit.ready_ns(1000) == 1000
-        limit.take(1000)
+        limit.record(1000)
     assert limit.ready_ns(1000) == 1000 + 10 * MS
     assert limit.ready_ns(4 * MS) == 1000 + 10 * MS
     assert limit.ready_ns(11 * MS) == 11 * MS
-    limit.take(11 * MS)
+    limit.record(11 * MS)
     assert limit.ready_ns(11 * MS) == 1000 + 20 * MS
 
 
@@ -71,7 +71,7 @@ def test_never_more_than_the_limit_and_a_burst_are_ready_over_any_time(hz: float
     for gap_ns in gaps_ns:
         now_ns += gap_ns
         while limit.ready_ns(now_ns) <= now_ns:
-            limit.take(now_ns)
+            limit.record(now_ns)
             taken += 1
     assert taken <= now_ns / limit.period_ns + BURST
 
@@ -82,12 +82,12 @@ def test_a_world_that_steps_at_just_the_limit_is_never_held_back_by_a_little_jit
     for k, early_or_late_ns in enumerate(jitter_ns):
         now_ns = k * limit.period_ns + early_or_late_ns
         assert limit.ready_ns(now_ns) == now_ns
-        limit.take(now_ns)
+        limit.record(now_ns)
 
 
 def test_a_thousand_steps_a_second_publish_120() -> None:
     limit = PublishLimit(120)
-    taken = [k for k in range(10_000) if limit.ready_ns(k * MS) <= k * MS and limit.take(k * MS) is None]
+    taken = [k for k in range(10_000) if limit.ready_ns(k * MS) <= k * MS and limit.record(k * MS) is None]
     assert 1200 <= len(taken) <= 1200 + BURST
     gaps = {b - a for a, b in zip(taken[BURST:], taken[BURST + 1 :], strict=False)}
     assert gaps == {8, 9}
@@ -115,18 +115,18 @@ def test_a_gate_opens_on_a_grid_and_makes_up_for_one_period_at_most() -> None:
     opened_ms = []
     for now_ms in range(0, 200, 3):
         if not 50 < now_ms < 90 and now_ms * MS >= gate.next_ns:
-            gate.opened(now_ms * MS)
+            gate.record(now_ms * MS)
             opened_ms.append(now_ms)
     assert opened_ms == [0, 12, 21, 30, 42, 90, 93, 102, 111, 120, 132, 141, 150, 162, 171, 180, 192]
 
 
 def test_without_a_rate_the_gate_waits_as_long_as_the_last_publishes_ask_for() -> None:
     gate = PublishGate(None, 0)
-    gate.opened(0)
+    gate.record(0)
     assert gate.next_ns == round(S / USUAL_HZ)
     for _ in range(9):
-        gate.published(0, 250 * US)
-    gate.opened(10 * MS)
+        gate.record_cost(0, 250 * US)
+    gate.record(10 * MS)
     assert gate.next_ns == round(S / USUAL_HZ) + one_percent_period_ns([250 * US])
     gate.restart(2 * S)
     assert gate.next_ns == 2 * S + one_percent_period_ns([250 * US])

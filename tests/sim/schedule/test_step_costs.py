@@ -53,7 +53,7 @@ def test_the_held_rate_is_simulated_over_wall_time_of_the_latest_snapshots() -> 
     for k in range(100):
         held.add(k * 10, k * 40)
     assert held.value(otherwise=1.0) == 0.25
-    held.forget()
+    held.clear()
     assert held.value(otherwise=1.0) == 1.0
 
 

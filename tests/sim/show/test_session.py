@@ -203,7 +203,7 @@ def test_a_closed_view_is_not_reopened_and_keeps_its_reason(opened: Callable[...
 def test_an_error_of_the_loop_shows_at_once_while_the_window_still_shows_it(
     viewers: Callable[[str], None], opened: Callable[..., View], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("twixt.sim.show.session.VIEWER_PATIENCE_S", PATIENCE_S)
+    monkeypatch.setattr("twixt.sim.show.session.VIEWER_TIMEOUT_S", PATIENCE_S)
     viewers("shows the crash")
     view = opened()
     until(view._host.viewer_attached.is_set, "the viewer attaches")

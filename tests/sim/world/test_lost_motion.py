@@ -10,7 +10,7 @@ import pytest
 
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.state_checks import LEAST_INTERVAL, LOOKS_OF_A_SAMPLE, MOST_WATCHED, MOTION_CHUNK, LostMotion
+from twixt.sim.world.state_checks import CHECKS_OF_A_SAMPLE, LEAST_INTERVAL, MOST_WATCHED, MOTION_CHUNK, LostMotion
 
 NORTHING = 5.4e6  # UTM: float32 holds half metres there
 CAR = Scene([Box((4.0, 2.0, 1.5))])
@@ -34,7 +34,7 @@ def report(
         if at is not None:
             at(tick)
         if tick % LEAST_INTERVAL == 0:
-            text = motion.look(bodies.records, tick, tick * DT_S, exact if is_exact else None)
+            text = motion.check(bodies.records, tick, tick * DT_S, exact if is_exact else None)
             if text:
                 return f"{tick}: {text}"
     return ""
@@ -133,10 +133,10 @@ def test_one_slow_body_among_many_at_rest_is_found_in_its_turn(place: int) -> No
     bodies.position[:, 0] = NORTHING
     bodies.position[place, 0] += 100  # the farthest of all
     told = ""
-    for tick in range(0, 32 * 3 * LOOKS_OF_A_SAMPLE * 8, 32):
+    for tick in range(0, 32 * 3 * CHECKS_OF_A_SAMPLE * 8, 32):
         bodies.position[place, 0] = NORTHING + 100 + 0.01 * tick
         if not told:
-            told = motion.look(bodies.records, tick, tick * DT_S)
+            told = motion.check(bodies.records, tick, tick * DT_S)
     assert told.startswith(f"body {place} at x = ")
 
 
@@ -145,10 +145,10 @@ def test_the_nearest_of_some_hundred_is_found_too() -> None:
     scene, bodies, motion = Scene([Sphere()] * count), Bodies(count), LostMotion(lambda: scene)
     bodies.position[:, 0] = NORTHING + 10_000
     told = ""
-    for look in range(12 * LOOKS_OF_A_SAMPLE):
+    for look in range(12 * CHECKS_OF_A_SAMPLE):
         bodies.position[300, 0] = NORTHING + look
         assert not told or told.startswith("body 300 at x = ")
-        told = told or motion.look(bodies.records, 32 * look, 32 * look * DT_S)
+        told = told or motion.check(bodies.records, 32 * look, 32 * look * DT_S)
     assert told
 
 
@@ -157,7 +157,7 @@ def test_bodies_may_come_and_go_between_looks() -> None:
     for tick, count in enumerate([0, 5, 3, 0, 300, 300, 2]):
         bodies = Bodies(count)
         bodies.position[:, 0] = NORTHING
-        assert motion.look(bodies.records, tick, tick * DT_S, name_of=str) == ""
+        assert motion.check(bodies.records, tick, tick * DT_S, name_of=str) == ""
 
 
 def test_a_look_changes_nothing() -> None:
@@ -165,7 +165,7 @@ def test_a_look_changes_nothing() -> None:
     bodies.position[:, 0] = 1000.0
     before = bodies.records.tobytes()
     for tick in range(5):
-        motion.look(bodies.records, tick, tick * DT_S, np.full((3, 3), 1000.0))
+        motion.check(bodies.records, tick, tick * DT_S, np.full((3, 3), 1000.0))
     assert bodies.records.tobytes() == before
 
 
@@ -173,4 +173,4 @@ def test_a_restart_of_time_is_no_motion() -> None:
     bodies, motion = Bodies(1), LostMotion(lambda: Scene([Sphere()]))
     bodies.position[:, 0], bodies.velocity[:, 0] = 1000.0, 5e-4
     for look in range(200):  # each second look goes back by as much as the other goes on
-        assert motion.look(bodies.records, 100 * look, 2.0 * (look % 2)) == ""
+        assert motion.check(bodies.records, 100 * look, 2.0 * (look % 2)) == ""

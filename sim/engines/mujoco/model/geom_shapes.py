@@ -44,7 +44,7 @@ INFINITE_EXTENTS = 100.0
 Rgba = tuple[float, float, float, float]
 
 
-class Looks(NamedTuple):
+class Appearance(NamedTuple):
     """Last arguments of a shape."""
 
     color: Rgba
@@ -52,10 +52,10 @@ class Looks(NamedTuple):
 
 
 # From a geom's size, its asset and its looks.
-ShapeMaker = Callable[[NDArray[np.float64], int, Looks], OneShape | None]
+ShapeMaker = Callable[[NDArray[np.float64], int, Appearance], OneShape | None]
 
 
-class ShownParts(NamedTuple):
+class ShowOptions(NamedTuple):
     """What `mjvOption` says about geoms and sites. geomgroup, sitegroup: groups that are shown. shows_static: so are
     those of bodies that never move. dynamic_alpha: what alpha of all others is multiplied by. shows_hulls: meshes that
     collide are shown as their convex hulls. shows_materials: textures and highlights are shown, else colours alone.
@@ -70,10 +70,10 @@ class ShownParts(NamedTuple):
     shows_sky: bool = True
 
     @staticmethod
-    def of(opt: MjvOption, model: MjModel, render_flags: NDArray[np.uint8] | None = None) -> ShownParts:
+    def of(opt: MjvOption, model: MjModel, render_flags: NDArray[np.uint8] | None = None) -> ShowOptions:
         """What `opt` says about `model`. render_flags: those of an `mjvScene` (`mjtRndFlag`); None: its defaults."""
         flags, names = opt.flags, mujoco.mjtVisFlag
-        return ShownParts(
+        return ShowOptions(
             tuple(opt.geomgroup.astype(bool).tolist()),
             tuple(opt.sitegroup.astype(bool).tolist()),
             bool(flags[int(names.mjVIS_STATIC)]),
@@ -156,13 +156,13 @@ READERS: dict[str, Callable[[Any, int], Surface | None]] = {
 }
 
 
-class Paints(NamedTuple):
+class ColorInputs(NamedTuple):
     """What colours of geoms or sites depend on beside the model's arrays of colours, (n,) each. material: -1 for none.
-    alpha: what alpha is multiplied by. is_laid_on_twice: see `_laid_on_twice`."""
+    alpha: what alpha is multiplied by. is_blended_twice: see `_blended_twice`."""
 
     material: NDArray[np.int32]
     alpha: NDArray[np.float64]
-    is_laid_on_twice: NDArray[np.bool_]
+    is_blended_twice: NDArray[np.bool_]
 
     def colors(self, rgba: NDArray[np.float32], of_materials: NDArray[np.float32]) -> NDArray[np.float64]:
         """Colours as they are shown, from 0 to 1, (n, 4). rgba: the rows' own. of_materials: all materials' rgba."""
@@ -173,7 +173,7 @@ class Paints(NamedTuple):
         if not (own.min(initial=0.0) >= 0 and own.max(initial=0.0) <= 1):
             own = np.clip(np.nan_to_num(own), 0, 1)
         alpha = own[:, 3] * self.alpha
-        own[:, 3] = np.where(self.is_laid_on_twice, _laid_on_twice(alpha), alpha)
+        own[:, 3] = np.where(self.is_blended_twice, _blended_twice(alpha), alpha)
         return own
 
 
@@ -207,7 +207,7 @@ class PartMaker:
             int(kinds.mjGEOM_SDF): self._mesh_maker,
         }
 
-    def parts(self, of: ModelParts, groups: tuple[bool, ...], shown: ShownParts) -> FoundParts:
+    def parts(self, of: ModelParts, groups: tuple[bool, ...], shown: ShowOptions) -> FoundParts:
         """The parts that are shown. groups: of `shown`, those that count for `of`."""
         found: list[tuple[int, int, Part]] = []
         clear: list[int] = []
@@ -227,21 +227,21 @@ class PartMaker:
             is_plane = int(of.type[row]) == int(mujoco.mjtGeom.mjGEOM_PLANE)
             number = int(of.matid[row]) if shown.shows_materials else -1
             material = self._materials.of(number, of.size[row] if is_plane else None)
-            part = _part(of, row, maker, Looks(color, material))
+            part = _part(of, row, maker, Appearance(color, material))
             if part is not None:
                 found.append((int(of.body[row]), row, part))
         return FoundParts(found, np.array(clear, np.intp))
 
-    def paints(self, of: ModelParts, rows: NDArray[np.intp], shown: ShownParts) -> Paints:
+    def paints(self, of: ModelParts, rows: NDArray[np.intp], shown: ShowOptions) -> ColorInputs:
         """What the colours of these rows depend on beside the model's colours."""
         moves = self._model.body_weldid[of.body[rows]] != 0
-        return Paints(
+        return ColorInputs(
             of.matid[rows],
             np.where(moves, shown.dynamic_alpha, 1.0),
             ~np.isin(of.type[rows], list(self._two_sided)),
         )
 
-    def forget(self, kind: str, asset: int) -> None:
+    def discard(self, kind: str, asset: int) -> None:
         """Reads an asset anew next time. kind: "mesh" or "hfield"."""
         for each in (kind, "hull") if kind == "mesh" else (kind,):
             self._surfaces.pop((each, asset), None)
@@ -267,7 +267,7 @@ class PartMaker:
         red, green, blue, alpha = np.clip(np.nan_to_num(rgba), 0, 1).tolist()
         return red, green, blue, alpha
 
-    def _plane(self, size: NDArray[np.float64], _: int, looks: Looks) -> OneShape:
+    def _plane(self, size: NDArray[np.float64], _: int, looks: Appearance) -> OneShape:
         infinite = INFINITE_EXTENTS * self._model.stat.extent
         return Plane([2 * half if half > 0 else infinite for half in size[:2].tolist()], *looks)  # type: ignore[arg-type]
 
@@ -275,7 +275,7 @@ class PartMaker:
         asset = int(of.dataid[row])
         return asset >= 0 and int(self._model.mesh_graphadr[asset]) >= 0
 
-    def _mesh(self, kind: str, _: NDArray[np.float64], asset: int, looks: Looks) -> OneShape | None:
+    def _mesh(self, kind: str, _: NDArray[np.float64], asset: int, looks: Appearance) -> OneShape | None:
         if asset < 0:
             return None
         if (kind, asset) not in self._surfaces:
@@ -287,7 +287,7 @@ class PartMaker:
         return None if mesh is None else mesh.recolored(*looks)
 
 
-def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Looks) -> Part | None:
+def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Appearance) -> Part | None:
     """The part of a geom; None for one without a shape, or with numbers that no shape and no place can have."""
     w, x, y, z = of.quat[row].tolist()
     try:
@@ -297,7 +297,7 @@ def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Looks) -> Part | N
         return None
 
 
-def _laid_on_twice(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+def _blended_twice(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
     """Opacity with which MuJoCo's renderer shows an alpha: it lays the front of what is seen through on twice. Of a mesh
     that is seen through twixt lays on front and back, once each."""
     return 1 - (1 - alpha) ** 2
@@ -323,7 +323,7 @@ DECLARED = {"color": Column("u1", 4, per="part")}
 
 
 class ShownColors:
-    """Colours of the parts of the scene that `take_scene` took last. found: its geoms and its sites."""
+    """Colours of the parts of the scene that `set_scene` took last. found: its geoms and its sites."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
@@ -331,12 +331,12 @@ class ShownColors:
         self.are_declared = False  # True once a colour has changed
         self._kinds: list[_Kind] = []
 
-    def take_scene(self, scene: Scene, found: Sequence[FoundParts], maker: PartMaker, opt: MjvOption) -> None:
+    def set_scene(self, scene: Scene, found: Sequence[FoundParts], maker: PartMaker, opt: MjvOption) -> None:
         """Takes a scene that was published anew: its colours are those of the column, if there is one."""
         model = self._model
         self._colors = part_colors(scene, len(scene.shapes))
         self._can_show = len(scene.shapes) == model.nbody
-        shown, places = ShownParts.of(opt, model), _places(scene, found)
+        shown, places = ShowOptions.of(opt, model), _places(scene, found)
         arrays = (("geom_rgba", ModelParts.geoms(model)), ("site_rgba", ModelParts.sites(model)))
         self._kinds = []
         for (name, of), of_a_kind, own_places in zip(arrays, found, places, strict=True):
@@ -372,7 +372,7 @@ class _Kind(NamedTuple):
     name: str
     rows: NDArray[np.intp]
     places: NDArray[np.intp] | None
-    paints: Paints
+    paints: ColorInputs
 
 
 def _places(scene: Scene, found: Sequence[FoundParts]) -> list[NDArray[np.intp]]:

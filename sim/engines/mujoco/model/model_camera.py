@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera
-from twixt.sim.engines.mujoco.body_poses import TakenPoses
+from twixt.sim.engines.mujoco.body_poses import PoseArrays
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
@@ -59,7 +59,7 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
     return _orthographic(view, float(model.vis.global_.fovy)) if camera.orthographic else view
 
 
-def take_over(camera: MjvCamera, seen: Camera) -> None:
+def adopt_view(camera: MjvCamera, seen: Camera) -> None:
     """Sets `camera` to what a viewer's user sees: `seen`, made by moving the view of `camera`.
 
     Of one that tracks a body all but `lookat`, which MuJoCo computes; of a fixed camera nothing.
@@ -68,14 +68,18 @@ def take_over(camera: MjvCamera, seen: Camera) -> None:
         return
     forward = np.subtract(seen.target, seen.eye)
     camera.distance = float(np.linalg.norm(forward))
-    across = forward if math.hypot(forward[0], forward[1]) > VERTICAL_SHARE * camera.distance else _ahead(seen)
+    across = (
+        forward
+        if math.hypot(forward[0], forward[1]) > VERTICAL_SHARE * camera.distance
+        else _horizontal_direction(seen)
+    )
     camera.azimuth = math.degrees(math.atan2(across[1], across[0]))
     camera.elevation = math.degrees(math.atan2(forward[2], math.hypot(forward[0], forward[1])))
     if camera.type != mujoco.mjtCamera.mjCAMERA_TRACKING:
         camera.lookat[:] = seen.target
 
 
-def _ahead(seen: Camera) -> tuple[float, float]:
+def _horizontal_direction(seen: Camera) -> tuple[float, float]:
     """Horizontal direction of a camera that looks straight down or up: as it would look after tilting to the
     horizon."""
     x, y, _ = seen.up if any(seen.up[:2]) else (0.0, 1.0, 0.0)
@@ -289,7 +293,7 @@ def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -
         return np.zeros((0, 3))
     mujoco.mj_comPos(model, data)
     mujoco.mj_flex(model, data)
-    found = surfaces.vertices(TakenPoses(None, data.xpos, data.xquat), surfaces.take())
+    found = surfaces.vertices(PoseArrays(None, data.xpos, data.xquat), surfaces.copy_flexes())
     chosen = [vertices for body, vertices in found.items() if bodies[_carriers(model, body - int(model.nbody))].any()]
     return np.concatenate([np.zeros((0, 3)), *chosen])
 
@@ -297,15 +301,17 @@ def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -
 def _carriers(model: MjModel, surface: int) -> NDArray[np.int32]:
     """Bodies that move a skin or flex, by its number among `ModelSurfaces`."""
     if surface < model.nskin:
-        return _part(model.skin_bonebodyid, model.skin_boneadr, model.skin_bonenum, surface)
+        return _segment(model.skin_bonebodyid, model.skin_boneadr, model.skin_bonenum, surface)
     flex = surface - int(model.nskin)
-    vertices = _part(model.flex_vertbodyid, model.flex_vertadr, model.flex_vertnum, flex)
-    nodes = _part(model.flex_nodebodyid, model.flex_nodeadr, model.flex_nodenum, flex)
+    vertices = _segment(model.flex_vertbodyid, model.flex_vertadr, model.flex_vertnum, flex)
+    nodes = _segment(model.flex_nodebodyid, model.flex_nodeadr, model.flex_nodenum, flex)
     carriers = np.concatenate([vertices, nodes])
     return carriers[carriers >= 0]  # vertices that nodes move have no body
 
 
-def _part(values: NDArray[np.int32], starts: NDArray[np.int32], counts: NDArray[np.int32], i: int) -> NDArray[np.int32]:
+def _segment(
+    values: NDArray[np.int32], starts: NDArray[np.int32], counts: NDArray[np.int32], i: int
+) -> NDArray[np.int32]:
     return values[int(starts[i]) : int(starts[i]) + int(counts[i])]
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene import Camera, Compound, Part, Scene, Texture, Vector
 from twixt.ipc.scene.shapes import Shape
-from twixt.sim.engines.mujoco.model.geom_shapes import FoundParts, ModelParts, PartMaker, ShownParts
+from twixt.sim.engines.mujoco.model.geom_shapes import FoundParts, ModelParts, PartMaker, ShowOptions
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
 from twixt.sim.engines.mujoco.model.model_surfaces import surface_shapes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
@@ -53,17 +53,17 @@ def scene(
     if not isinstance(model, mujoco.MjModel):
         raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
     maker = PartMaker(model) if maker is None else maker
-    return shown_scene(model, ShownParts.of(mujoco.MjvOption() if opt is None else opt, model), maker, camera, labels)
+    return shown_scene(model, ShowOptions.of(mujoco.MjvOption() if opt is None else opt, model), maker, camera, labels)
 
 
 def shown_scene(
-    model: MjModel, shown: ShownParts, maker: PartMaker, camera: Camera | None, labels: Sequence[str] = ()
+    model: MjModel, shown: ShowOptions, maker: PartMaker, camera: Camera | None, labels: Sequence[str] = ()
 ) -> Scene:
     """The scene of what is shown of a model."""
     return scene_of(model, found_parts(model, maker, shown), maker, camera, labels, shown)
 
 
-def found_parts(model: MjModel, maker: PartMaker, shown: ShownParts) -> tuple[FoundParts, FoundParts]:
+def found_parts(model: MjModel, maker: PartMaker, shown: ShowOptions) -> tuple[FoundParts, FoundParts]:
     """The geoms and the sites that are shown."""
     return (
         maker.parts(ModelParts.geoms(model), shown.geomgroup, shown),
@@ -77,7 +77,7 @@ def scene_of(
     maker: PartMaker,
     camera: Camera | None,
     labels: Sequence[str],
-    shown: ShownParts,
+    shown: ShowOptions,
 ) -> Scene:
     """The scene of these parts of a model. shown: for its materials and its sky."""
     camera = scene_camera(model, default_camera(model)) if camera is None else camera
@@ -176,7 +176,7 @@ class ModelLights(NamedTuple):
         places, directions = starting_poses(model)
         towards, diffuse = -directions[on], model.light_diffuse[on].mean(axis=1)
         reach = np.array(
-            [reaching(model, light, places[light], directions[light]) for light in np.flatnonzero(on).tolist()]
+            [reaching_shares(model, light, places[light], directions[light]) for light in np.flatnonzero(on).tolist()]
         ).reshape(-1, 2)
         ambient, head = model.light_ambient[on].mean(axis=1).sum(), model.vis.headlight
         if head.active:
@@ -208,7 +208,7 @@ def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
     return data.light_xpos - data.xpos[model.light_bodyid], data.light_xdir
 
 
-def reaching(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[float, float]:
+def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[float, float]:
     """Shares of a light's strength that reach the model's middle, and the floor around it on average. place, direction:
     (3,), see `starting_poses`."""
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_DIRECTIONAL):
@@ -229,10 +229,10 @@ def reaching(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[
 def light(model: MjModel) -> Light:
     """Light of a model's scene."""
     with np.errstate(all="ignore"):  # a model's fields may hold anything
-        return folded(ModelLights.of(model))
+        return combined_light(ModelLights.of(model))
 
 
-def folded(lights: ModelLights) -> Light:
+def combined_light(lights: ModelLights) -> Light:
     """The one light that stands for these."""
     ball = ball_normals()
     floor, body = lights.on_level(), lights.on_ball(ball)

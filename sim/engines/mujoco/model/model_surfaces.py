@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Compound, Mesh, Shape
 from twixt.ipc.snapshot import VISIBLE
-from twixt.sim.engines.mujoco.body_poses import TakenPoses
+from twixt.sim.engines.mujoco.body_poses import PoseArrays
 from twixt.sim.engines.mujoco.model.geom_shapes import ModelParts, PartMaker
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
@@ -56,7 +56,7 @@ class ModelSurfaces:
         self._flex_rows = [_vertex_slice(model.flex_vertadr, model.flex_vertnum, flex) for flex in range(model.nflex)]
         self._edges = {flex: _edges(model, flex) for flex in self._flexes if model.flex_dim[flex] == 1}
 
-    def take(self) -> NDArray[np.float64] | None:
+    def copy_flexes(self) -> NDArray[np.float64] | None:
         """What of the present state its poses do not say: a copy of the flexes' vertices; None without flexes."""
         return np.array(self._data.flexvert_xpos) if self._flexes else None
 
@@ -65,8 +65,8 @@ class ModelSurfaces:
         if self.count:
             records["flags"] = np.where(self._shown(), VISIBLE, 0)
 
-    def vertices(self, poses: TakenPoses, taken: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
-        """Vertices of those that are shown, (v, 3) metres, by body. poses: of the model's bodies. taken: see `take`."""
+    def vertices(self, poses: PoseArrays, taken: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
+        """Vertices of those that are shown, (v, 3) metres, by body. poses: of the model's bodies. taken: see `copy_flexes`."""
         model, shown = self._model, self._shown()
         skins, found = int(model.nskin), dict[int, NDArray[Any]]()
         if shown[:skins].any():

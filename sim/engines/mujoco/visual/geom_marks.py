@@ -224,7 +224,7 @@ PERTURB_FLAGS = ("PERTOBJ", "SELECT")
 BOUND_FLAGS = ("BODYBVH", "MESHBVH", "SDFITER")
 
 
-class AskedGeoms:
+class RequestedGeoms:
     """What one `mjvOption` asks for in one model. decor, contacts: options of our own for two calls of MuJoCo's.
 
     has_decor, has_contacts: True if the call is needed. has_perturbed: True if it is as soon as a body is selected.

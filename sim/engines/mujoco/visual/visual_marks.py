@@ -1,13 +1,13 @@
 """Marks of one model's states: what MuJoCo's visualizer draws beside the bodies, and the user's own geoms.
 
-The one idea: two steps. `take` copies the geoms of the present state, by MuJoCo's own `mjv_updateScene` into a scene of
+The one idea: two steps. `copy_geoms` copies the geoms of the present state, by MuJoCo's own `mjv_updateScene` into a scene of
 ours; it is called with the state, by the user's thread, and costs microseconds. `marks` turns a copy into marks, when it
 is published, which most copies never are.
 
 Keys hold while a thing lasts: tendons, joints and the like have their number in the model, their segments follow each
 other; contacts the number of `visual_marks`; the user's geoms their place, or their label.
 
-Always: `data` is only read. Nothing is called, and `take` returns None, where nothing is asked for (`geom_marks`).
+Always: `data` is only read. Nothing is called, and `copy_geoms` returns None, where nothing is asked for (`geom_marks`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
-from twixt.sim.engines.mujoco.visual.geom_marks import AskedGeoms, is_drawn, mark_records
+from twixt.sim.engines.mujoco.visual.geom_marks import RequestedGeoms, is_drawn, mark_records
 from twixt.sim.engines.mujoco.visual.geom_memory import LabelTexts, geom_records
 from twixt.sim.engines.mujoco.visual.user_geoms import PIECE, UserGeoms, UserMarks
 from twixt.sim.world.marks import Marks
@@ -40,7 +40,7 @@ OBJECT_BITS = 32
 FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
-class TakenGeoms:
+class GeomBuffer:
     """Geoms of one state, in memory of their own: MuJoCo's, then those of contacts; and the user's, separately.
 
     decor, contacts, users: number of each. pairs, positions: of all contacts, (c, 2) and (c, 3). user_geoms: None:
@@ -63,7 +63,7 @@ class TakenGeoms:
         """Geoms of the model and of contacts, as of `geom_records`."""
         return self._all[: self.decor + self.contacts]
 
-    def take_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
+    def read_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
         """Takes all but contacts."""
         while True:
             mujoco.mjv_updateScene(self._model, data, opt, perturb, camera, ALL_CATEGORIES, self._scene)
@@ -71,8 +71,8 @@ class TakenGeoms:
                 break
         self.decor = self._scene.ngeom
 
-    def take_contacts(self, data: MjData, opt: MjvOption, perturb: MjvPerturb) -> None:
-        """Takes contacts, after `take_decor` or `clear`."""
+    def read_contacts(self, data: MjData, opt: MjvOption, perturb: MjvPerturb) -> None:
+        """Takes contacts, after `read_decor` or `clear`."""
         while True:
             self._scene.ngeom = self.decor
             mujoco.mjv_addGeoms(self._model, data, opt, perturb, ALL_CATEGORIES, self._scene)
@@ -82,7 +82,7 @@ class TakenGeoms:
         contact = data.contact
         self.pairs, self.positions = _sides(contact), np.array(contact.pos)
 
-    def take_users(self, geoms: NDArray[np.void], is_lasting: bool) -> None:
+    def read_user_geoms(self, geoms: NDArray[np.void], is_lasting: bool) -> None:
         """Takes the user's geoms. is_lasting: True copies them."""
         self.users = len(geoms)
         if not is_lasting:
@@ -132,7 +132,7 @@ class VisualMarks:
         self._model, self._data, self._note = model, data, note
         self._perturb: MjvPerturb = mujoco.MjvPerturb() if perturb is None else perturb
         self._users = UserGeoms(model) if users is None else users
-        self._asked = AskedGeoms(model, mujoco.MjvOption() if opt is None else opt)
+        self._asked = RequestedGeoms(model, mujoco.MjvOption() if opt is None else opt)
         self._camera = mujoco.MjvCamera()
         self._contact_keys, self._quaternion = ContactKeys(), data.xquat
         # Radii of geoms, and at the end that of all else: planes and flexes have none.
@@ -142,23 +142,23 @@ class VisualMarks:
         self._marks = Marks()
         self._user_marks = UserMarks(self._marks, self._texts, OF_USER, OF_NAMED_USER)
         # As lists: `pop` and `append` cannot be interrupted, so that two threads need no lock.
-        self._spare: list[TakenGeoms] = []
+        self._spare: list[GeomBuffer] = []
         self._not_drawn: list[str] = []  # to be said by the user's thread
 
     @property
     def is_quiet(self) -> bool:
-        """True if `take` returns None until options, the selected body or the user's geoms change."""
+        """True if `copy_geoms` returns None until options, the selected body or the user's geoms change."""
         asked = self._asked
         has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
         return not (has_decor or asked.has_contacts or self._users.is_made)
 
     def present(self) -> Marks | None:
         """Marks of the present state, valid until the next call; None if there are none."""
-        taken = self.take()
-        self.give_back(taken)
+        taken = self.copy_geoms()
+        self.release_geoms(taken)
         return None if taken is None else self.marks(taken)
 
-    def take(self, is_lasting: bool = True) -> TakenGeoms | None:
+    def copy_geoms(self, is_lasting: bool = True) -> GeomBuffer | None:
         """Copies the geoms of the present state; None if there are none. On the user's thread; to be given back.
         is_lasting: False if `marks` is called at once: then the user's geoms are not copied."""
         asked, users = self._asked, self._users.count
@@ -173,28 +173,28 @@ class VisualMarks:
         try:
             taken = self._spare.pop()
         except IndexError:
-            taken = TakenGeoms(self._model)
+            taken = GeomBuffer(self._model)
         taken.clear()
         if self._perturb.select >= self._model.nbody:  # MuJoCo would read beyond its arrays
             self._perturb.select = 0
         if self._quaternion.item(0) != 0:  # else `mj_resetData` has left the bodies without poses
             if has_decor:
-                taken.take_decor(self._data, asked.decor, self._perturb, self._camera)
+                taken.read_decor(self._data, asked.decor, self._perturb, self._camera)
             if asked.has_contacts:
-                taken.take_contacts(self._data, asked.contacts, self._perturb)
+                taken.read_contacts(self._data, asked.contacts, self._perturb)
         if users:
-            taken.take_users(self._users.records(), is_lasting)
+            taken.read_user_geoms(self._users.records(), is_lasting)
         if not len(taken):
             self._spare.append(taken)
             return None
         return taken
 
-    def give_back(self, taken: TakenGeoms | None) -> None:
+    def release_geoms(self, taken: GeomBuffer | None) -> None:
         """Takes back memory that is not read any more."""
         if taken is not None:
             self._spare.append(taken)
 
-    def marks(self, taken: TakenGeoms) -> Marks:
+    def marks(self, taken: GeomBuffer) -> Marks:
         """Marks of a state, valid until the next call. On one thread at a time, in the order of states."""
         if taken.users:
             self._user_marks.show(taken.user_geoms)
@@ -239,7 +239,7 @@ class VisualMarks:
         is_own[named] = True
         return keys, is_own
 
-    def _of_contacts(self, geoms: NDArray[np.void], taken: TakenGeoms) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    def _of_contacts(self, geoms: NDArray[np.void], taken: GeomBuffer) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         """Keys of geoms that were taken with the contacts, and True for those that belong to them."""
         reach = np.minimum(*(self._radii.take(side, mode="clip") for side in taken.pairs.T))
         pairs = (taken.pairs[:, 0] << OBJECT_BITS) | taken.pairs[:, 1]

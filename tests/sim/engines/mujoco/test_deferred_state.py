@@ -42,7 +42,7 @@ def test_a_copy_is_the_state_of_its_sync(launch: Launch) -> None:
     taken, shown = BodyPoses(handle.m, handle.d).empty(), np.array(handle.d.xpos)
     time_s = handle.d.time
     handle.d.xpos[:], handle.d.time = np.nan, 5.0
-    state = handle._deferred.take(taken)
+    state = handle._deferred.pop(taken)
     assert state is not None
     assert state.time_s == time_s
     assert np.array_equal(taken.position, shown)
@@ -95,11 +95,11 @@ def test_a_reader_that_another_state_overtakes_takes_none() -> None:
         def __setitem__(self, place: slice, copied: memoryview) -> None:
             deferred.put(2)
 
-    assert deferred.take(poses.empty()._replace(memory=Overtaken())) is None
-    state = deferred.take(poses.empty())
+    assert deferred.pop(poses.empty()._replace(memory=Overtaken())) is None
+    state = deferred.pop(poses.empty())
     assert state is not None
     assert state.time_s == 0.0
-    assert deferred.take(poses.empty()) is None
+    assert deferred.pop(poses.empty()) is None
 
 
 def test_a_pull_reaches_the_next_sync_and_ends_with_the_drag(launch: Launch) -> None:

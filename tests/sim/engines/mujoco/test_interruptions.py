@@ -31,13 +31,13 @@ def is_interrupted_at(number: int, call: Callable[[], object]) -> bool:
 def step_and_publish(handle: Any) -> None:
     mujoco.mj_step(handle.m, handle.d)
     handle._publisher._gate.next_ns = 0
-    handle._deferred.look()
+    handle._deferred.request_check()
     handle.sync()
 
 
 def step_and_put_aside(handle: Any) -> None:
     mujoco.mj_step(handle.m, handle.d)
-    handle._deferred.look()
+    handle._deferred.request_check()
     handle.sync()
 
 
@@ -125,6 +125,6 @@ def test_a_wait_for_the_lock_is_no_cost_of_publishing(launch: Launch, monkeypatc
 
     monkeypatch.setattr(handle, "_lock", Lock())
     monkeypatch.setattr(handle._publisher, "publish_or_defer", offered_ns.append)
-    handle._deferred.look()
+    handle._deferred.request_check()
     handle.sync()
     assert entered_ns[0] <= offered_ns[0]

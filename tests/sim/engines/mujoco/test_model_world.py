@@ -18,7 +18,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.controls import Control
 from twixt.sim.engines.mujoco.model_world import world_of_file
 from twixt.sim.engines.mujoco.mujoco_package import loaded_model
-from twixt.sim.engines.mujoco.over_picture import FOLD
+from twixt.sim.engines.mujoco.overlay_content import FOLD
 from twixt.sim.world.world import MOST_FIGURES, World, filled_bodies, reset_world, state_hash
 from twixt.sim.world.world_guard import GuardedWorld
 from twixt.sim.worlds.find import make_world

@@ -112,7 +112,7 @@ def test_a_number_of_nothing_in_the_model_is_reported_once_and_the_picture_stays
         handle.d.time += 0.01
         handle._shown._scene_ns = handle._shown._model_ns = 0  # the model is looked at in this one
         handle._publisher._gate.next_ns = 0
-        handle._deferred.look()
+        handle._deferred.request_check()
         handle.sync()
 
     for value in (99, 98):

@@ -11,7 +11,7 @@ from twixt.ipc.commands import Command
 from twixt.ipc.interaction.controls import Toggle
 from twixt.ipc.scene import Compound, Texture
 from twixt.sim.engines.mujoco.model_world import world_of_file
-from twixt.sim.engines.mujoco.over_picture import ShowSwitches
+from twixt.sim.engines.mujoco.overlay_content import ShowSwitches
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -57,7 +57,7 @@ class Shown:
 
     def publish(self) -> Snapshot:
         self.handle._publisher._gate.next_ns = 0
-        self.handle._deferred.look()
+        self.handle._deferred.request_check()
         self.handle.sync()
         return self.reader.newest()
 
@@ -140,7 +140,7 @@ def test_a_jump_of_the_last_state_of_a_loop_that_stops_is_a_cut(launch: Launch) 
     shown.data.qpos[0] = 5
     mujoco.mj_step(shown.handle.m, shown.data)
     shown.handle._publisher._gate.next_ns = 1 << 62  # a publish is not due
-    shown.handle._deferred.look()
+    shown.handle._deferred.request_check()
     shown.handle.sync()
     assert shown.reader.of_time(shown.data.time).bodies["epoch"].tolist() == [0, 1, 0, 0, 0]
     assert shown.epochs() == [0, 1, 0, 0, 0]

@@ -49,11 +49,11 @@ def test_a_change_of_each_field_is_found_with_its_effect_alone(name: str) -> Non
         last_one[:] = ~last_one if value.dtype == bool else last_one + 1
     else:
         setattr(owner, last, value + 1)
-    assert watched.look(EVERY)
+    assert watched.compare(EVERY)
     assert watched.changed == EFFECTS[name]
     assert watched.unshown == ([name] if EFFECTS[name] == UNSHOWN else [])
     watched.changed = 0
-    assert watched.look(EVERY)
+    assert watched.compare(EVERY)
     assert watched.changed == 0
 
 
@@ -67,12 +67,12 @@ def test_a_look_compares_no_more_than_it_may_and_goes_on_there() -> None:
     watched = WatchedModel(model, ALL_BUT_COLORS)
     model.geom_size[8999] = 0.2
     looks = 1
-    while not watched.look(PIECE):
+    while not watched.compare(PIECE):
         looks += 1
     assert looks > 5
     assert watched.changed == SHAPES
     watched.changed = 0
-    while not watched.look(PIECE):
+    while not watched.compare(PIECE):
         pass
     assert watched.changed == 0
 
@@ -84,7 +84,7 @@ def test_what_lies_between_two_fields_is_no_change_of_them() -> None:
     model.vis.scale.forcewidth = 9
     model.body_mass[:] *= 2
     model.body_ipos[:] += 1  # no geom of this model is in the frame of its body's inertia
-    assert watched.look(EVERY)
+    assert watched.compare(EVERY)
     assert watched.changed == 0
 
 

@@ -430,7 +430,7 @@ class Beside:
 def _settle(handle: Any, reader: Reader) -> None:
     """Passes the present state on, and waits until it is published with all that has changed in the model."""
     handle.sync()
-    reader.until(lambda: not (handle._shown.is_unfinished or handle._deferred.is_waiting))
+    reader.until(lambda: not (handle._shown.is_unfinished or handle._deferred.has_pending))
 
 
 def _is_fresh(shown: Scene, model: Any, opt: Any) -> bool:

@@ -198,7 +198,7 @@ def _state(model: Any, data: Any, camera: Any) -> State:
     if skins.count:
         skins.write_flags(records[poses.count :])
         surfaces = Surfaces(shown)
-        for body, places in skins.vertices(poses.present(), skins.take()).items():
+        for body, places in skins.vertices(poses.present(), skins.copy_flexes()).items():
             surfaces[body] = places
         vertices = surfaces.vertices
     return State(shown, records, vertices)

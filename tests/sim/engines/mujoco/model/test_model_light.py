@@ -15,9 +15,9 @@ from twixt.sim.engines.mujoco.model.model_scene import (
     ModelLights,
     ball_normals,
     brightness_of,
-    folded,
+    combined_light,
     light,
-    reaching,
+    reaching_shares,
     scene,
     starting_poses,
 )
@@ -39,7 +39,7 @@ def lights_of(*strengths: float, towards: Vector = (0, 0, 1), ambient: float = 0
 
 def reach_of(model: mujoco.MjModel) -> tuple[float, float]:
     places, directions = starting_poses(model)
-    return reaching(model, 0, places[0], directions[0])
+    return reaching_shares(model, 0, places[0], directions[0])
 
 
 def of_floor(made: Light) -> float:
@@ -53,21 +53,24 @@ def of_ball(made: Light) -> float:
 @pytest.mark.parametrize("strength", [0.3, 0.5, 0.7])
 def test_a_ball_is_as_bright_as_the_models_lights_make_it(strength: float) -> None:
     lights = lights_of(strength, strength, towards=(0.6, 0, 0.8), ambient=0.2)
-    made = folded(lights)
+    made = combined_light(lights)
     assert of_ball(made) == pytest.approx(lights.on_ball(ball_normals()))
     assert np.linalg.norm(made.towards) == pytest.approx(1)
 
 
 def test_a_floor_is_brighter_than_a_ball_where_light_comes_from_above() -> None:
-    above, aside = folded(lights_of(0.6, ambient=0.3)), folded(lights_of(0.6, towards=(0.99, 0, 0.14), ambient=0.3))
+    above, aside = (
+        combined_light(lights_of(0.6, ambient=0.3)),
+        combined_light(lights_of(0.6, towards=(0.99, 0, 0.14), ambient=0.3)),
+    )
     assert of_floor(above) / of_ball(above) > 1.1
     assert of_floor(aside) / of_ball(aside) < 1.05
     assert above.towards[2] > aside.towards[2] > 0
 
 
 def test_brightness_stays_within_bounds() -> None:
-    assert folded(lights_of()).brightness == LEAST_BRIGHTNESS
-    assert LEAST_BRIGHTNESS < folded(lights_of(1000.0)).brightness < MOST_BRIGHTNESS
+    assert combined_light(lights_of()).brightness == LEAST_BRIGHTNESS
+    assert LEAST_BRIGHTNESS < combined_light(lights_of(1000.0)).brightness < MOST_BRIGHTNESS
     dark = light(model_of("", OFF))
     assert np.isfinite(dark.towards).all()
     assert dark.brightness == LEAST_BRIGHTNESS

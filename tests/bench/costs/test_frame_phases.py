@@ -1,27 +1,27 @@
-"""Parts of a frame: all are measured, and hidden bodies leave the background alone."""
+"""PhaseTimes of a frame: all are measured, and hidden bodies leave the background alone."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bench.costs import frame_parts
-from bench.costs.frame_parts import FULL_FRAME, WatchedWorld, measured
+from bench.costs import frame_phases
+from bench.costs.frame_phases import FULL_FRAME, WatchedWorld, measured
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.draw.quality import LEVELS
 from twixt.sim.worlds.balls import Balls
 
 
 def test_every_part_has_a_time_in_every_round(monkeypatch):
-    monkeypatch.setattr(frame_parts, "SETTLING", 2)
+    monkeypatch.setattr(frame_phases, "SETTLING", 2)
     window, world = OffscreenWindow((160, 120)), Balls(count=60)
-    parts = measured(window, WatchedWorld(window, world, world.dt), 3)
+    phases = measured(window, WatchedWorld(window, world, world.dt), 3)
     window.close()
-    assert {len(taken) for taken in parts.values()} == {3}
+    assert {len(taken) for taken in phases.values()} == {3}
     of_levels = {f"{kind}, {level.name}" for kind in ("picture", "recording") for level in LEVELS}
-    assert of_levels | {"clear", "background", "bodies", "shadows on the ground", "swap", FULL_FRAME} < parts.keys()
-    first, second = (np.array(parts[f"picture, {level.name}"]) for level in LEVELS[:2])
-    np.testing.assert_allclose(first - second, parts["shadows on the ground"])
-    np.testing.assert_allclose(second - parts["background"], parts["bodies"])
+    assert of_levels | {"clear", "background", "bodies", "shadows on the ground", "swap", FULL_FRAME} < phases.keys()
+    first, second = (np.array(phases[f"picture, {level.name}"]) for level in LEVELS[:2])
+    np.testing.assert_allclose(first - second, phases["shadows on the ground"])
+    np.testing.assert_allclose(second - phases["background"], phases["bodies"])
 
 
 def test_hidden_bodies_leave_the_background():

@@ -26,7 +26,7 @@ from twixt.ipc.interaction.overlay import (
     OverlayText,
 )
 from twixt.ipc.scene.checks import items
-from twixt.sim.engines.mujoco.model.geom_shapes import ShownParts
+from twixt.sim.engines.mujoco.model.geom_shapes import ShowOptions
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.world.field_checks import array_of
 
@@ -215,9 +215,9 @@ class ShowSwitches:
         self._offered_values = [self._seen[place] != 0 for place in self._places]
         return True
 
-    def parts_of(self, model: MjModel) -> ShownParts:
+    def parts_of(self, model: MjModel) -> ShowOptions:
         """What is shown of another model's geoms and sites with these values."""
-        return ShownParts.of(self.opt, model, self.rendering.flags)
+        return ShowOptions.of(self.opt, model, self.rendering.flags)
 
     def _values(self) -> bytes:
         opt = self.opt  # in the order of GROUPS

@@ -1,6 +1,6 @@
-"""Cost of each part of a drawn frame, compared with the whole frame, at three sizes of the window.
+"""Cost of each phase of a drawn frame, compared with the whole frame, at three sizes of the window.
 
-A part is drawn alone, until it is complete, in turns with the others. Bodies, and their shadows on the ground, are the
+A phase is drawn alone, until it is complete, in turns with the others. Bodies, and their shadows on the ground, are the
 difference of two pictures. The default world advances by one step a round.
 
 Recording is the cost of a picture of TINY_PX: Python, OpenGL calls and vertices, which do not depend on the window's
@@ -52,7 +52,7 @@ TINY_PX = 64, 48
 NEVER_NS = 10**18
 
 FULL_FRAME = "frame, full"
-Parts = dict[str, list[float]]
+PhaseTimes = dict[str, list[float]]
 
 
 class WatchedWorld:
@@ -93,8 +93,8 @@ class WatchedWorld:
         self.stage.draw(present_ns, size_px)
 
 
-def part_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of each part, for each size of the window. share: of a whole run's rounds; below 1, at the first size only."""
+def phase_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Rows of each phase, for each size of the window. share: of a whole run's rounds; below 1, at the first size only."""
     sizes_px = SIZES_PX if share >= 1 else SIZES_PX[:1]
     for size_px in sizes_px:
         window = open_display(Config(pacing="unlimited", size_px=size_px))
@@ -107,33 +107,33 @@ def part_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             world = Balls()
             for _ in range(STEPS):
                 world.step(world.dt)
-            parts = measured(window, WatchedWorld(window, world, world.dt), rounds_of(ROUNDS, share))
+            phases = measured(window, WatchedWorld(window, world, world.dt), rounds_of(ROUNDS, share))
         finally:
             window.close()
-        frames_us = parts.pop(FULL_FRAME)
-        for part, taken_us in parts.items():
-            figure, limit = statistics.median(taken_us), statistics.median(frames_us)
+        frames_us = phases.pop(FULL_FRAME)
+        for phase, elapsed_us in phases.items():
+            figure, limit = statistics.median(elapsed_us), statistics.median(frames_us)
             yield Row(
-                f"{part}, {name}", "us", max(figure, 0.0), "a whole frame", limit, len(taken_us),
-                noise=noise_of(taken_us, frames_us),
+                f"{phase}, {name}", "us", max(figure, 0.0), "a whole frame", limit, len(elapsed_us),
+                noise=noise_of(elapsed_us, frames_us),
             )  # fmt: skip
 
 
-def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
-    """Processor time of each part in each round, us; FULL_FRAME: of a frame with all parts."""
+def measured(window: Any, world: WatchedWorld, rounds: int) -> PhaseTimes:
+    """Processor time of each phase in each round, us; FULL_FRAME: of a frame with all phases."""
     renderer, size_px = world.stage.renderer, window.framebuffer_size
     overlay, state = Overlay(), _overlay_state()
     overlay.every_ns = NEVER_NS
-    parts: Parts = {}
+    phases: PhaseTimes = {}
 
-    def timed(part: str, work: Callable[[], object]) -> float:
+    def timed(phase: str, work: Callable[[], object]) -> float:
         window.context.finish()
         begin_ns = time.process_time_ns()
         work()
         window.context.finish()
-        taken_us = (time.process_time_ns() - begin_ns) / 1e3
-        parts.setdefault(part, []).append(taken_us)
-        return taken_us
+        elapsed_us = (time.process_time_ns() - begin_ns) / 1e3
+        phases.setdefault(phase, []).append(elapsed_us)
+        return elapsed_us
 
     def end_bare() -> None:
         renderer.mark_covered(())
@@ -169,7 +169,7 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
     with uncollected():
         for number in turns(SETTLING + rounds, BUDGET_S):
             if number == SETTLING:
-                parts.clear()
+                phases.clear()
             world.step()
             timed("clear", renderer.clear)
             renderer.level = LEVELS[0]
@@ -181,9 +181,9 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
                 for _ in range(CHANGED):
                     picture()
                 timed(f"picture, {level.name}", picture)
-            full_us, bare_us = (parts[f"picture, {level.name}"][-1] for level in LEVELS[:2])
-            parts.setdefault("bodies", []).append(bare_us - behind_us)
-            parts.setdefault("shadows on the ground", []).append(full_us - bare_us)
+            full_us, bare_us = (phases[f"picture, {level.name}"][-1] for level in LEVELS[:2])
+            phases.setdefault("bodies", []).append(bare_us - behind_us)
+            phases.setdefault("shadows on the ground", []).append(full_us - bare_us)
             renderer.level = LEVELS[0]
             for _ in range(CHANGED):
                 picture()
@@ -201,7 +201,7 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
                 timed(f"recording, {level.name}", lambda: picture(TINY_PX))
             window.poll()
     overlay.close()
-    return parts
+    return phases
 
 
 def _overlay_state() -> OverlayState:

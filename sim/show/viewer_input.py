@@ -39,34 +39,34 @@ class LoopStatus:
     def __init__(self, host: Host) -> None:
         self._host, self._fields = host, {}  # type: Host, dict[str, Any]
         self.controls: tuple[Control, ...] = ()
-        self.are_values_old = False  # True: the program has changed one that viewers do not show yet
+        self.are_values_stale = False  # True: the program has changed one that viewers do not show yet
 
-    def offer(self, controls: tuple[Control, ...]) -> None:
+    def set_controls(self, controls: tuple[Control, ...]) -> None:
         """Offers these controls, with their present values and those that the program assigns."""
         self.controls = controls
         for control in controls:
             if not isinstance(control, Button):
                 control.on_change = self._note_change
-        self.say_controls()
+        self.send_controls()
 
-    def turn(self, index: int, value: float) -> None:
+    def set_value(self, index: int, value: float) -> None:
         """Gives a control a viewer's value; one that is not offered any more is ignored."""
         if index < len(self.controls):
             self.controls[index].set(value)
-            self.say_controls()
+            self.send_controls()
 
-    def say(self, **fields: Any) -> None:
+    def set_fields(self, **fields: Any) -> None:
         """Sets these fields of the status."""
         self._fields |= fields
         self._host.set_status(self._fields)
 
     def _note_change(self) -> None:
-        self.are_values_old = True
+        self.are_values_stale = True
 
-    def say_controls(self) -> None:
+    def send_controls(self) -> None:
         """Has viewers show the controls with their present values."""
-        self.are_values_old = False  # first: another thread may assign a value now
-        self.say(controls=to_status(self.controls))
+        self.are_values_stale = False  # first: another thread may assign a value now
+        self.set_fields(controls=to_status(self.controls))
 
 
 class ViewerInput:
@@ -107,7 +107,7 @@ class ViewerInput:
 
     @controls.setter
     def controls(self, controls: Sequence[Control]) -> None:
-        self._status.offer(checked_controls(controls, "View.controls"))
+        self._status.set_controls(checked_controls(controls, "View.controls"))
 
     def slider(self, name: str, value: float, low: float, high: float, fold: str = FOLD) -> Slider:
         """Offers one more slider, a number from `low` to `high`, in the overlay's part `fold`. The loop reads `.value`,
@@ -146,7 +146,7 @@ class ViewerInput:
         """Shows these texts over the picture, in place of those before; () shows none. Five times a second at most.
         Raises TwixtError."""
         shown = checked_texts("View.set_texts", texts)
-        self._status.say(texts=texts_as_message(shown))
+        self._status.set_fields(texts=texts_as_message(shown))
 
     def set_images(self, images: Iterable[OverlayImage]) -> None:
         """Shows these images over the picture, in place of those before; () shows none. Their pixels are copied, and
@@ -181,4 +181,4 @@ class ViewerInput:
         """Tells viewers that this program takes events."""
         if not self._listens:
             self._listens = True
-            self._status.say(listens=True)
+            self._status.set_fields(listens=True)
