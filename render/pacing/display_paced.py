@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 
 from twixt.ipc.quantiles import median
-from twixt.render.pacing.display_waits import WAITED_NS, WAITS, BareWork, RegularWaits
+from twixt.render.pacing.display_waits import WAITED_NS, WAITS, DrawTimeProbe, RegularWaits
 from twixt.render.pacing.grid import RefreshGrid
 from twixt.render.pacing.interval import IntervalChoice
 from twixt.render.pacing.interval_evidence import HOLD_SHARE
@@ -71,11 +71,11 @@ class DisplayPaced:
         self.shown_ns = shown_ns
         self.grid = grid
         self._interval, self._work = interval, work
-        self._bare = BareWork()
+        self._draw_probe = DrawTimeProbe()
         self._waits = RegularWaits(queues)
         self._intervals_ns: deque[int] = deque(maxlen=LAST_INTERVALS)
         self._blocking = BlockingSigns()
-        self._unsure = False
+        self._is_unsure = False
         self._frames = 0
         self._begin_ns: int | None = None  # of the last swap
         self._deadline_ns = 0
@@ -100,12 +100,14 @@ class DisplayPaced:
         is_wide = self._interval.interval_ns > self._interval.base_ns
         self._unheld.begin(now_ns, self._interval.interval_ns, is_wide, self._queues)
         if self._planned > 1:
-            self._bare.no_pause()
+            self._draw_probe.no_pause()
             later_ns = self.shown_ns + round(START_SHARE * period_ns)
             fits = later_ns + self._work.usual_ns <= self.shown_ns + self._interval.interval_ns - period_ns // 2
             start_ns = max(now_ns, later_ns) if fits and not self._unheld.left else now_ns
         else:
-            start_ns = now_ns + self._bare.pause_ns(now_ns, period_ns, self._queues and not self._waits.is_in_doubt)
+            start_ns = now_ns + self._draw_probe.pause_ns(
+                now_ns, period_ns, self._queues and not self._waits.is_in_doubt
+            )
             if start_ns > now_ns:
                 reason = "starts a little later: to see whether its drawing waits"
         drawable_ns = start_ns if self._queues else max(start_ns, self.shown_ns)
@@ -130,7 +132,7 @@ class DisplayPaced:
     def _make_sure(self, start_ns: int, work_end_ns: int) -> None:
         """Corrects the present of the frame before if it missed a refresh that it may have made: then this one's
         drawing waited for it."""
-        if not self._unsure or self.shown_ns is None or self._queues:
+        if not self._is_unsure or self.shown_ns is None or self._queues:
             return
         period_ns = self.grid.period_ns
         if work_end_ns - max(start_ns, self.shown_ns) > self._work.usual_ns + LONGER_SHARE * period_ns:
@@ -165,7 +167,7 @@ class DisplayPaced:
         if self.shown_ns is not None:
             missed = max(0, grid.refreshes_between(self._deadline_ns, present_ns))
         spare_ns = present_ns - handed_ns
-        self._unsure = spare_ns < UNSURE_SHARE * grid.period_ns
+        self._is_unsure = spare_ns < UNSURE_SHARE * grid.period_ns
         self.shown_ns = present_ns
         self._begin_ns = begin_ns
         # Until it is known what waits, waiting would count as work.
@@ -174,7 +176,7 @@ class DisplayPaced:
         knows = (
             self._frames > LEARNING_FRAMES
             and not self._unheld.left
-            and (not waits_in_drawing or self._bare.work_ns is not None)
+            and (not waits_in_drawing or self._draw_probe.work_ns is not None)
         )
         changed = self._interval.frame(cycle_ns, times.swap_end_ns) if knows else ""
         return FrameOutcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
@@ -194,9 +196,9 @@ class DisplayPaced:
                 self._blocking.add_unpending_swap(waited)
         if self._blocking.add_frame(times.presented_ns is not None):
             return FoundDisplay(BLOCKING)
-        nothing_waits = self._bare.frame(times.work_end_ns - times.start_ns, period_ns, self._queues)
-        if self._bare.was_paused and self._queues:
-            self._waits.tried(self._bare.was_shorter)
+        nothing_waits = self._draw_probe.frame(times.work_end_ns - times.start_ns, period_ns, self._queues)
+        if self._draw_probe.was_paused and self._queues:
+            self._waits.tried(self._draw_probe.was_shorter)
         if nothing_waits and not self._queues:
             if not self._is_drained(period_ns):
                 return FoundDisplay(FREE)
@@ -205,7 +207,7 @@ class DisplayPaced:
 
     def _is_drained(self, period_ns: int) -> bool:
         """True if work is long enough to drain a queue, and the display may be one that has it."""
-        is_long = self._bare.work_ns is not None and self._bare.work_ns >= (1 - ROOM_SHARE) * period_ns
+        is_long = self._draw_probe.work_ns is not None and self._draw_probe.work_ns >= (1 - ROOM_SHARE) * period_ns
         is_fixed = period_ns > FOLLOWED_NS if self._reports_fixed is None else self._reports_fixed
         return is_long and is_fixed
 
@@ -216,21 +218,26 @@ class DisplayPaced:
             grid.nudge(times.swap_begin_ns, 1.0)
         if waited and self._queues:
             grid.add(returned_ns, times.swap_begin_ns, self._planned)
-        elif not self._queues and not self._bare.was_paused:
+        elif not self._queues and not self._draw_probe.was_paused:
             self._follow_drawing(times)
         if self._waits.in_a_row_ns is not None:
             self._intervals_ns.append(self._waits.in_a_row_ns)
-        elif not self._queues and self._begin_ns is not None and not self._bare.was_paused and self._bare.waits:
+        elif (
+            not self._queues
+            and self._begin_ns is not None
+            and not self._draw_probe.was_paused
+            and self._draw_probe.waits
+        ):
             self._intervals_ns.append(times.swap_begin_ns - self._begin_ns)
-        return self._take_other_period()
+        return self._adopt_other_period()
 
     def _follow_drawing(self, times: FrameTimes) -> None:
         """Drawing that waited began its work when the frame before was seen."""
-        work_ns = self._bare.work_ns
+        work_ns = self._draw_probe.work_ns
         if work_ns is not None and times.work_end_ns - times.start_ns > WAITS * work_ns:
             self.grid.nudge(times.work_end_ns - work_ns, FOLLOWS)
 
-    def _take_other_period(self) -> str:
+    def _adopt_other_period(self) -> str:
         intervals = self._intervals_ns
         if len(intervals) < LAST_INTERVALS:
             return ""

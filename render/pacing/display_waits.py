@@ -9,7 +9,7 @@ whose returns are whole refreshes apart (`UnexpectedWaits`).
 Drawing. A frame that starts at once may wait within its own drawing; work and waiting then look the same. So now and
 then a frame starts a little later, after a pause. If its drawing is shorter by the pause, it had been waiting. The
 pause is lengthened until drawing gets no shorter; what remains is work. If it never gets shorter, nothing waits
-(`BareWork`).
+(`DrawTimeProbe`).
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class UnexpectedWaits:
         return FoundDisplay(BLOCKING, period_ns) if period_ns else None
 
 
-class BareWork:
+class DrawTimeProbe:
     """Duration of drawing without waits for the display, measured by pauses before frames."""
 
     def __init__(self) -> None:

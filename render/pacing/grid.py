@@ -32,9 +32,9 @@ AGREEING_INTERVALS = 8
 IN_TIME_SHARE = 0.9
 # The display's own word moves the phase by this share: it is exact, or constantly off. Its presents are whole
 # refreshes apart within this share of one; so many returns after it are counted by it, wherever they come.
-SAID_SHARE, SAID_WITHIN, WORD_FRAMES = 0.5, 0.1, 30
+REPORTED_SHARE, REPORTED_WITHIN, REPORT_FRAMES = 0.5, 0.1, 30
 # Of its last words so many that were not: what it says of the refresh is not believed.
-LAST_WORDS, MOST_MISFITS = 16, 4
+LAST_REPORTS, MOST_MISFITS = 16, 4
 # An interval of several refreshes further than this share from the period was shown off the grid: no measure.
 ORDINARY_SHARE = 0.05
 
@@ -49,9 +49,9 @@ class RefreshGrid:
         self._whole_ns = self._whole_refreshes = 0  # sums over the ordinary intervals since the period changed
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
         self._off_ns: list[int] = []  # errors of the returns off the grid, in a row
-        self._said_ns: int | None = None
-        self._word_frames = 0
-        self._misfits: deque[bool] = deque(maxlen=LAST_WORDS)
+        self._reported_ns: int | None = None
+        self._report_frames = 0
+        self._misfits: deque[bool] = deque(maxlen=LAST_REPORTS)
         self._late_moves = False  # the last return off the grid and late meant a new grid
         self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # since a frame was late or meant for later
 
@@ -63,8 +63,8 @@ class RefreshGrid:
         if self._point_ns is None:
             self._point_ns = self._last_return_ns = return_ns
             return return_ns
-        if self._word_frames:
-            self._word_frames -= 1
+        if self._report_frames:
+            self._report_frames -= 1
             self._last_return_ns = return_ns
             refreshes = max(1, self.refreshes_between(self._point_ns, return_ns))
             return self._grown_to(self._point_ns + refreshes * self.period_ns)
@@ -141,11 +141,11 @@ class RefreshGrid:
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
         """Takes in an instant at which the display says that it refreshed; refresh_ns None: at no fixed rate."""
-        last_ns, self._said_ns = self._said_ns, presented_ns
+        last_ns, self._reported_ns = self._reported_ns, presented_ns
         if refresh_ns is None or last_ns is None:
             return
         apart = (presented_ns - last_ns) / refresh_ns
-        misfits = abs(apart - round(apart)) > SAID_WITHIN or apart < 0.5
+        misfits = abs(apart - round(apart)) > REPORTED_WITHIN or apart < 0.5
         self._misfits.append(misfits)
         if misfits or sum(self._misfits) > MOST_MISFITS:
             return  # not what its presents say
@@ -153,8 +153,8 @@ class RefreshGrid:
             self.begin_anew(refresh_ns, presented_ns)
         else:
             self._measure(presented_ns - last_ns, round(apart))
-            self.nudge(presented_ns, SAID_SHARE)
-        self._word_frames = WORD_FRAMES
+            self.nudge(presented_ns, REPORTED_SHARE)
+        self._report_frames = REPORT_FRAMES
 
     def restart(self) -> None:
         """Swaps stopped for a while: the phase is forgotten, the period is not."""
@@ -316,7 +316,7 @@ class RefreshWatch:
             self._left = MEASURED_FRAMES
         return None
 
-    def waited_for_nothing(self) -> None:
+    def skip_return(self) -> None:
         """A return that says nothing of the display."""
         self._last_return_ns = None
         self._left = max(0, self._left - 1)

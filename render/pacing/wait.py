@@ -102,15 +102,15 @@ class StepCost:
 
     def __init__(self, covered: float = 0.9) -> None:
         self._covered = covered
-        self._took_ns = QuantileWindow(REMEMBERED_COSTS)
+        self._durations_ns = QuantileWindow(REMEMBERED_COSTS)
         self._refused = 0  # times in a row
 
     @property
     def expected_ns(self) -> int:
         """Expected duration of the next time, margin included."""
-        if len(self._took_ns) < ENOUGH:
-            return max(FIRST_NS, self._took_ns.quantile(1.0) + MARGIN_NS)
-        return round(self._took_ns.quantile(self._covered) * COST_MARGIN_FACTOR) + MARGIN_NS
+        if len(self._durations_ns) < ENOUGH:
+            return max(FIRST_NS, self._durations_ns.quantile(1.0) + MARGIN_NS)
+        return round(self._durations_ns.quantile(self._covered) * COST_MARGIN_FACTOR) + MARGIN_NS
 
     def fits(self, now_ns: int, until_ns: int) -> bool:
         """True if the work, begun now, is expected to end by `until_ns`."""
@@ -122,11 +122,11 @@ class StepCost:
             self.forget()
         return False
 
-    def took(self, duration_ns: int) -> None:
+    def record(self, duration_ns: int) -> None:
         """Takes in a measured duration."""
-        self._took_ns.add(duration_ns)
+        self._durations_ns.add(duration_ns)
 
     def forget(self) -> None:
         """Forgets all durations."""
-        self._took_ns.clear()
+        self._durations_ns.clear()
         self._refused = 0

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from twixt.ipc.plan import Plan
 from twixt.ipc.quantiles import QuantileWindow
 from twixt.ipc.snapshot import Head
-from twixt.render.cores.thread_time import NO_PARTS, FrameParts
+from twixt.render.cores.thread_time import NO_COSTS, FrameCosts
 from twixt.render.display.display import Display
 from twixt.render.measure.frame_log import HELD_BACK, FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -64,7 +64,7 @@ class Drawing(NamedTuple):
     shown: DrawnPicture | None  # None: nothing could be drawn yet
     quality: str = ""
     gpu_ns: int | None = None
-    parts: FrameParts = NO_PARTS
+    parts: FrameCosts = NO_COSTS
     ahead_ns: int = 0  # work done before the frame's start, in spare time
 
 
@@ -160,7 +160,7 @@ class FrameRecord:
         row = row_of(facts, self.last)
         self.log.add(row)
         presents.shown(row.frame, times.swap_end_ns)
-        presents.take()
+        presents.apply_reports()
         self.last = row = presents.seen(row)
         self.first_present_ns = self.first_present_ns or row.present_ns
         return row
@@ -203,9 +203,9 @@ class Presents:
         """Notes a frame whose row is in the log, for the display's report."""
         self._awaited.append((self._display.swap_number, frame, swap_end_ns))
 
-    def take(self) -> None:
+    def apply_reports(self) -> None:
         """Enters reported presents into the log rows and the pacer."""
-        for report in self._display.take_presents():
+        for report in self._display.drain_presents():
             frame, swap_end_ns = self._frame_of(report.swap_number, report.present_ns)
             if frame is None:
                 continue

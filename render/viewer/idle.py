@@ -34,7 +34,7 @@ GARBAGE_NS = 10_000_000
 # Interval of frames while physics is silent and the overlay counts the seconds of that.
 SECONDS_COUNT_NS = 1_000_000_000
 # Interval in which a hidden window takes in snapshots, so that it is not far behind when it is shown again.
-HIDDEN_TAKE_NS = 1_000_000_000
+HIDDEN_INTAKE_NS = 1_000_000_000
 # Fields of physics' status that the overlay does not show or reads from snapshots.
 SEEN_ELSEWHERE = ("tick", "step_ms", "lead_ms", "rate")
 
@@ -83,7 +83,7 @@ class Idle:
         self.status = ShownStatus()
         self._display, self._now_ns = display, now_ns
         self._waker: Waker | None = None
-        self._taken_ns = 0
+        self._intake_ns = 0
         self._events: list[Event] = []  # input while no frames were made; the next frame applies it
 
     def begin(self, last_present_ns: int) -> bool:
@@ -119,11 +119,11 @@ class Idle:
             events, self._events = [*self._events, *events], []
         return events
 
-    def takes_hidden(self, now_ns: int) -> bool:
-        """True every HIDDEN_TAKE_NS: a hidden window takes in snapshots now."""
-        if now_ns - self._taken_ns < HIDDEN_TAKE_NS:
+    def is_hidden_intake_due(self, now_ns: int) -> bool:
+        """True every HIDDEN_INTAKE_NS: a hidden window takes in snapshots now."""
+        if now_ns - self._intake_ns < HIDDEN_INTAKE_NS:
             return False
-        self._taken_ns = now_ns
+        self._intake_ns = now_ns
         return True
 
     def close(self) -> None:

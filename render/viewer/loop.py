@@ -99,7 +99,7 @@ class FrameLoop:
         acted_ns = self._apply(events)
         laps.lap(OTHER, kinds.EVENTS)
         taken = self.intake.take()
-        self.spare.taken_within(ahead, taken)
+        self.spare.record_intake(ahead, taken)
         if taken is not NOTHING:
             ahead = ahead.and_then(PreFrameWork(taken))
         newest, plan = self.intake.newest or NO_HEAD, self.intake.plan
@@ -146,7 +146,7 @@ class FrameLoop:
         self.stage.pass_still(now_ns)
         link.poll()  # reads what ended the sleep; unread, it would end the next one too
         is_news = self.intake.take().is_news or self.idle.status.is_changed(link, self.input.settings.overlay)
-        if self.idle.has_events or is_news or self.display.take_damage():
+        if self.idle.has_events or is_news or self.display.pop_damage():
             self.redraws.request(now_ns)
 
     def sleep_while_hidden(self) -> None:
@@ -154,7 +154,7 @@ class FrameLoop:
         second."""
         self._rest()
         self._apply(self.display.wait_events(SLEEP_S))
-        if self.idle.takes_hidden(self.timer.now_ns()):
+        if self.idle.is_hidden_intake_due(self.timer.now_ns()):
             self.intake.take()
         else:
             self.intake.link.poll()
@@ -229,7 +229,7 @@ class FrameLoop:
             self.timer.laps.restart()
             self.timer.spans.add(kinds.REST, self.idle.since_ns, now_ns)
         presents = self.record.presents
-        for change in self.display.take_changes():
+        for change in self.display.drain_changes():
             self._pacer.restart(change)
             presents.restart()
         return presents.planned(self._pacer.next_frame(now_ns))
@@ -303,8 +303,8 @@ class FrameLoop:
     def _keep_screenshot(self) -> None:
         record = self.record
         if record.screenshots.is_due(self.input.settings.screenshot, record.first_present_ns, self.timer.now_ns()):
-            record.screenshots.take(self.stage.renderer.read_pixels())
-            self.input.screenshot_taken()
+            record.screenshots.write(self.stage.renderer.read_pixels())
+            self.input.screenshot_done()
 
     def _work_more(self, start_ns: int, has_waited: bool) -> None:
         # A frame that did not wait for its start began when the one before was shown. Its swap is still to come.

@@ -54,7 +54,7 @@ class Screenshots:
         """Instant of the picture requested at the command line, for a first frame presented then; None without one."""
         return None if self._path is None else first_present_ns + round(self._at_s * 1e9)
 
-    def take(self, pixels: NDArray[np.uint8]) -> None:
+    def write(self, pixels: NDArray[np.uint8]) -> None:
         """Writes a picture on a thread. pixels: RGB, shape (height, width, 3)."""
         if self._path is not None and not self._by_key:
             path, self._path = self._path, None

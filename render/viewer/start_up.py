@@ -190,7 +190,7 @@ PATIENCE_NS = 1_000_000_000
 # Interval between two looks at the part of the start that is under way.
 LOOK_S = 0.25
 PICTURE = "viewer_picture"  # the first one is on the screen; no part of the report
-# By part of the start (`report_keys.START_PARTS`), in order: what the viewer waits for until that part ends.
+# By part of the start (`report_keys.START_PHASES`), in order: what the viewer waits for until that part ends.
 BUSY_WITH = {
     "viewer_window": "opening the window",
     "viewer_imports": "loading libraries",
