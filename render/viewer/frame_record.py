@@ -1,9 +1,8 @@
 """Records shown frames: log row, present time, the lead reported to physics.
 
-The one idea: a frame's row is written when its swap has returned. The display reports the frame's present some frames
-later, and the row is corrected then. The lag of presents behind the returns hardly changes from frame to frame. So the
-pacer works with the returns, corrected by the reports, and the lag is added to the planned present: frames are drawn
-for the instant at which they will be seen.
+A frame's row is written when its swap has returned, and corrected when the display reports the frame's present, some
+frames later. Presents lag behind the returns by a nearly constant time. The pacer works with the returns; the lag is
+added to the planned present, so that frames are drawn for the instant at which they will be seen.
 
 Always: never waits. A frame that the display does not report keeps the present known at its swap.
 """
@@ -64,7 +63,7 @@ class Drawing(NamedTuple):
     shown: DrawnPicture | None  # None: nothing could be drawn yet
     quality: str = ""
     gpu_ns: int | None = None
-    parts: FrameCosts = NO_COSTS
+    costs: FrameCosts = NO_COSTS
     ahead_ns: int = 0  # work done before the frame's start, in spare time
 
 
@@ -93,7 +92,7 @@ class FrameFacts(NamedTuple):
 def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
     """Log row of a frame. last: row of the frame before. Pure."""
     planned, times, paced, pacing = facts.planned, facts.times, facts.paced, facts.pacing
-    (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, parts, ahead_ns) = facts.inputs, facts.drawing
+    (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, costs, ahead_ns) = facts.inputs, facts.drawing
     draw_time_ns, alpha, mode, method = 0, 0.0, "none", ""
     previous_tick = next_tick = -1
     used_published_ns = draw_due_ns = group_due_ns = 0
@@ -119,7 +118,7 @@ def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
         newest.rate, previous_tick, next_tick, newest.tick, newest.sim_time_ns, newest.due_ns, newest.published_ns,
         used_published_ns, steps, draw_due_ns, group_due_ns, newest.world_epoch, plan.number, plan.rate,
         pacing.interval_ns, pacing.planned_refreshes, paced.reason, gpu_ns, acted_ns, facts.rested_ns,
-        facts.is_probe, times.swap_end_ns, 0, "", pacing.source, *parts, quality, ahead_ns,
+        facts.is_probe, times.swap_end_ns, 0, "", pacing.source, *costs, quality, ahead_ns,
     )  # fmt: skip
 
 

@@ -33,14 +33,14 @@ SLEEP_S = 0.1
 GARBAGE_NS = 10_000_000
 # Interval of frames while physics is silent and the overlay counts the seconds of that.
 SECONDS_COUNT_NS = 1_000_000_000
-# Interval in which a hidden window takes in snapshots, so that it is not far behind when it is shown again.
+# Interval at which a hidden window takes in snapshots, so that it is not far behind when it is shown again.
 HIDDEN_INTAKE_NS = 1_000_000_000
-# Fields of physics' status that the overlay does not show or reads from snapshots.
+# Fields of physics' status that the overlay does not show, or that it reads from snapshots.
 SEEN_ELSEWHERE = ("tick", "step_ms", "lead_ms", "rate")
 
 
 class RedrawRequests:
-    """Requests for frames of one viewer, by those who changed what a frame shows."""
+    """Requests for frames of one viewer, made by code that changes the picture."""
 
     def __init__(self) -> None:
         self._changed_ns = 0
@@ -120,7 +120,7 @@ class Idle:
         return events
 
     def is_hidden_intake_due(self, now_ns: int) -> bool:
-        """True every HIDDEN_INTAKE_NS: a hidden window takes in snapshots now."""
+        """True once in HIDDEN_INTAKE_NS: the hidden window must take in snapshots now."""
         if now_ns - self._intake_ns < HIDDEN_INTAKE_NS:
             return False
         self._intake_ns = now_ns
@@ -139,7 +139,7 @@ class ShownStatus:
     def __init__(self) -> None:
         self._latest: object = None
         self._shown: tuple[object, ...] = ()
-        self._programs: tuple[object, ...] = ()  # texts, images, figures, which are shown without the overlay, too
+        self._programs: tuple[object, ...] = ()  # texts, images, figures; shown without the overlay as well
 
     def is_changed(self, link: Link, is_overlay_shown: bool) -> bool:
         """True if the overlay is shown and its status text differs from that at the last call."""

@@ -117,7 +117,7 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
             file.write(packed.getbuffer())
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and os.path.isfile(path):
-            with contextlib.suppress(OSError):  # no part of a picture is left
+            with contextlib.suppress(OSError):  # removes an incomplete picture
                 os.unlink(path)
         raise TwixtError(f"cannot write the screenshot {path!r}: {error}; make room, or name another file") from None
     print_notice(f"screenshot in {path}")

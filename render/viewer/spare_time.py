@@ -1,11 +1,11 @@
 """Work done while the viewer waits for a frame's start, for its swap or for the display: uploads and background of the
 next frame, redraws of the panels, the log, garbage.
 
-Uploading a snapshot and drawing the background do not depend on the draw time, so they are done ahead, just before the
+Uploading a snapshot and drawing the background do not depend on the draw time, so they are prepared just before the
 frame's start. Snapshots published after that are taken in within the frame. On Wayland most of a refresh is left
 between the hand-over of a frame and the compositor's frame callback, the "call" for the next one.
 
-Always: work ahead begins only if it is expected to end before the frame's start, its swap or the call, so that frames
+Always: preparation begins only if it is expected to end before the frame's start, its swap or the call, so that frames
 start, and their presents are measured, as exactly as without it.
 """
 
@@ -42,11 +42,11 @@ AWAIT_ROOM_NS = 500_000
 # late is measured as a late present.
 CALL_ROOM_NS = 1_000_000
 
-# Work that takes longer is done in the frame, and tried ahead again after this many frames.
+# Preparation that takes longer is done in the frame, and tried before it again after this many frames.
 LONGEST_LEAD_NS, FRAMES_TO_RETRY = 5_000_000, 300
-# Nothing is done ahead with less than this to spare besides the expected duration.
+# Nothing is prepared with less than this to spare besides the expected duration.
 LEAST_SPARE_NS = 200_000
-# Snapshots are not taken in ahead if, in more than half of this many frames, the frame had to take in more itself:
+# Snapshots are not taken in early if, in more than half of this many frames, the frame had to take in more itself:
 # physics then publishes so often that both would upload.
 LAST_INTAKES = 16
 
@@ -110,7 +110,7 @@ class SpareTime:
         return done.and_then(self._prepare_frame(due_ns, begin_ns, not done.has_background, timer.laps.lap))
 
     def record_intake(self, ahead: PreFrameWork, taken: IntakeResult) -> None:
-        """Notes the snapshots that a frame took in itself after the work ahead."""
+        """Records the snapshots that a frame took in itself after its preparation."""
         if ahead.end_ns:
             self._schedule.record_intake(ahead.taken.is_news, taken.is_news)
 
@@ -125,7 +125,7 @@ class SpareTime:
 
     def in_swap(self, call_ns: int, await_call: AwaitCall) -> None:
         """Uses the time until the compositor's call, expected at `call_ns`. Call it after the hand-over. If the call comes
-        before the work ahead begins, as from a display that became faster, that work is not begun."""
+        before the preparation begins, as from a display that became faster, nothing is prepared."""
         timer = self._timer
         lap = partial(timer.laps.lap_in_wait, until_ns=call_ns, in_swap=True)
         self.handed_over_ns = timer.now_ns()
@@ -146,7 +146,7 @@ class SpareTime:
         self.garbage.in_spare_time(until_ns - timer.now_ns())
 
     def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int], object]) -> int | None:
-        """Uses the time until `until_ns`, less `room_ns`; returns when the work ahead must begin, None: it is not done.
+        """Uses the time until `until_ns`, less `room_ns`; returns when the preparation must begin, None: nothing is prepared.
         lap: ends a lap of work."""
         timer, end_ns = self._timer, until_ns - room_ns
         self._redraw_and_log(end_ns)
@@ -173,7 +173,7 @@ class SpareTime:
         self.next = NOTHING_PREPARED
 
     def _due_ns(self, until_ns: int) -> int | None:
-        """Instant at which work must begin to end by `until_ns`; None: nothing is done ahead."""
+        """Instant at which work must begin to end by `until_ns`; None: nothing is prepared."""
         timer = self._timer
         if not timer.wait.spins or self._is_widened:
             return None
@@ -195,7 +195,7 @@ class SpareTime:
 
 
 class PreFrameSchedule:
-    """Schedule of the work ahead of frames, from its measured durations. Takes instants, reads no clock. Pure."""
+    """Schedule of the preparation of frames, from its measured durations. Pure: instants are passed in."""
 
     def __init__(self) -> None:
         self._cost = StepCost()
@@ -203,7 +203,7 @@ class PreFrameSchedule:
         self._skipped = self._untaken = 0
 
     def begin_ns(self, now_ns: int, start_ns: int) -> int | None:
-        """Instant at which the work begins for a frame that starts at `start_ns`; None: it is not done."""
+        """Instant at which the work begins for a frame that starts at `start_ns`; None: nothing is prepared."""
         if not self._cost.fits(now_ns + LEAST_SPARE_NS, start_ns):
             return None
         if self._cost.expected_ns > LONGEST_LEAD_NS:
@@ -215,16 +215,16 @@ class PreFrameSchedule:
         return start_ns - self._cost.expected_ns
 
     def done(self, begin_ns: int, end_ns: int) -> None:
-        """Takes in the planned beginning and the end of the work."""
+        """Records the planned beginning and the end of the preparation."""
         self._cost.record(end_ns - begin_ns)
 
     @property
     def has_early_intake(self) -> bool:
-        """True if snapshots are taken in ahead."""
+        """True if snapshots are taken in before the frame's start."""
         return 2 * sum(self._in_vain) <= LAST_INTAKES
 
     def record_intake(self, ahead: bool, within: bool) -> None:
-        """Takes in the result of one frame. ahead: snapshots were taken in ahead. within: more were, in the frame."""
+        """Records one frame. ahead: snapshots were taken in before its start. within: more were, in the frame."""
         if self.has_early_intake:
             self._in_vain.append(ahead and within)
             return
@@ -253,8 +253,8 @@ FEW = 500
 NEGLIGIBLE_NS = 300_000
 PATIENCE_NS_A_FRAME = 10_000
 LONGEST_NS = 3_000_000
-# So many new objects take too long for any frame's spare time (about 5 ms). Made by one frame they are a structure,
-# which is probably kept; made over many frames they are garbage.
+# Collecting this many new objects takes about 5 ms, too long for any frame's spare time. Objects made by one frame are
+# probably a structure that is kept; objects made over many frames are garbage.
 MANY = 20_000
 # Time of a collection per new object, first value, and weight of each measured one (exponential average).
 USUAL_NS = 250.0
