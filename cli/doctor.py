@@ -252,7 +252,7 @@ def _cores_to_choose() -> int:
 
     affinity = Affinity()
     affinity.use(frozenset(sorted(affinity.allowed)[:1]))
-    affinity.give_back()
+    affinity.restore()
     is_known = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/schedstat")
     return len(affinity.allowed) if is_known and not affinity.is_refused else 0
 

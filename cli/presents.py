@@ -70,7 +70,7 @@ def watch(window: Any, blocks: bool) -> SwapObservations:
     while time.perf_counter_ns() - begin_ns < SWAPS_TIMED_NS and (blocks or len(returns_ns) < MOST_SWAPS):
         swaps_ns.append(swap(window, None if blocks else PAUSE_S))
         returns_ns[window.swap_number] = time.perf_counter_ns()
-        for report in window.take_presents():
+        for report in window.drain_presents():
             if report.was_shown and report.swap_number in returns_ns:
                 presents_ns.append(report.present_ns)
                 present_delays_ns.append(report.present_ns - returns_ns[report.swap_number])

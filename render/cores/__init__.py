@@ -1,1 +1,2 @@
-"""Cores: sharing of cores between viewer and physics, and the parts of a frame's time."""
+"""Processor cores. sharing, load: cores shared between viewer and physics; priority: scheduling of the viewer's
+threads; thread_time: running and waiting times of threads, and a frame's time by cause."""

@@ -57,7 +57,7 @@ class CoreSharing:
 
     def close(self) -> None:
         """Restores the affinity masks. May be called again."""
-        self._affinity.give_back()
+        self._affinity.restore()
 
     def rest(self) -> None:
         """Uses all cores again: frames have stopped, so there is nothing to keep off physics' core."""
@@ -151,7 +151,7 @@ def words_of(avoided: Cores) -> str:
 # mask down to the cpuset, and applies the request again when the cpuset grows. So a mask that the kernel has cut must
 # not be taken for one that another program set.
 #
-# Always: no thread gets a core that its own mask did not have. After `give_back` no thread is narrower than its own
+# Always: no thread gets a core that its own mask did not have. After `restore` no thread is narrower than its own
 # mask. A forked child has no narrowed mask. On systems without such masks nothing happens. Does not: widen the masks
 # of a program that the user's drawing starts (subprocess) while masks are narrow.
 
@@ -186,7 +186,7 @@ class Affinity:
         """Narrows the mask of each thread to those of its own cores that are in `cores`; a thread that has none of
         them keeps its mask."""
         if self.is_refused or cores >= self.allowed:
-            self.give_back()
+            self.restore()
             return
         threads, narrow = thread_ids(), set(self._set.values())
         if not self._own:
@@ -199,12 +199,12 @@ class Affinity:
                 self._own[thread] = self.allowed if is_new else mask
             self._narrow(thread, self._own[thread] & cores, mask)
             if self.is_refused:
-                self.give_back()
+                self.restore()
                 return
         for thread in self._own.keys() - set(threads):
             self._forget(thread)
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Restores the masks. May be called again."""
         narrow = set(self._set.values())
         for thread in thread_ids() if self._own else []:
@@ -217,7 +217,7 @@ class Affinity:
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`."""
-        self.give_back()
+        self.restore()
         self._main = os.getpid()
 
     def _narrow(self, thread: int, wanted: Cores, mask: Cores) -> None:

@@ -222,7 +222,7 @@ FINISH, SWAP = "finish", "swap"
 NO_SPAN = -1  # kind of a lap that is not recorded as a span
 
 
-class FrameParts(NamedTuple):
+class FrameCosts(NamedTuple):
     """Durations in ns, in the order of `FrameRow`'s columns; all 0: not measured."""
 
     draw_ns: int = 0
@@ -233,9 +233,9 @@ class FrameParts(NamedTuple):
     other_ns: int = 0
 
 
-NO_PARTS = FrameParts()
-DRAW, UPLOAD, USER, GC, STOLEN, OTHER = range(len(FrameParts._fields))
-NO_PART = -1  # the time of the lap is counted elsewhere
+NO_COSTS = FrameCosts()
+DRAW, UPLOAD, USER, GC, STOLEN, OTHER = range(len(FrameCosts._fields))
+UNCOUNTED = -1  # the time of the lap is counted elsewhere
 
 
 class Reading(NamedTuple):
@@ -278,7 +278,7 @@ class LapRecorder:
     ) -> None:
         self._read, self._drawers = read, drawers
         self._spans, self._is_recorded = spans, spans is not NOT_RECORDED
-        self._sums = [0] * len(FrameParts._fields)
+        self._sums = [0] * len(FrameCosts._fields)
         self._late = list(self._sums)  # of work in the last swap that ended late: the next frame's
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
@@ -297,7 +297,7 @@ class LapRecorder:
         idle_ns = max(0, wall_ns - now.cpu_ns + before.cpu_ns)
         queued_ns = min(idle_ns, max(0, now.queued_ns - before.queued_ns))
         gc_ns, is_stopped = now.gc_ns - before.gc_ns, now.stops != before.stops
-        if part != NO_PART:
+        if part != UNCOUNTED:
             sums, stolen_ns = self._sums, idle_ns if is_stopped else queued_ns
             sums[STOLEN] += stolen_ns
             sums[GC] += gc_ns
@@ -310,14 +310,14 @@ class LapRecorder:
         """Ends a lap of work done while the frame waited for its swap at `until_ns`; in_swap: while its swap waited for
         the display, expected at that instant. It counts, as a whole, only if it ended after that instant; in_swap: for
         the next frame, which it delays."""
-        lap = self.lap(NO_PART, kind)
+        lap = self.lap(UNCOUNTED, kind)
         if self.last.wall_ns > until_ns:
             _add(self._late if in_swap else self._sums, part, lap, lap.stolen_ns)
 
     def finished(self, kind: int = NO_SPAN) -> None:
         """Ends a lap that waited for drawing to complete. The drawing threads' longest wait for a core counts as
         stolen."""
-        lap = self.lap(NO_PART, kind)
+        lap = self.lap(UNCOUNTED, kind)
         queued_ns, queued = lap.queued_ns, self._drawers()
         if len(queued) == len(self._queued):
             delays_ns = [max(0, now - before) for now, before in zip(queued, self._queued, strict=True)]
@@ -329,22 +329,22 @@ class LapRecorder:
         """Ends a lap that waited for `until_ns`; time after that instant counts as stolen. begins: the frame begins
         here, so earlier laps are dropped."""
         began_ns = self.last.wall_ns
-        self.lap(NO_PART, kind)
+        self.lap(UNCOUNTED, kind)
         if until_ns <= began_ns:
             return
         if begins:
             self._sums = [0] * len(self._sums)
         self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
 
-    def swapped(self, blocks: bool) -> FrameParts:
+    def swapped(self, blocks: bool) -> FrameCosts:
         """Ends the lap of the swap; returns the frame's parts. blocks: the swap waits for the display, so time stolen
         meanwhile delays the next frame and is counted there; else it counts for this frame."""
-        lap = self.lap(NO_PART)
+        lap = self.lap(UNCOUNTED)
         stolen_ns = lap.queued_ns + self._stopped_ns(SWAP, lap.idle_ns - lap.queued_ns, lap.is_stopped)
         sums, self._sums = self._sums, self._late
         self._late = [0] * len(sums)
         (self._sums if blocks else sums)[STOLEN] += stolen_ns
-        return FrameParts(*sums)
+        return FrameCosts(*sums)
 
     def _stopped_ns(self, kind: str, idle_ns: int, is_stopped: bool) -> int:
         """Idle time beyond the usual of this kind of lap, if the process was stopped in it; else 0."""

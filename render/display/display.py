@@ -96,7 +96,7 @@ class Display(Protocol):
     def wake(self) -> None:
         """Ends the current `wait_events`, or the next one if none is running. May be called from any thread."""
 
-    def take_damage(self) -> bool:
+    def pop_damage(self) -> bool:
         """True if the picture on the screen was lost since the last call."""
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
@@ -109,10 +109,10 @@ class Display(Protocol):
     def ask_for_presents(self) -> None:
         """Asks the display from now on when each swap was shown, and watches it for changes."""
 
-    def take_changes(self) -> list[str]:
+    def drain_changes(self) -> list[str]:
         """Changes of the display since the last call, in words."""
 
-    def take_presents(self) -> list[Presented]:
+    def drain_presents(self) -> list[Presented]:
         """Presents that the display reported since the last call. Never waits."""
 
     def close(self) -> None: ...

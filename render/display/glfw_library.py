@@ -97,7 +97,7 @@ _DESTROY_NOTIFY, _BAD_WINDOW, _BAD_DRAWABLE = 17, 3, 9
 _installed: list[object] = []  # Xlib keeps the addresses: these must not be collected
 _watched: set[int] = set()  # ids of windows
 _destroyed: set[int] = set()  # those of them that are destroyed
-_has_said = False
+_has_reported = False
 
 
 class _XErrorEvent(ctypes.Structure):
@@ -163,12 +163,12 @@ def is_destroyed(window: int) -> bool:
 
 
 def _refused(_display: int, address: int) -> int:
-    global _has_said
+    global _has_reported
     error = _XErrorEvent.from_address(address)
     if error.error_code in (_BAD_WINDOW, _BAD_DRAWABLE) and error.resourceid in _watched:
         _destroyed.add(int(error.resourceid))  # the event may still be on its way
-    if not _has_said and not _destroyed:
-        _has_said = True
+    if not _has_reported and not _destroyed:
+        _has_reported = True
         request = f"{error.request_code}.{error.minor_code}"
         print_notice(f"the X server refused request {request} (error {error.error_code}); going on")
     return 0

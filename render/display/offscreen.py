@@ -63,7 +63,7 @@ class OffscreenWindow:
     def wake(self) -> None:
         self._woken.set()
 
-    def take_damage(self) -> bool:
+    def pop_damage(self) -> bool:
         return False
 
     def swap(self, _meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
@@ -76,10 +76,10 @@ class OffscreenWindow:
     def ask_for_presents(self) -> None:
         pass
 
-    def take_changes(self) -> list[str]:
+    def drain_changes(self) -> list[str]:
         return []
 
-    def take_presents(self) -> list[Presented]:
+    def drain_presents(self) -> list[Presented]:
         return []
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class Presentation(Protocol):
     def swapped(self) -> None:
         """Call it just after the swap."""
 
-    def take(self) -> list[Presented]:
+    def drain(self) -> list[Presented]:
         """Presents reported since the last call. Never waits."""
 
     def close(self) -> None: ...
@@ -122,7 +122,7 @@ class Answers:
         self.discarded += 1
         self._reports.append(Presented(swap_number, 0, None, DISCARDED))
 
-    def take(self) -> list[Presented]:
+    def drain(self) -> list[Presented]:
         """Accepted reports since the last call, in the order in which they came."""
         reports, self._reports = self._reports, []
         return reports
@@ -224,11 +224,11 @@ class PresentTimes:
         waited = self.trial.fenced(end_ns - begin_ns)
         return end_ns if waited and self.trial.serves else None
 
-    def take(self) -> list[Presented]:
+    def drain(self) -> list[Presented]:
         """Presents reported since the last call. Never waits."""
         if self._presentation is None:
             return []
-        reports = self._presentation.take()
+        reports = self._presentation.drain()
         self._answered = self._answered or any(report.was_shown for report in reports)
         return reports
 

@@ -145,19 +145,19 @@ class WaylandPresentation:
     def swapped(self) -> None:
         """Does nothing."""
 
-    def take(self) -> list[Presented]:
+    def drain(self) -> list[Presented]:
         """Presents reported since the last call. Never reads the socket: the window's own reads bring the events."""
         if self._registry:
             self._wl.wl_display_dispatch_queue_pending(self._display, self._queue)
             if self.given_up:
-                self._give_back()
-        return self._answers.take()
+                self._release_objects()
+        return self._answers.drain()
 
     def close(self) -> None:
         """Destroys all objects. May be called again, and after the compositor has gone."""
         self._answers.give_up("closed")
         if self._registry:
-            self._give_back()
+            self._release_objects()
 
     # -- events of the compositor
 
@@ -211,7 +211,7 @@ class WaylandPresentation:
                 self._done(feedback)
                 return
 
-    def _give_back(self) -> None:
+    def _release_objects(self) -> None:
         wl = self._wl
         for feedback in list(self._number_of):
             self._done(feedback)

@@ -159,19 +159,19 @@ class Window:
         if self._takes_size:
             context.take_size(self.context)
         glfw.poll_events()
-        return self._taken()
+        return self._drain_events()
 
     def wait_events(self, timeout_s: float) -> list[Event]:
         """Like `poll`, but waits up to `timeout_s` for an event or a `wake`."""
         self._require_display()
         glfw.wait_events_timeout(timeout_s)
-        return self._taken()
+        return self._drain_events()
 
     def wake(self) -> None:
         """Ends the current `wait_events`, or the next one if none is running. May be called from any thread."""
         glfw.post_empty_event()
 
-    def take_damage(self) -> bool:
+    def pop_damage(self) -> bool:
         """True if the picture on the screen was lost since the last call, so that it must be drawn again."""
         state = self._state
         is_damaged, state.is_damaged = state.is_damaged, False
@@ -228,13 +228,13 @@ class Window:
         """Number of the last swap."""
         return self.present_times.swap_number
 
-    def take_changes(self) -> list[str]:
+    def drain_changes(self) -> list[str]:
         """Changes of the display since the last call, in words: another monitor, another mode, a machine that slept."""
         return self._place.look(self.present_times.output) if self._place is not None and not self._gone else []
 
-    def take_presents(self) -> list[Presented]:
+    def drain_presents(self) -> list[Presented]:
         """Presents of earlier swaps that the display reported since the last call. Never waits."""
-        return self.present_times.take()
+        return self.present_times.drain()
 
     def close(self) -> None:
         self.present_times.close()
@@ -246,11 +246,11 @@ class Window:
         self.context.release()
         glfw.terminate()
 
-    def _taken(self) -> list[Event]:
+    def _drain_events(self) -> list[Event]:
         if self._frame_callback is not None:
             self._frame_callback.wait(0)
         self._require_display()
-        return self._input.take()
+        return self._input.drain()
 
     def _require_display(self) -> None:
         """Raises DisplayGone. Before GLFW reads events, too: of a broken connection (Wayland) it would go on for ever

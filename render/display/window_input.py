@@ -43,7 +43,7 @@ class WindowInput:
         glfw.set_mouse_button_callback(handle, self._on_button)
         glfw.set_scroll_callback(handle, self._on_scroll)
 
-    def take(self) -> list[Event]:
+    def drain(self) -> list[Event]:
         """Events since the last call."""
         events, self._events = self._events, []
         return events

@@ -108,11 +108,11 @@ class X11Presentation:
     def swapped(self) -> None:
         """Does nothing."""
 
-    def take(self) -> list[Presented]:
+    def drain(self) -> list[Presented]:
         """Presents reported since the last call. Never waits."""
         if not self._way.answers.given_up:
             self._way.read()
-        return self._way.answers.take()
+        return self._way.answers.drain()
 
     def close(self) -> None:
         """Stops asking, and deselects events. May be called again."""

@@ -107,7 +107,7 @@ SETTLING = 20
 
 class FrameCost(NamedTuple):
     """Time of one frame, ns. work: from its start to its completed drawing; swap: the swap without waiting for the
-    display. user, gc, stolen: parts of `work`, see `FrameParts`."""
+    display. user, gc, stolen: parts of `work`, see `FrameCosts`."""
 
     work_ns: int
     swap_ns: int = 0

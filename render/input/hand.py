@@ -184,7 +184,7 @@ class PointerTool:
         if grabbed is None:
             self._before = None
             return Pull()
-        point = _three(grabbed.point)
+        point = _xyz(grabbed.point)
         place = self._place(grabbed)
         if drag is None or place is None or (target := self._target(drag, size_px)) is None:
             self._before = None
@@ -195,12 +195,10 @@ class PointerTool:
         mass = mass_of(shape)
         if not drag.is_turn:
             grip = pulled(mass, at, target, moved, middle)
-            return Pull(
-                grabbed.body, point, _three(at), _three(target), force=_three(grip.force), torque=_three(grip.torque)
-            )
+            return Pull(grabbed.body, point, _xyz(at), _xyz(target), force=_xyz(grip.force), torque=_xyz(grip.torque))
         turn = self._turn(drag, size_px)
         grip = turned(mass, shape.reach, turn - rotation_between(drag.orientation, orientation), rate)
-        return Pull(grabbed.body, point, _three(at), _three(at), True, _three(turn), torque=_three(grip.torque))
+        return Pull(grabbed.body, point, _xyz(at), _xyz(at), True, _xyz(turn), torque=_xyz(grip.torque))
 
     def _motion(self, draw_time_ns: int, at: Vector, orientation: Vector) -> tuple[Vector, Vector]:
         """Velocity of the point and angular velocity of the body since the last report."""
@@ -256,7 +254,7 @@ class PointerTool:
         return scene.distinct_shapes[int(scene.shape_rows(body + 1)[body])]
 
 
-def _three(values: Vector) -> tuple[float, float, float]:
+def _xyz(values: Vector) -> tuple[float, float, float]:
     return float(values[0]), float(values[1]), float(values[2])
 
 
@@ -281,7 +279,7 @@ FASTEST_M_S = 100.0
 Vector = NDArray[np.float64]
 
 
-class Grip(NamedTuple):
+class ForceTorque(NamedTuple):
     """Force at a point, N, and torque about the body's position, N m, world."""
 
     force: Vector
@@ -293,18 +291,18 @@ def mass_of(shape: Shape, scale: float = 1.0) -> float:
     return DENSITY_KG_M3 * _volume(shape) * abs(scale) ** 3
 
 
-def pulled(mass: float, at: Vector, target: Vector, velocity: Vector, middle: Vector) -> Grip:
-    """Grip that pulls the point `at`, which moves with `velocity` (m/s), towards `target`. middle: the body's position;
+def pulled(mass: float, at: Vector, target: Vector, velocity: Vector, middle: Vector) -> ForceTorque:
+    """ForceTorque that pulls the point `at`, which moves with `velocity` (m/s), towards `target`. middle: the body's position;
     all metres, world. mass: kg."""
     force = mass * RATE_PER_S * (RATE_PER_S * (target - at) - 2 * _limited(velocity))
-    return Grip(force, np.cross(at - middle, force))
+    return ForceTorque(force, np.cross(at - middle, force))
 
 
-def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> Grip:
-    """Grip that turns a body by the rotation vector `left` (radians, world). rate: its angular velocity, rad/s. reach_m:
+def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> ForceTorque:
+    """ForceTorque that turns a body by the rotation vector `left` (radians, world). rate: its angular velocity, rad/s. reach_m:
     its bounding radius; its inertia is taken as that of a ball of half that radius."""
     inertia = 0.4 * mass * (reach_m / 2) ** 2
-    return Grip(np.zeros(3), inertia * RATE_PER_S * (RATE_PER_S * left - 2 * _limited(rate)))
+    return ForceTorque(np.zeros(3), inertia * RATE_PER_S * (RATE_PER_S * left - 2 * _limited(rate)))
 
 
 def rotation_between(before: NDArray[np.floating], now: NDArray[np.floating]) -> Vector:

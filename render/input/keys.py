@@ -50,9 +50,9 @@ class ViewerSettings:
     @property
     def keys(self) -> dict[str, str]:
         """Keys that have an effect, and their lines of help."""
-        return {key: text for key, text in KEYS.items() if self.has_keys and not self.is_programs(key)}
+        return {key: text for key, text in KEYS.items() if self.has_keys and not self.belongs_to_program(key)}
 
-    def is_programs(self, key: str) -> bool:
+    def belongs_to_program(self, key: str) -> bool:
         """True if the viewer leaves this key to the user's own loop. R asks a loop that takes events for a reset."""
         return self.own_loop and BINDINGS[key].asks_physics and not (self.listens and key == "R")
 
@@ -189,7 +189,7 @@ def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tupl
 def note_of(key: str, before: ViewerSettings, after: ViewerSettings) -> str:
     """Note for the user about the effect of a key of `BINDINGS`; empty for F12, noted once the file is written, and
     Esc."""
-    if before.is_programs(key):
+    if before.belongs_to_program(key):
         return "" if before.listens else f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
     return BINDINGS[key].note(before, after)
 

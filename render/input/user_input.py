@@ -80,7 +80,7 @@ class UserInput:
         acted_ns, used_ns = 0, set[int]()
         for event in events:
             if isinstance(event, Key) and self.settings.has_keys and (key := bound(event)):
-                if not self.settings.is_programs(key):
+                if not self.settings.belongs_to_program(key):
                     used_ns.add(event.acted_ns)
                 acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
         self._reports.keys(events, used_ns, draw_time_ns)
@@ -133,7 +133,7 @@ class UserInput:
         if turned.buffer_ms is not None:
             self._stage.main.clock.buffer_ms = turned.buffer_ms or None
 
-    def screenshot_taken(self) -> None:
+    def screenshot_done(self) -> None:
         """Resets the request for a screenshot, after it was taken."""
         self.settings = replace(self.settings, screenshot=False)
 
@@ -248,7 +248,7 @@ class UserReports:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._viewers_keys: set[int] = set()  # codes of keys held down that the viewer has used
+        self._used_keys: set[int] = set()  # codes of keys held down that the viewer has used
         self._moved_version = -1  # of the camera that the user has moved
         self._look: object = None  # all that the last report depended on
         self._look_ns = 0
@@ -259,10 +259,10 @@ class UserReports:
             if not isinstance(event, KeyAction):
                 continue
             if event.action == PRESS:
-                self._viewers_keys.discard(event.code)
+                self._used_keys.discard(event.code)
                 if event.acted_ns in used_ns:
-                    self._viewers_keys.add(event.code)
-            is_viewers = event.code in self._viewers_keys
+                    self._used_keys.add(event.code)
+            is_viewers = event.code in self._used_keys
             told = UserEvent(
                 KEY, event.code, event.action, event.mods, is_viewers,
                 acted_ns=event.acted_ns, draw_time_ns=draw_time_ns,

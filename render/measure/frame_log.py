@@ -119,17 +119,17 @@ FILE_BUFFER = 1 << 16  # bytes; one write to the disk for about two hundred rows
 LONGEST_LINE = 1 << 16
 # Range of whole numbers in a log. Columns of snapshots may have any value of 64 bits, as a damaged snapshot may. The
 # viewer's own instants and durations are 73 years at most, so that their differences fit 64 bits, too.
-OF_64_BITS = -(1 << 63), (1 << 63) - 1
-OWN_NS = -(1 << 61), 1 << 61
+INT64_RANGE = -(1 << 63), (1 << 63) - 1
+VIEWER_NS_RANGE = -(1 << 61), 1 << 61
 # A frame of a second on a display of 1 MHz.
 MOST_REFRESHES = 1_000_000
-OF_SNAPSHOTS = (
+SNAPSHOT_COLUMNS = (
     "draw_time_ns", "offset_ns", "room_ns", "newest_sim_time_ns", "newest_due_ns", "newest_published_ns",
     "used_published_ns", "draw_due_ns", "group_due_ns",
 )  # fmt: skip
-LIMITS = {name: OWN_NS for name in FrameRow._fields if name.endswith("_ns") and name not in OF_SNAPSHOTS} | {
-    "planned_refreshes": (0, MOST_REFRESHES)
-}
+LIMITS = {
+    name: VIEWER_NS_RANGE for name in FrameRow._fields if name.endswith("_ns") and name not in SNAPSHOT_COLUMNS
+} | {"planned_refreshes": (0, MOST_REFRESHES)}
 
 LONGEST_QUOTED = 40  # characters of a cell within an error
 _MAKE_ONE = "make one with: twixt run --log FILE.csv"
@@ -337,7 +337,7 @@ def _read(name: str, text: str, kind: Any) -> Any:
         raise ValueError(f"{name} must be {rule}, got {text[:LONGEST_QUOTED]!r}") from None
     if kind is float:
         return number
-    low, high = LIMITS.get(name, OF_64_BITS)
+    low, high = LIMITS.get(name, INT64_RANGE)
     if not low <= number <= high:
         raise ValueError(f"{name} must be from {low} to {high}, got {text[:LONGEST_QUOTED]!r}")
     return bool(number) if kind is bool else number

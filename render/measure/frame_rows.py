@@ -114,7 +114,7 @@ class RowTexts:
         self._uses: list[int] = []
         self._free: list[int] = []
 
-    def take(self, text: str) -> int:
+    def acquire(self, text: str) -> int:
         """The number of a text that one more row uses."""
         number = self.number_of.get(text)
         if number is not None:
@@ -151,7 +151,7 @@ def pack_into(buffer: bytearray | memoryview, offset: int, row: FrameRow, words:
     """Writes one row as a `PACKED` record."""
     values: list[Any] = list(row)
     for at in TEXT_AT:
-        values[at] = words.take(values[at])
+        values[at] = words.acquire(values[at])
     if values[GPU_AT] is None:
         values[GPU_AT] = NO_GPU_TIME
     try:

@@ -112,7 +112,7 @@ def compared(a: Rows, b: Rows, path: str, titles: tuple[str, str], seconds: floa
     save(figure, path)
 
 
-def _in_short(measured: Measured) -> str:
+def _summary(measured: Measured) -> str:
     frames, motion = measured.sections["frames"], measured.sections["motion"]
     parts = [f"{frames['mean_fps']:.1f} fps" if frames.get("mean_fps") else ""]
     if motion.get("distinct_share") is not None:
@@ -131,7 +131,7 @@ def _intervals(axes: Axes, measured: Measured) -> None:
         axes.plot(seconds, timing.planned_ms, color=IDEAL, linewidth=3, drawstyle="steps-mid", label=label)
     _dots(axes, seconds, timing.interval_ms, INK)
     axes.set_ylim(0, _top(np.r_[timing.interval_ms, timing.planned_ms]))
-    _dress(axes, "frame interval\nms")
+    _style_axes(axes, "frame interval\nms")
 
 
 def _steps(axes: Axes, measured: Measured, part: slice = EVERYTHING, top: float | None = None) -> None:
@@ -142,7 +142,7 @@ def _steps(axes: Axes, measured: Measured, part: slice = EVERYTHING, top: float 
     _dots(axes, seconds, np.where(stood, step_ms, np.nan), STOOD)
     top = top or _top(np.r_[step_ms, ideal_ms])
     axes.set_ylim(min(-0.05 * top, 1.1 * float(np.nanmin(np.r_[step_ms, 0.0]))), top)
-    _dress(axes, "motion drawn\nms of display time")
+    _style_axes(axes, "motion drawn\nms of display time")
 
 
 def _errors(axes: Axes, measured: Measured) -> None:
@@ -151,7 +151,7 @@ def _errors(axes: Axes, measured: Measured) -> None:
     _dots(axes, _seconds(measured), error_ms, INK)
     reach = max(2 * BAD_ERROR_MS, 1.2 * float(np.nanmax(np.abs(np.r_[error_ms, 0.0]))))
     axes.set_ylim(-reach, reach)
-    _dress(axes, "animation error\nms of display time")
+    _style_axes(axes, "animation error\nms of display time")
 
 
 def _strip(axes: Axes, measured: Measured, part: slice = EVERYTHING) -> None:
@@ -195,7 +195,7 @@ def _share_time(panels: list[Axes]) -> None:
         one.tick_params(labelbottom=False)
 
 
-def _dress(axes: Axes, name: str) -> None:
+def _style_axes(axes: Axes, name: str) -> None:
     axes.set_ylabel(name, fontsize=FONT_PT, color=INK)
     axes.grid(axis="y", color=RULE, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -208,7 +208,7 @@ def _head(axes: Axes, title: str, measured: Measured) -> None:
     shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
     shown = shown.encode("utf-8", "backslashreplace").decode()  # a file's name may be any bytes, and is no formula
     axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19, parse_math=False)
-    axes.annotate(_in_short(measured), (0, 1), (0, 5), "axes fraction", "offset points", fontsize=FONT_PT, color=INK)
+    axes.annotate(_summary(measured), (0, 1), (0, 5), "axes fraction", "offset points", fontsize=FONT_PT, color=INK)
 
 
 def _dots(axes: Axes, seconds: NDArray[Any], values: NDArray[Any], colour: str) -> None:

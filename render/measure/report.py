@@ -25,11 +25,11 @@ from twixt.render.measure.frame_rows import FrameRow, FrameTable
 from twixt.render.measure.report_keys import (
     COUNTS,
     NAMES,
-    PARTS,
+    PHASES,
     SCHEMA,
     SECTIONS,
     SPREAD,
-    START_PARTS,
+    START_PHASES,
     STATISTICS,
     section,
 )
@@ -55,7 +55,7 @@ class FinishedRun:
     display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks; present_source is that of
     most rows.
     channel: counts of this viewer's link; they replace those of physics.
-    first_frame_parts_ms: this process's, by `START_PARTS`; those of physics are in its block "start".
+    first_frame_parts_ms: this process's, by `START_PHASES`; those of physics are in its block "start".
     forgotten: number of rows too old to be in memory (`FrameLog.forgotten`).
     """
 
@@ -107,7 +107,7 @@ def build(run: FinishedRun) -> Report:
     known["latency"] = {
         **known["latency"],
         "first_frame_ms": run.first_frame_ms,
-        "first_frame_parts_ms": {part: parts_ms.get(part) for part in START_PARTS},
+        "first_frame_parts_ms": {part: parts_ms.get(part) for part in START_PHASES},
     }
     known["pacer"] = {**known["pacer"], "policy": run.config.pacing}
     return _document(run.config.command, known, conditions)
@@ -229,14 +229,14 @@ def verdict(report: dict[str, Any]) -> str:
         parts.append(f"99 % within {motion['animation_error_ms']['p99']:.2f} ms of even motion")
     bad = {name: causes[name] for name in ("physics_late", "render_late", "display_late") if causes[name]}
     if bad:
-        late = _parts(causes.get("render_late_parts") or {})
+        late = _costs_in_words(causes.get("render_late_parts") or {})
         named = {name: f" ({late})" if name == "render_late" and late else "" for name in bad}
         words = (f"{count} {name.replace('_', ' ')}{named[name]}" for name, count in bad.items())
         parts.append("bad frames: " + ", ".join(words))
     return "; ".join(parts) + "." if parts else "Nothing was measured."
 
 
-def _parts(counts: dict[str, int | None]) -> str:
+def _costs_in_words(counts: dict[str, int | None]) -> str:
     """The parts that made frames late, in words, the most frequent first."""
     known = sorted(((count, name) for name, count in counts.items() if count), reverse=True)
     return ", ".join(f"{count} {name}" for count, name in known)
@@ -275,10 +275,10 @@ def _figures(report: dict[str, Any]) -> Table:
                 names = [
                     f"{name.replace('_', ' ')} {as_text(item)}" for name, item in value.items() if item is not None
                 ]
-            elif kind == PARTS:
+            elif kind == PHASES:
                 parts = [f"{name} {as_text(ms)}" for name, ms in value.items() if ms is not None]
             elif kind == COUNTS:
-                counts = _parts(value)
+                counts = _costs_in_words(value)
             elif kind != SPREAD and value is not None:
                 shown.append(f"{key} {as_text(value)}")
         table.add_row(Text(section_name, style="bold"), ", ".join(shown) or NOT_MEASURED)

@@ -23,7 +23,7 @@ SCHEMA = "twixt-report/2"
 OLDER_SCHEMAS = ("twixt-report/1",)
 
 # Kinds of keys: one figure, a distribution of a figure (in the unit its name ends with), or figures by name.
-FIGURE, SPREAD, NAMES, PARTS, COUNTS = "figure", "spread", "names", "parts", "counts"
+FIGURE, SPREAD, NAMES, PHASES, COUNTS = "figure", "spread", "names", "parts", "counts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
 # "1 % low" means different things to different tools; each is printed under its definition. Fps, from frame intervals.
@@ -37,7 +37,7 @@ LOW_1_PERCENT = {
 
 # Parts of each process's start until the first frame, in order, see `twixt.ipc.trace.startup_times`: the viewer's
 # add up to first_frame_ms; physics does its own at the same time.
-START_PARTS = {
+START_PHASES = {
     "viewer_spawn": "from the command until the viewer's process is started",
     "viewer_interpreter": "Python comes up in it",
     "viewer_config": "it is told what to show",
@@ -55,7 +55,7 @@ START_PARTS = {
 }
 
 # Parts that make a frame render late, see `twixt.render.cores.thread_time`; frames are counted.
-RENDER_PARTS = {
+RENDER_COSTS = {
     "draw": "drawing and waiting for it to be complete",
     "upload": "reading snapshots and bringing them to the GPU",
     "user": "the user's own drawing",
@@ -84,7 +84,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "channel": dict.fromkeys(("pairs_read", "retries", "pairs_failed", "skipped", "bytes_per_snapshot"), FIGURE),
     "latency": {
-        "first_frame_ms": FIGURE, "first_frame_parts_ms": PARTS, "sim_to_present_ms": SPREAD,
+        "first_frame_ms": FIGURE, "first_frame_parts_ms": PHASES, "sim_to_present_ms": SPREAD,
         "input_to_present_ms": SPREAD,
     },
     "pacer": {
@@ -94,7 +94,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE) | {"render_late_parts": COUNTS},
 }  # fmt: skip
 # The names below a key.
-BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PARTS: tuple(START_PARTS), COUNTS: tuple(RENDER_PARTS)}
+BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PHASES: tuple(START_PHASES), COUNTS: tuple(RENDER_COSTS)}
 HEAD = ("schema", "version", "command", "machine", "conditions")
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from twixt.ipc.quantiles import distribution
 from twixt.render.measure.evenness import LEAST_RATE, DrawnMotion, Intervals, intervals, low_1_percent_fps, motion
 from twixt.render.measure.frame_rows import NO_GPU_TIME, FrameTable
-from twixt.render.measure.report_keys import RENDER_PARTS
+from twixt.render.measure.report_keys import RENDER_COSTS
 
 # Meaning of a present, by the source of most presents, and the unknown time from there to the glass.
 PRESENTS = {
@@ -210,8 +210,8 @@ def _causes(timing: Intervals, why: Causes) -> dict[str, Any]:
     if not timing.joined.any():
         return {}
     counts: dict[str, Any] = {name: int(mask.sum()) for name, mask in why._asdict().items() if name != "part"}
-    if parts_of(timing.frames).any():
-        counts["render_late_parts"] = {name: int((why.part == i).sum()) for i, name in enumerate(RENDER_PARTS)}
+    if costs_of(timing.frames).any():
+        counts["render_late_parts"] = {name: int((why.part == i).sum()) for i, name in enumerate(RENDER_COSTS)}
     return counts
 
 
@@ -248,7 +248,7 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 # In rule 3 the work of the frame before counts too, because its delay may show in this frame. A frame after a render
 # late one is render late as well where it missed no refresh, and its error is less than half of that one's, or has
 # the opposite sign and about the same size: the pacer's prediction settles. A frame that is render late has the part
-# (`PARTS`) that exceeded its usual time most. Pure: rows in, causes out.
+# (`COST_NAMES`) that exceeded its usual time most. Pure: rows in, causes out.
 
 
 BAD_ERROR_MS = 2.0  # a step of the picture that a trained eye sees at 60 Hz
@@ -261,8 +261,8 @@ USUAL_OF = 128
 HASTY_SHARE = 0.05
 # Largest ratio, as measured, between a jump and the error of the frame before for which it makes up.
 JUMP_SHARE = 1.25
-NO_PART = -1
-PARTS = tuple(RENDER_PARTS)
+NO_COST = -1
+COST_NAMES = tuple(RENDER_COSTS)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -271,7 +271,7 @@ Mask = NDArray[np.bool_]
 class Causes(NamedTuple):
     """Bad frames by cause. A frame is in one of them at most.
 
-    part: index in `PARTS` of a frame that is render late; `NO_PART` for all others, and where parts were not measured.
+    part: index in `COST_NAMES` of a frame that is render late; `NO_COST` for all others, and without measured costs.
     """
 
     physics_late: Mask
@@ -290,9 +290,9 @@ def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
 
     stood = moved.running & (held | frames.is_text("mode", "extrapolated"))
     lateness_ms = np.maximum(error_ms, np.where(missed, np.nan_to_num(timing.late_ms), 0.0))
-    parts_ms = parts_of(frames)
-    excess_ms = np.maximum(0.0, parts_ms - _usual(parts_ms))
-    overran = _overran(timing, parts_ms)
+    costs_ms = costs_of(frames)
+    excess_ms = np.maximum(0.0, costs_ms - _usual(costs_ms))
+    overran = _overran(timing, costs_ms)
     off_ms = np.where(frames["predicted_present_ns"] > 0, timing.present_ns - frames["predicted_present_ns"], 0) / 1e6
     moved_off_ms = np.abs(np.diff(off_ms, prepend=off_ms[:1]))
     off_the_prediction = (frames["predicted_present_ns"] == 0) | (moved_off_ms >= error_ms / 2)
@@ -304,7 +304,7 @@ def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
 
     physics = bad & (stood | _before(stood) | ~(missed | off_the_prediction))
     render = bad & ~physics & (late | _before(late) | explains)
-    part = np.where(render & parts_ms.any(1), _part(parts_ms, excess_ms), NO_PART)
+    part = np.where(render & costs_ms.any(1), _main_cost(costs_ms, excess_ms), NO_COST)
     settles = bad & ~physics & ~render & ~missed & _before(render) & _makes_good(moved, error_ms)
     part = np.where(settles, _before(part), part)
     render = render | settles
@@ -320,14 +320,14 @@ def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
     return good
 
 
-def parts_of(frames: FrameTable) -> Floats:
-    """Time of each part in ms, (frames, parts) in the order of `PARTS`; all 0 where they were not measured."""
-    return np.stack([frames[f"{name}_ns"] for name in PARTS], axis=1) / 1e6
+def costs_of(frames: FrameTable) -> Floats:
+    """Durations in ms by cause, (frames, causes) in the order of `COST_NAMES`; all 0 where they were not measured."""
+    return np.stack([frames[f"{name}_ns"] for name in COST_NAMES], axis=1) / 1e6
 
 
-def _overran(timing: Intervals, parts_ms: Floats) -> Mask:
+def _overran(timing: Intervals, costs_ms: Floats) -> Mask:
     frames = timing.frames
-    work_ms = np.maximum((frames["work_end_ns"] - frames["start_ns"]) / 1e6, parts_ms.sum(1))
+    work_ms = np.maximum((frames["work_end_ns"] - frames["start_ns"]) / 1e6, costs_ms.sum(1))
     return (work_ms > timing.planned_ms) | (frames["wake_error_ns"] / 1e6 > LATE_WAKE_MS)
 
 
@@ -356,11 +356,11 @@ def _span_ms(frames: FrameTable) -> Floats:
     return span_ms
 
 
-def _part(parts_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
+def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
     """The part with the largest excess over usual in the frame or the one before; without an excess, the longest."""
-    excess_ms, taken_ms = (np.maximum(each, _before(each)) for each in (excess_ms, parts_ms))
+    excess_ms, spent_ms = (np.maximum(each, _before(each)) for each in (excess_ms, costs_ms))
     unusual = excess_ms.max(1, initial=0.0) >= LEAST_EXCESS_MS / 2
-    part: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), taken_ms.argmax(1))
+    part: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), spent_ms.argmax(1))
     return part
 
 

@@ -238,9 +238,9 @@ class OverlayLayer:
         if frame.is_starting:
             return False
         received = frame.link.received
-        self._pictures.take_images(received.images)
+        self._pictures.set_images_shown(received.images)
         if not received.figures or self._library.is_loaded:
-            self._pictures.take_figures(received.figures, frame.scale)
+            self._pictures.set_figures_shown(received.figures, frame.scale)
         return self._pictures.draw(frame.size_px, panel_places(frame.size_px, frame.scale) if has_panels else ())
 
     def _draw_panels(self, panels: Overlay, frame: OverlayFrame, events: list[Event], is_alone: bool) -> OverlayUse:

@@ -33,7 +33,7 @@ from twixt.render.pacing.wait import StepCost
 # than six frames at 60 Hz.
 REDRAW_NS = 95_000_000
 # The same while physics waits for a core: a redraw takes 3 ms of processor time.
-SPARING_NS = 500_000_000
+REDUCED_REDRAW_NS = 500_000_000
 # A redraw that is overdue by this, for want of spare time, is done in frames, one step in each: figures then change
 # five times a second. After the last change a paused picture is drawn for another 300 ms, long enough for that.
 LATE_NS = 100_000_000
@@ -137,7 +137,7 @@ class Overlay:
         imgui.set_current_context(self._context)
         self._step(state, size_px, framebuffer_scale, now_ns)
         self._sheet.complete()
-        cost.took(self._now_ns() - now_ns)
+        cost.record(self._now_ns() - now_ns)
         return True
 
     def prepare(
@@ -163,7 +163,7 @@ class Overlay:
 
     def reduce_redraws(self, is_reduced: bool) -> None:
         """Sets whether panels that are not in use are redrawn less often."""
-        self.every_ns = SPARING_NS if is_reduced else REDRAW_NS
+        self.every_ns = REDUCED_REDRAW_NS if is_reduced else REDRAW_NS
 
     def request_layout(self) -> None:
         """Requests a layout in the next frame."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from twixt.render.input.sliders import BUFFER, TROUBLES, Turn
 from twixt.render.overlay import widgets as ui
 from twixt.render.overlay.shown_values import MODES, OverlayState
-from twixt.render.overlay.widgets import PanelPart, breaks, fitting
+from twixt.render.overlay.widgets import PanelItem, breaks, fitting
 
 PANEL_WIDTH = 264.0
 # Least width of a half's label between its panel and the middle; with less space, the label is below its panel.
@@ -143,7 +143,7 @@ class _Layout:
 
     # -- at the top
 
-    def _column(self, name: str, side: int, parts: list[PanelPart], room: float) -> float:
+    def _column(self, name: str, side: int, parts: list[PanelItem], room: float) -> float:
         """Shows a panel at the top of a side (0 left, 1 right), at most `room` high; returns its lower end."""
         if not parts or self._inside <= 0:
             return 0.0
@@ -154,7 +154,7 @@ class _Layout:
                 part.draw()
         return ui.MARGIN + min(height, room)
 
-    def _frames(self, room: float) -> list[PanelPart]:
+    def _frames(self, room: float) -> list[PanelItem]:
         imgui, state, frames, line = self._imgui, self._state, self._state.frames, self._line
         mean_ms = frames.mean_ms()
         fps = f"{1000 / mean_ms:.1f} fps" if mean_ms else "- fps"
@@ -172,9 +172,9 @@ class _Layout:
         clock = state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}"
         parts = [
             *self._pair(fps, f"99 % of frames within {frames.percentile_ms(99):.1f} ms", 9),
-            PanelPart(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve),
-            PanelPart(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes)),
-            PanelPart(3, line * sum(legend), words_of_modes),
+            PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve),
+            PanelItem(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes)),
+            PanelItem(3, line * sum(legend), words_of_modes),
             self._row("drawn by", state.interpolation, 4),
             self._row("clock", clock, 5),
         ]
@@ -185,12 +185,12 @@ class _Layout:
         if state.age_ms is not None:
             parts.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
         is_open = SMOOTH in self._opened
-        parts.append(PanelPart(0 if is_open else 2, line, lambda: ui.fold(imgui, SMOOTH, self._opened)))
+        parts.append(PanelItem(0 if is_open else 2, line, lambda: ui.fold(imgui, SMOOTH, self._opened)))
         if is_open:
             parts += self._smooth()
         return self._fitted(parts, room, is_open)
 
-    def _smooth(self) -> list[PanelPart]:
+    def _smooth(self) -> list[PanelItem]:
         """Figures and reasons of the playback clock."""
         imgui, state = self._imgui, self._state
         parts = []
@@ -209,13 +209,13 @@ class _Layout:
             parts.append(self._knob(lambda: ui.knob(imgui, "buffer", BUFFER, at_ms, self._turned)))
         if state.clock_reason:
             height = ui.wrapped_height(imgui, state.clock_reason, self._inside)
-            parts.append(PanelPart(0, height, lambda: ui.wrapped(imgui, state.clock_reason, self._inside, ui.DIM)))
+            parts.append(PanelItem(0, height, lambda: ui.wrapped(imgui, state.clock_reason, self._inside, ui.DIM)))
         return parts
 
-    def _physics(self, room: float) -> list[PanelPart]:
+    def _physics(self, room: float) -> list[PanelItem]:
         imgui, state, line = self._imgui, self._state, self._line
         if state.rate is None:
-            parts = [PanelPart(0, line, lambda: ui.fitting_text(imgui, ["no snapshot yet"], ui.DIM))]
+            parts = [PanelItem(0, line, lambda: ui.fitting_text(imgui, ["no snapshot yet"], ui.DIM))]
         else:
             asked = f"asked for {state.time_scale:g} x" if state.time_scale != 1 else ""
             color = ui.WARNING if state.rate < 0.95 * state.time_scale else None
@@ -224,7 +224,7 @@ class _Layout:
         def curve() -> None:
             ui.plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
 
-        parts += [PanelPart(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
+        parts += [PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
         of_world = dict.fromkeys(knob.fold for knob, _ in state.controls.values())
         is_open = (TROUBLE in self._opened and bool(state.troubles)) or not self._opened.isdisjoint(of_world)
         folds = [part for fold in of_world for part in self._controls(fold, fold in self._opened)]
@@ -234,19 +234,19 @@ class _Layout:
         left = room - 2 * ui.PADDING + ui.SPACING - sum(part.height for part in kept)
         return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
 
-    def _diagnostics(self, lines: int) -> list[PanelPart]:
+    def _diagnostics(self, lines: int) -> list[PanelItem]:
         """The world's own figures in at most `lines` lines; if not all fit, the last line is the number left out."""
         rows = [self._row(" ".join(name.split()), f"{value:.4g}") for name, value in self._state.diagnostics.items()]
         if len(rows) <= lines:
             return rows
         more = f"{len(rows) - lines + 1:,} more in a larger window"
-        says = PanelPart(0, self._line, lambda: ui.fitting_text(self._imgui, [more, more.split(" in")[0]], ui.DIM))
+        says = PanelItem(0, self._line, lambda: ui.fitting_text(self._imgui, [more, more.split(" in")[0]], ui.DIM))
         return [*rows[: lines - 1], says] if lines > 0 else []
 
-    def _controls(self, fold: str, is_open: bool) -> list[PanelPart]:
+    def _controls(self, fold: str, is_open: bool) -> list[PanelItem]:
         """The controls of one fold that the world offers; of switches two in a row, where their names fit."""
         imgui = self._imgui
-        parts = [PanelPart(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
+        parts = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
         if not is_open:
             return parts
         names = [name for name, (knob, _) in self._state.controls.items() if knob.fold == fold]
@@ -273,36 +273,36 @@ class _Layout:
 
         return draw
 
-    def _trouble(self, is_open: bool) -> list[PanelPart]:
+    def _trouble(self, is_open: bool) -> list[PanelItem]:
         imgui, troubles = self._imgui, self._state.troubles
         if not troubles:
             return []
         on = [name for name in troubles if any(troubles[name][: TROUBLES[name].none_at or 1])]
         folded = ", ".join(TROUBLES[name].name for name in on)
-        parts = [PanelPart(0 if is_open else 2, self._line, lambda: ui.fold(imgui, TROUBLE, self._opened, folded))]
+        parts = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, TROUBLE, self._opened, folded))]
         if is_open:
             parts += [self._knob(self._turning(name)) for name in troubles]
         if is_open and on:
-            parts.append(PanelPart(0, self._line, self._no_trouble))
+            parts.append(PanelItem(0, self._line, self._draw_all_off))
         return parts
 
     def _turning(self, name: str) -> Callable[[], None]:
         return lambda: ui.knob(self._imgui, name, TROUBLES[name], self._state.troubles[name], self._turned)
 
-    def _no_trouble(self) -> None:
+    def _draw_all_off(self) -> None:
         self._all_off = self._imgui.small_button("no trouble")
 
     # -- parts
 
     def _pair(
         self, text: str, aside: str, rank: int, color: tuple[float, float, float] | None = None
-    ) -> list[PanelPart]:
+    ) -> list[PanelItem]:
         """A line with `aside` at its right; if both do not fit, `aside` gets a line of its own with that rank."""
         imgui, line = self._imgui, self._line
         if ui.width_of(imgui, text) + ui.GAP + ui.width_of(imgui, aside) > self._inside:
             return [
-                PanelPart(0, line, lambda: ui.fitting_text(imgui, [text], color)),
-                PanelPart(
+                PanelItem(0, line, lambda: ui.fitting_text(imgui, [text], color)),
+                PanelItem(
                     rank, line, lambda: ui.fitting_text(imgui, [aside, aside.replace(" of frames within", ":")], ui.DIM)
                 ),
             ]
@@ -312,15 +312,15 @@ class _Layout:
             if aside:
                 ui.beside(imgui, aside)
 
-        return [PanelPart(0, line, both)]
+        return [PanelItem(0, line, both)]
 
-    def _row(self, name: str, value: str, rank: int = 0) -> PanelPart:
-        return PanelPart(rank, self._line, lambda: ui.row(self._imgui, name, value))
+    def _row(self, name: str, value: str, rank: int = 0) -> PanelItem:
+        return PanelItem(rank, self._line, lambda: ui.row(self._imgui, name, value))
 
-    def _knob(self, draw: Callable[[], None]) -> PanelPart:
-        return PanelPart(0, self._imgui.get_frame_height() + ui.SPACING, draw)
+    def _knob(self, draw: Callable[[], None]) -> PanelItem:
+        return PanelItem(0, self._imgui.get_frame_height() + ui.SPACING, draw)
 
-    def _fitted(self, parts: list[PanelPart], room: float, is_opened: bool) -> list[PanelPart]:
+    def _fitted(self, parts: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
         """The parts that fit: into all of `room` with an open fold, else into PANEL_SHARE of the window's height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING

@@ -35,13 +35,13 @@ class ProgramPictures:
         self._scale = 0.0
         self.are_shown = False
 
-    def take_images(self, images: Sequence[OverlayImage]) -> None:
+    def set_images_shown(self, images: Sequence[OverlayImage]) -> None:
         """Shows these images from now on."""
         if images is not self._images.source:
             self._images.source = images
             self._images.rectangles.set_images([image.pixels for image in images])
 
-    def take_figures(self, figures: Sequence[OverlayFigure], scale: float) -> None:
+    def set_figures_shown(self, figures: Sequence[OverlayFigure], scale: float) -> None:
         """Shows these figures from now on; their library must have been loaded. scale: pixels per unit of text size."""
         if figures is self._figures.source and scale == self._scale:
             return

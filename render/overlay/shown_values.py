@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from twixt.ipc.quantiles import median
 from twixt.render.input.sliders import Knob
 from twixt.render.measure.frame_rows import FrameRow
-from twixt.render.measure.report_keys import RENDER_PARTS
+from twixt.render.measure.report_keys import RENDER_COSTS
 
 # Frames and steps in the plots: four seconds at 60 Hz.
 REMEMBERED = 240
@@ -123,11 +123,11 @@ class LatenessCause:
         late_ns = row.present_ns - row.predicted_present_ns
         if not row.predicted_present_ns or late_ns < LATE_NS or not self._rows:
             return ""
-        usual_ns = [median(before) for before in zip(*map(_parts_ns, self._rows), strict=True)]
-        more_ns = [now - usual for now, usual in zip(_parts_ns(row), usual_ns, strict=True)]
+        usual_ns = [median(before) for before in zip(*map(_costs_ns, self._rows), strict=True)]
+        more_ns = [now - usual for now, usual in zip(_costs_ns(row), usual_ns, strict=True)]
         most_ns = max(more_ns)
         if most_ns >= late_ns / 4:
-            return f"{tuple(RENDER_PARTS)[more_ns.index(most_ns)]}, {most_ns / 1e6:.0f} ms more than usual"
+            return f"{tuple(RENDER_COSTS)[more_ns.index(most_ns)]}, {most_ns / 1e6:.0f} ms more than usual"
         return (
             f"display, {late_ns / 1e6:.0f} ms after the plan"
             if _swap_ns(row) > median(map(_swap_ns, self._rows))
@@ -135,8 +135,8 @@ class LatenessCause:
         )
 
 
-def _parts_ns(row: FrameRow) -> tuple[int, ...]:
-    return tuple(getattr(row, f"{name}_ns") for name in RENDER_PARTS)
+def _costs_ns(row: FrameRow) -> tuple[int, ...]:
+    return tuple(getattr(row, f"{name}_ns") for name in RENDER_COSTS)
 
 
 def _swap_ns(row: FrameRow) -> int:

@@ -18,7 +18,7 @@ from twixt.render.input.sliders import Knob, Turn
 from twixt.render.overlay.shown_values import REMEMBERED
 
 
-class PanelPart(NamedTuple):
+class PanelItem(NamedTuple):
     """Part over the whole width of a panel. rank: parts of the highest rank are left out first."""
 
     rank: int
@@ -26,7 +26,7 @@ class PanelPart(NamedTuple):
     draw: Callable[[], None]
 
 
-def fitting(parts: Sequence[PanelPart], most_height: float) -> list[PanelPart]:
+def fitting(parts: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
     """The parts that fit into `most_height`, in their order; of equal rank the last is left out first."""
     kept = list(parts)
     while kept and sum(part.height for part in kept) > most_height:

@@ -1,4 +1,5 @@
-"""Pacing: when frames start, swap and are seen. All of it is pure but the wait."""
+"""Instants of frames; pure, except `wait`. pacer: the public class; policy, swap_paced, display_paced: placement of
+frames; interval, interval_evidence: frame interval; grid, refresh: refresh period; display_waits: unannounced waits."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Frames where the display keeps the pace but swap's return is no present: swap returns at once, or display queues.
+"""Placement of frames on a display that sets the pace although swap's return is no present.
 
-Every frame starts at once, and the display blocks the next one somewhere: in the first drawing call (swap returns at
-once), or in a later swap (a queue). A present then is counted, not read: the first refresh after the hand-over, and a
-whole refresh after the frame before. A full queue therefore shows a frame each refresh though one of them was late.
+Every frame starts at once, and the display blocks the next one later: in its first drawing call (swap returns at once),
+or in a later swap (a queue). Presents are computed, not measured: the first refresh after the hand-over, at least one
+refresh after the frame before. So a full queue shows a frame at each refresh although one of them was late.
 
-Where neither drawing nor swap waits, nothing keeps the pace: the timer has to. A queue whose swaps waited before stays
-one while frames take longer than a refresh: they drain it. Pure.
+If neither drawing nor swap waits, the display does not set the pace, and the timer must. A queue whose swaps waited
+before counts as one while frames take longer than a refresh, because they drain it. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 
 from twixt.ipc.quantiles import median
-from twixt.render.pacing.display_waits import WAITED_NS, WAITS, BareWork, RegularWaits
+from twixt.render.pacing.display_waits import WAITED_NS, WAITS, DrawTimeProbe, RegularWaits
 from twixt.render.pacing.grid import RefreshGrid
 from twixt.render.pacing.interval import IntervalChoice
 from twixt.render.pacing.interval_evidence import HOLD_SHARE
@@ -29,34 +29,35 @@ from twixt.render.pacing.policy import (
     WorkEstimate,
 )
 
-# Swaps that waited for the very next refresh though nothing was pending: so many in a row, and swap blocks after all.
+# Swap blocks after this many swaps in a row that waited for the next refresh although no frame was pending.
 PLAIN_WAITS = 4
-# So many frames are not judged at first.
+# First frames that are not evaluated.
 LEARNING_FRAMES = 24
-# Frames in a row whose present a fence knew: presents are read again.
+# Presents are measured again after this many frames in a row with a fence.
 FENCED = 2
-# Drawing that waits says when the frame before was seen, give or take; the grid follows by this share.
+# Drawing that waits shows roughly when the frame before was seen; the grid follows by this share.
 FOLLOWS = 0.1
-# A frame handed over this share of a refresh from the last instant for it may have been shown one later; it was, if
-# the next frame's drawing then took so much of a refresh longer than usual.
+# A frame handed over within UNSURE_SHARE of a refresh before its last possible instant may have been shown one refresh
+# later. It was, if the next frame's drawing took LONGER_SHARE of a refresh longer than usual.
 UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
-# Where frames take several refreshes, drawing starts this share of one after the frame before is seen: it waits for
-# nothing.
+# Where frames take several refreshes, drawing starts this share of one after the frame before is seen, and does not
+# wait.
 START_SHARE = 0.15
-# Frames in so many intervals that agree on a length this much off: the display has another refresh.
+# The display has another refresh if the last LAST_INTERVALS intervals agree within AGREE_SHARE on one that differs by
+# OTHER_SHARE.
 LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08
-# Frames of several refreshes that are held back hide another refresh as a load. So when frames get longer, and every
-# so often after that, so many start at once and are not held: where drawing waits, the display spaces them all the
-# same. In a queue only where their swaps wait, so many of the last: frames that are wide enough leave it empty.
+# Frames of several refreshes are held back, so another refresh looks like a load. When frames get longer, and repeatedly
+# after that, UNHELD_FRAMES start at once and are not held: where drawing waits, the display spaces them itself. In a
+# queue this is done only if WIDE_WAITS of the last swaps waited: frames that are long enough leave the queue empty.
 UNHELD_FRAMES, UNHELD_EVERY_NS, WIDE_WAITS = 12, 2_000_000_000, 4
-# Nothing waits, and work leaves less than this share of a refresh: a queue that it drains, or a display that follows
-# the frames. Those do so up to some 100 Hz and more: a longer refresh is a queue's, and a shorter one where the
-# display says so.
+# If nothing waits and work leaves less than this share of a refresh, either the work drains a queue, or the display has a
+# variable refresh rate. Variable rates reach 100 Hz and more: a period above FOLLOWED_NS means a queue, a shorter one
+# only if the display reports a fixed rate.
 ROOM_SHARE, FOLLOWED_NS = 0.1, 11_500_000
 
 
 class DisplayPaced:
-    """interval: in refreshes. grid: of the display, as far as it is known; its phase may be wrong at first."""
+    """Policy for such a display. interval: in refreshes. grid: of the display; its phase may be wrong at first."""
 
     display = QUEUED
 
@@ -71,11 +72,11 @@ class DisplayPaced:
         self.shown_ns = shown_ns
         self.grid = grid
         self._interval, self._work = interval, work
-        self._bare = BareWork()
+        self._draw_probe = DrawTimeProbe()
         self._waits = RegularWaits(queues)
         self._intervals_ns: deque[int] = deque(maxlen=LAST_INTERVALS)
         self._blocking = BlockingSigns()
-        self._unsure = False
+        self._is_unsure = False
         self._frames = 0
         self._begin_ns: int | None = None  # of the last swap
         self._deadline_ns = 0
@@ -87,7 +88,7 @@ class DisplayPaced:
 
     @property
     def _queues(self) -> bool:
-        """True if earlier frames are waited for in swap; else drawing waits."""
+        """True if swap waits for earlier frames; else drawing does."""
         return self._waits.queues
 
     def plan(self, now_ns: int) -> FramePlacement:
@@ -100,12 +101,14 @@ class DisplayPaced:
         is_wide = self._interval.interval_ns > self._interval.base_ns
         self._unheld.begin(now_ns, self._interval.interval_ns, is_wide, self._queues)
         if self._planned > 1:
-            self._bare.no_pause()
+            self._draw_probe.no_pause()
             later_ns = self.shown_ns + round(START_SHARE * period_ns)
             fits = later_ns + self._work.usual_ns <= self.shown_ns + self._interval.interval_ns - period_ns // 2
             start_ns = max(now_ns, later_ns) if fits and not self._unheld.left else now_ns
         else:
-            start_ns = now_ns + self._bare.pause_ns(now_ns, period_ns, self._queues and not self._waits.is_in_doubt)
+            start_ns = now_ns + self._draw_probe.pause_ns(
+                now_ns, period_ns, self._queues and not self._waits.is_in_doubt
+            )
             if start_ns > now_ns:
                 reason = "starts a little later: to see whether its drawing waits"
         drawable_ns = start_ns if self._queues else max(start_ns, self.shown_ns)
@@ -128,9 +131,8 @@ class DisplayPaced:
         return self._swap_at_ns()
 
     def _make_sure(self, start_ns: int, work_end_ns: int) -> None:
-        """Corrects the present of the frame before if it missed a refresh that it may have made: then this one's
-        drawing waited for it."""
-        if not self._unsure or self.shown_ns is None or self._queues:
+        """Corrects the present of the frame before if it missed its refresh: this frame's drawing then waited for it."""
+        if not self._is_unsure or self.shown_ns is None or self._queues:
             return
         period_ns = self.grid.period_ns
         if work_end_ns - max(start_ns, self.shown_ns) > self._work.usual_ns + LONGER_SHARE * period_ns:
@@ -148,11 +150,11 @@ class DisplayPaced:
         if self._interval.refreshes == 1 or self._unheld.left:
             waited = self._waits.frame(times.work_end_ns - times.start_ns, begin_ns, returned_ns, grid.period_ns)
         begun_ns = times.start_ns - self._work.overhead_ns
-        if not self._queues:  # what passes before its drawing waits costs nothing
+        if not self._queues:  # time before its drawing waits is no cost
             begun_ns = max(begun_ns, self.shown_ns or 0)
         cycle_ns = max(0, times.work_end_ns - begun_ns)
         if self._begin_ns is not None and not self._queues:
-            # How long drawing waited is a guess; a frame that came in its turn was not too long.
+            # The wait of drawing is an estimate; a frame that came in time was not too long.
             cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
         self._work.swapped(0, returned_ns)
         display = self._other_display(times, waited)
@@ -165,22 +167,22 @@ class DisplayPaced:
         if self.shown_ns is not None:
             missed = max(0, grid.refreshes_between(self._deadline_ns, present_ns))
         spare_ns = present_ns - handed_ns
-        self._unsure = spare_ns < UNSURE_SHARE * grid.period_ns
+        self._is_unsure = spare_ns < UNSURE_SHARE * grid.period_ns
         self.shown_ns = present_ns
         self._begin_ns = begin_ns
-        # Until it is known what waits, waiting would count as work.
+        # While it is not known where frames wait, waiting would count as work.
         self._frames += 1
         waits_in_drawing = not self._queues and self._interval.refreshes == 1
         knows = (
             self._frames > LEARNING_FRAMES
             and not self._unheld.left
-            and (not waits_in_drawing or self._bare.work_ns is not None)
+            and (not waits_in_drawing or self._draw_probe.work_ns is not None)
         )
         changed = self._interval.frame(cycle_ns, times.swap_end_ns) if knows else ""
         return FrameOutcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
 
     def _counted(self, ready_ns: int) -> int:
-        """The first refresh after the hand-over, and after the one before."""
+        """First refresh after the hand-over and after the frame before."""
         if self.shown_ns is not None:
             ready_ns = max(ready_ns, self.shown_ns + self.grid.period_ns // 2)
         return self.grid.point_from(ready_ns)
@@ -194,9 +196,9 @@ class DisplayPaced:
                 self._blocking.add_unpending_swap(waited)
         if self._blocking.add_frame(times.presented_ns is not None):
             return FoundDisplay(BLOCKING)
-        nothing_waits = self._bare.frame(times.work_end_ns - times.start_ns, period_ns, self._queues)
-        if self._bare.was_paused and self._queues:
-            self._waits.tried(self._bare.was_shorter)
+        nothing_waits = self._draw_probe.frame(times.work_end_ns - times.start_ns, period_ns, self._queues)
+        if self._draw_probe.was_paused and self._queues:
+            self._waits.tried(self._draw_probe.was_shorter)
         if nothing_waits and not self._queues:
             if not self._is_drained(period_ns):
                 return FoundDisplay(FREE)
@@ -204,40 +206,45 @@ class DisplayPaced:
         return None
 
     def _is_drained(self, period_ns: int) -> bool:
-        """True if work is long enough to drain a queue, and the display may be one that has it."""
-        is_long = self._bare.work_ns is not None and self._bare.work_ns >= (1 - ROOM_SHARE) * period_ns
+        """True if work is long enough to drain a queue, and the display may have one."""
+        is_long = self._draw_probe.work_ns is not None and self._draw_probe.work_ns >= (1 - ROOM_SHARE) * period_ns
         is_fixed = period_ns > FOLLOWED_NS if self._reports_fixed is None else self._reports_fixed
         return is_long and is_fixed
 
     def _follow(self, times: FrameTimes, waited: bool, returned_ns: int) -> str:
-        """Follows the display: the grid's phase by what waited, its period by the intervals between hand-overs."""
+        """Updates the grid: its phase from waits, its period from intervals between hand-overs."""
         grid = self.grid
-        if not grid.has_phase:  # nothing waits, as in a queue that is empty: frames are even in any phase
+        if not grid.has_phase:  # nothing waits, as in an empty queue: any phase will do
             grid.nudge(times.swap_begin_ns, 1.0)
         if waited and self._queues:
             grid.add(returned_ns, times.swap_begin_ns, self._planned)
-        elif not self._queues and not self._bare.was_paused:
+        elif not self._queues and not self._draw_probe.was_paused:
             self._follow_drawing(times)
         if self._waits.in_a_row_ns is not None:
             self._intervals_ns.append(self._waits.in_a_row_ns)
-        elif not self._queues and self._begin_ns is not None and not self._bare.was_paused and self._bare.waits:
+        elif (
+            not self._queues
+            and self._begin_ns is not None
+            and not self._draw_probe.was_paused
+            and self._draw_probe.waits
+        ):
             self._intervals_ns.append(times.swap_begin_ns - self._begin_ns)
-        return self._take_other_period()
+        return self._adopt_other_period()
 
     def _follow_drawing(self, times: FrameTimes) -> None:
-        """Drawing that waited began its work when the frame before was seen."""
-        work_ns = self._bare.work_ns
+        """Updates the phase: drawing that waited began its work when the frame before was seen."""
+        work_ns = self._draw_probe.work_ns
         if work_ns is not None and times.work_end_ns - times.start_ns > WAITS * work_ns:
             self.grid.nudge(times.work_end_ns - work_ns, FOLLOWS)
 
-    def _take_other_period(self) -> str:
+    def _adopt_other_period(self) -> str:
         intervals = self._intervals_ns
         if len(intervals) < LAST_INTERVALS:
             return ""
         period_ns = median(intervals)
         refreshes = period_ns / self.grid.period_ns
         agree = max(intervals) - min(intervals) <= AGREE_SHARE * period_ns
-        # Whole refreshes are work that takes its time as often as a slower display.
+        # Whole refreshes may be long work instead of a slower display.
         is_other = abs(refreshes - round(refreshes)) > OTHER_SHARE * (1 + round(refreshes)) / 2
         if not agree or not is_other:
             return ""
@@ -262,8 +269,7 @@ class DisplayPaced:
 
 
 class UnheldFrames:
-    """Frames of several refreshes that are not held back, so that another refresh shows itself: see
-    `UNHELD_FRAMES`."""
+    """Frames of several refreshes that are not held back, to detect another refresh (`UNHELD_FRAMES`)."""
 
     def __init__(self) -> None:
         self.left = 0  # frames that start at once, however many refreshes they take
@@ -272,8 +278,8 @@ class UnheldFrames:
         self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # of swaps of frames of several refreshes
 
     def begin(self, now_ns: int, interval_ns: int, is_wide: bool, queues: bool) -> None:
-        """Begins the next frame. is_wide: it takes more refreshes than wanted. queues: earlier frames are waited for
-        in swap."""
+        """Begins the next frame. is_wide: it takes more refreshes than wanted. queues: swap waits for earlier
+        frames."""
         was_ns, self._interval_ns = self._interval_ns, interval_ns
         self.left = max(0, self.left - 1)
         if not is_wide or (queues and sum(self._waits) < WIDE_WAITS):
@@ -284,25 +290,25 @@ class UnheldFrames:
             self.left, self._began_ns, self._every_ns = UNHELD_FRAMES, now_ns, 2 * self._every_ns
 
     def add_wide_swap(self, waited: bool) -> None:
-        """Takes in a swap of a frame of several refreshes."""
+        """Records a swap of a frame of several refreshes."""
         self._waits.append(waited)
 
     def restart(self) -> None:
-        """Begins again after frames stopped for a while."""
+        """Resets after a pause of frames."""
         self._waits.clear()
 
 
 class BlockingSigns:
-    """Signs that swap blocks after all, or that a fence knows presents: each so many times in a row."""
+    """Counts of signs, each in a row, that swap blocks or that fences give presents."""
 
     def __init__(self) -> None:
         self._waits = self._fenced = 0
 
     def add_unpending_swap(self, waited: bool) -> None:
-        """Takes in a swap before whose refresh nothing was pending, and there was time to spare."""
+        """Records a swap early in its refresh with no frame pending."""
         self._waits = self._waits + 1 if waited else 0
 
     def add_frame(self, is_fenced: bool) -> bool:
-        """Takes in a frame. Returns True if presents can be read again."""
+        """Records a frame; True if presents can be measured again."""
         self._fenced = self._fenced + 1 if is_fenced else 0
         return self._waits >= PLAIN_WAITS or self._fenced >= FENCED

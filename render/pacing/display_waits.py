@@ -1,15 +1,15 @@
-"""Waits for the display that are not announced: in swaps that are not expected to block, or within drawing. Pure.
+"""Detection of waits for the display in swaps that are not expected to block, and within drawing. Pure.
 
-Swaps. A swap that other work delays returns at any instant. One that waits for the display returns a whole number of
+Swaps. A swap that other work delays returns at any instant. A swap that waits for the display returns a whole number of
 refreshes after another that waited (`RegularWaits`). Where the timer places frames, all swaps return regularly. There a
-swap that is only slow (a large picture is copied) takes the same time wherever it is called, while one that waits
-returns at points of a grid, so that its length varies. Such a display is found by long swaps of very different lengths
-whose returns are whole refreshes apart (`UnexpectedWaits`).
+slow swap (a large picture is copied) takes the same time whenever it is called, while a swap that waits returns at points
+of a grid, so that its length varies. Such a display is found by long swaps of very different lengths whose returns are
+whole refreshes apart (`UnexpectedWaits`).
 
-Drawing. A frame that starts at once may wait within its own drawing; work and waiting then look the same. So now and
-then a frame starts a little later, after a pause. If its drawing is shorter by the pause, it had been waiting. The
-pause is lengthened until drawing gets no shorter; what remains is work. If it never gets shorter, nothing waits
-(`BareWork`).
+Drawing. A frame that starts at once may wait within its own drawing, where work and waiting cannot be distinguished. So
+some frames start a little later, after a pause. If drawing is shorter by the pause, it had been waiting. The pause is
+lengthened until drawing gets no shorter; the remaining time is work. If it never gets shorter, nothing waits
+(`DrawTimeProbe`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from twixt.render.pacing.policy import BLOCKING, FoundDisplay
 
 # -- swaps
 
-# Length of a swap from which it waits for something.
+# A swap of this length or more has waited.
 WAITED_NS = 1_000_000
 # Number of frames that are evaluated together.
 FRAMES = 40
@@ -81,7 +81,7 @@ class RegularWaits:
         self._last_ns: int | None = None
 
     def frame(self, work_ns: int, begin_ns: int, returned_ns: int, period_ns: int) -> bool:
-        """Takes in a swap of a frame that was not held back. Returns True if it waited for the display: it returned
+        """Records a swap of a frame that was not held back. Returns True if it waited for the display: it returned
         whole refreshes after the swap before it that waited."""
         waited = returned_ns - begin_ns > WAITED_NS
         regular = False
@@ -104,14 +104,14 @@ class RegularWaits:
         return regular
 
     def tried(self, is_shorter: bool) -> None:
-        """Takes in a frame that started a little later. is_shorter: its drawing was shorter by that."""
+        """Records a frame that started later. is_shorter: its drawing was shorter by that."""
         self._tries.append(is_shorter)
         if sum(self._tries) >= SHORTER_TRIES:
             self.queues = False
             self._tries.clear()
 
     def restart(self) -> None:
-        """Begins again after swaps stopped for a while."""
+        """Resets after a pause of frames."""
         self._last_ns = None
         self._waited.clear()
 
@@ -125,7 +125,7 @@ class UnexpectedWaits:
         self._fresh = 0
 
     def frame(self, begin_ns: int, end_ns: int, interval_ns: int) -> FoundDisplay | None:
-        """Takes in a swap. Returns the display that the last ones show, if it is one that blocks."""
+        """Records a swap. Returns the display that the last swaps show, if they block."""
         self._swaps_ns.append(end_ns - begin_ns)
         self._ends_ns.append(end_ns)
         self._fresh += 1
@@ -142,7 +142,7 @@ class UnexpectedWaits:
         return FoundDisplay(BLOCKING, period_ns) if period_ns else None
 
 
-class BareWork:
+class DrawTimeProbe:
     """Duration of drawing without waits for the display, measured by pauses before frames."""
 
     def __init__(self) -> None:
@@ -190,11 +190,11 @@ class BareWork:
         return pause_ns
 
     def no_pause(self) -> None:
-        """Leaves the next frame without a pause: its start has other reasons."""
+        """Omits the pause before the next frame, whose start is determined otherwise."""
         self.was_paused = False
 
     def frame(self, drawing_ns: int, period_ns: int, queues: bool) -> bool:
-        """Takes in one frame's drawing, waiting included. Returns True if nothing keeps the pace."""
+        """Records one frame's drawing, waiting included. Returns True if the display does not set the pace."""
         if not self.was_paused:
             if self._looks_after:
                 self._looks_after = False
@@ -208,7 +208,7 @@ class BareWork:
         if not self._looks_after:
             self._unmoved = 0
         if shorter_ns > self._paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
-            self._pause += 1  # it waited all along
+            self._pause += 1  # it waited for longer than the pause
             return False
         self._known.append(drawing_ns)
         self._pause = max(0, self._pause - 1)

@@ -1,14 +1,14 @@
-"""Refresh grid: a line fitted to the returns of blocking swaps.
+"""Refresh grid, a line fitted to the returns of blocking swaps; and measurement of the refresh period.
 
-A return is late by whatever held the process up, never early; and some displays keep time no better than a timer that
-is set anew for each refresh, or show a frame that comes late at once and count on from there. So the phase follows
-early returns readily and late ones slowly. Far off the grid, a return that is early, or whose frame was handed
-over late, moves it at once; one that is merely late is ignored until several in a row agree, or believed at once where
-the last such return proved right. The period is
-the mean of many intervals without the extreme ones; when the last ones agree on another, it is that (another display,
-another mode).
+A delay of the process makes returns late, never early. Some displays keep time no better than a timer that is set anew
+for each refresh; others show a late frame at once and continue from there. So the phase follows early returns fast and
+late ones slowly. A return far off the grid moves it at once if it is early or its frame was handed over late. A return
+that is only late is ignored until several in a row agree; it counts at once if the last such return was right.
 
-Always: the answers of `add` grow, and `point_from` is never earlier than asked. Pure.
+The period is the mean of many intervals without the extreme ones. If the last intervals agree on another period (another
+display, another mode), that is adopted.
+
+Always: the results of `add` increase; `point_from` is never before its argument. Pure.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# Intervals the period is the mean of: a second at 60 Hz. The extreme share at either end is left out.
+# Number of intervals whose mean is the period: a second at 60 Hz. This share is left out at either end.
 AVERAGED_INTERVALS, EXTREME_SHARE = 60, 0.1
 AVERAGE_FROM_INTERVALS = 8
 # Shares of a return's error by which the phase follows it.
 FOLLOW_EARLY, FOLLOW_LATE = 0.6, 0.3
-# Off the grid: beyond this share of a period. So many in a row that agree with each other: the grid has moved there.
+# A return is off the grid beyond OFF_SHARE of a period. The grid moves if AGREEING_RETURNS in a row agree.
 OFF_SHARE, AGREEING_RETURNS = 0.10, 3
-# So many intervals in a row that agree on another period: it is that one.
+# Another period is adopted if this many intervals in a row agree on it.
 AGREEING_INTERVALS = 8
-# Handed over within this share of a period after the refresh before, a frame was in time for the next.
+# A frame handed over within this share of a period after a refresh was in time for the next.
 IN_TIME_SHARE = 0.9
-# The display's own word moves the phase by this share: it is exact, or constantly off. Its presents are whole
-# refreshes apart within this share of one; so many returns after it are counted by it, wherever they come.
-SAID_SHARE, SAID_WITHIN, WORD_FRAMES = 0.5, 0.1, 30
-# Of its last words so many that were not: what it says of the refresh is not believed.
-LAST_WORDS, MOST_MISFITS = 16, 4
-# An interval of several refreshes further than this share from the period was shown off the grid: no measure.
+# The display's reports move the phase by REPORTED_SHARE: they are exact, or off by a constant. Its presents are whole
+# refreshes apart within REPORTED_WITHIN of one. After a report, REPORT_FRAMES returns are counted by the grid alone.
+REPORTED_SHARE, REPORTED_WITHIN, REPORT_FRAMES = 0.5, 0.1, 30
+# Its reported refresh is ignored if more than MOST_MISFITS of the last LAST_REPORTS were not whole refreshes apart.
+LAST_REPORTS, MOST_MISFITS = 16, 4
+# An interval of several refreshes that deviates by more than this share of the period is not used.
 ORDINARY_SHARE = 0.05
 
 
 class RefreshGrid:
-    """period_ns: a first guess, within a few percent."""
+    """Grid of one display. period_ns: first estimate, within a few percent."""
 
     def __init__(self, period_ns: int) -> None:
         self.period_ns = period_ns
@@ -49,22 +49,24 @@ class RefreshGrid:
         self._whole_ns = self._whole_refreshes = 0  # sums over the ordinary intervals since the period changed
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
         self._off_ns: list[int] = []  # errors of the returns off the grid, in a row
-        self._said_ns: int | None = None
-        self._word_frames = 0
-        self._misfits: deque[bool] = deque(maxlen=LAST_WORDS)
-        self._late_moves = False  # the last return off the grid and late meant a new grid
-        self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # since a frame was late or meant for later
+        self._reported_ns: int | None = None
+        self._report_frames = 0
+        self._misfits: deque[bool] = deque(maxlen=LAST_REPORTS)
+        self._late_moves = False  # the last late return off the grid showed a new grid
+        self._in_time: deque[int] = deque(
+            maxlen=AGREEING_INTERVALS
+        )  # since a frame was late or planned for a later refresh
 
     def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
-        """Takes in the return of a swap that blocked. Its grid point: when that frame was presented.
+        """Records the return of a swap that blocked; returns its grid point, the instant of the frame's present.
 
-        handed_over_ns: when swap was called. planned: the refreshes the frame was meant to take.
+        handed_over_ns: instant of the call of swap. planned: refreshes that were planned for the frame.
         """
         if self._point_ns is None:
             self._point_ns = self._last_return_ns = return_ns
             return return_ns
-        if self._word_frames:
-            self._word_frames -= 1
+        if self._report_frames:
+            self._report_frames -= 1
             self._last_return_ns = return_ns
             refreshes = max(1, self.refreshes_between(self._point_ns, return_ns))
             return self._grown_to(self._point_ns + refreshes * self.period_ns)
@@ -94,19 +96,19 @@ class RefreshGrid:
         return self._grown_to(expected_ns)
 
     def _grown_to(self, point_ns: int) -> int:
-        """The next point: this, but never at or before the one there is."""
+        """Sets the last point to `point_ns`, at least 1 ns after the one before; returns it."""
         assert self._point_ns is not None
         self._point_ns = max(point_ns, self._point_ns + 1)
         return self._point_ns
 
     @property
     def has_phase(self) -> bool:
-        """True if any instant is known to be a point of it."""
+        """True if a point of the grid is known."""
         return self._point_ns is not None
 
     @property
     def mean_period_ns(self) -> float:
-        """Over all ordinary refreshes since the period last changed: what the display keeps in the long run."""
+        """Mean of all ordinary refreshes since the period last changed: the display's long-term period."""
         if self._whole_refreshes < AVERAGE_FROM_INTERVALS:
             return self.period_ns
         return self._whole_ns / self._whole_refreshes
@@ -116,13 +118,13 @@ class RefreshGrid:
         return round((later_ns - earlier_ns) / self.period_ns)
 
     def point_from(self, instant_ns: int) -> int:
-        """The first grid point at or after `instant_ns`, which itself counts before any return is known."""
+        """First grid point at or after `instant_ns`; `instant_ns` itself before any return is known."""
         if self._point_ns is None:
             return instant_ns
         return self._point_ns - (self._point_ns - instant_ns) // self.period_ns * self.period_ns
 
     def begin_anew(self, period_ns: int, point_ns: int) -> None:
-        """Another display, or another mode of it: what was measured is forgotten."""
+        """Resets to the grid of another display or mode; clears all measurements."""
         self.period_ns = period_ns
         self._point_ns = self._last_return_ns = point_ns
         self._intervals.clear()
@@ -132,7 +134,7 @@ class RefreshGrid:
         self._whole_ns = self._whole_refreshes = 0
 
     def nudge(self, point_ns: int, share: float) -> None:
-        """An instant that is a point of the grid, give or take: the phase follows it by that share."""
+        """Moves the phase towards an instant that is roughly a point of the grid, by that share of the difference."""
         if self._point_ns is None:
             self._point_ns = self._last_return_ns = point_ns
             return
@@ -140,24 +142,24 @@ class RefreshGrid:
         self._point_ns += round(off_ns * share)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Takes in an instant at which the display says that it refreshed; refresh_ns None: at no fixed rate."""
-        last_ns, self._said_ns = self._said_ns, presented_ns
+        """Records an instant at which the display reports a refresh. refresh_ns None: it has no fixed rate."""
+        last_ns, self._reported_ns = self._reported_ns, presented_ns
         if refresh_ns is None or last_ns is None:
             return
         apart = (presented_ns - last_ns) / refresh_ns
-        misfits = abs(apart - round(apart)) > SAID_WITHIN or apart < 0.5
+        misfits = abs(apart - round(apart)) > REPORTED_WITHIN or apart < 0.5
         self._misfits.append(misfits)
         if misfits or sum(self._misfits) > MOST_MISFITS:
-            return  # not what its presents say
+            return  # its presents contradict it
         if abs(refresh_ns / self.period_ns - 1) > ORDINARY_SHARE:
             self.begin_anew(refresh_ns, presented_ns)
         else:
             self._measure(presented_ns - last_ns, round(apart))
-            self.nudge(presented_ns, SAID_SHARE)
-        self._word_frames = WORD_FRAMES
+            self.nudge(presented_ns, REPORTED_SHARE)
+        self._report_frames = REPORT_FRAMES
 
     def restart(self) -> None:
-        """Swaps stopped for a while: the phase is forgotten, the period is not."""
+        """Clears the phase after a pause of frames; keeps the period."""
         self._point_ns = None
         self._off_ns.clear()
         self._in_time.clear()
@@ -178,7 +180,7 @@ class RefreshGrid:
             self.period_ns = round(sum(kept) / len(kept))
 
     def _has_changed(self, interval_ns: int, in_time: bool) -> bool:
-        """Takes another period on which the last frames, all handed over in time for the next refresh, agree. Returns
+        """Adopts another period if the last frames, all handed over in time for the next refresh, agree on it. Returns
         True if they do."""
         if not in_time:
             self._in_time.clear()
@@ -201,31 +203,31 @@ class RefreshGrid:
         return len(last) == AGREEING_RETURNS and max(last) - min(last) <= OFF_SHARE * self.period_ns
 
 
-# Refresh period from intervals between blocking swaps: the longest that divides them all. Pure.
+# Refresh period from intervals between blocking swaps: the longest one that divides nearly all of them. Pure.
 
 
-# Displays refresh no faster (400 Hz) and no slower (20 Hz).
+# Range of the refresh periods of displays: 400 Hz to 20 Hz.
 SHORTEST_NS, LONGEST_NS = 2_500_000, 50_000_000
-# An interval is whole refreshes within this share of one, and so must be this share of all: returns are held up.
+# SHARE of the intervals must be whole refreshes, within WITHIN of one; the others may have been delayed.
 WITHIN, SHARE = 0.12, 0.8
-# So many of all must be whole refreshes within this share of one: a display keeps time, work that is alike does not.
+# EXACTLY_SHARE of them must be whole refreshes within EXACTLY_WITHIN: a display is more regular than equal work.
 EXACTLY_WITHIN, EXACTLY_SHARE = 0.05, 0.6
 # Where a longer length divides this share of the intervals, a shorter one must divide nearly all.
 MOST_OF_THEM, NEARLY_ALL = 0.5, 0.95
-# Of an interval, refreshes tried.
+# Most refreshes tried for one interval.
 MOST_REFRESHES = 8
-# So many returns off the grid, or early, among the last ones: the display has another period.
+# The display has another period if DISAGREEING of the last LAST_RETURNS returns were off the grid or early.
 LAST_RETURNS, DISAGREEING = 4, 2
-# So many frames start at once to measure it; so long none is measured again.
+# Number of frames that start at once to measure it, and of frames until the next measurement.
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
-# Where this share of the measured intervals is one refresh as it was believed, it is believed still.
+# The period is kept if this share of the measured intervals is one refresh of it.
 BELIEVED_SHARE = 0.35
-# Every so often one frame starts at once: only so is a faster display noticed.
+# Interval at which one frame starts at once, which detects a faster display.
 PROBE_EVERY_NS = 2_000_000_000
 
 
 def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: float = SHARE) -> int | None:
-    """The longest length of which nearly all the intervals are multiples; None where there is none."""
+    """Longest period, ns, of which nearly all intervals are multiples; None if there is none."""
     tried = sorted(ns for ns in intervals_ns if ns >= SHORTEST_NS)
     if len(tried) < 3 or len(tried) < share * len(intervals_ns):
         return None
@@ -240,7 +242,7 @@ def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: f
         fitting = 0 if fitted is None else sum(_fits(ns, fitted, within) for ns in tried) / len(intervals_ns)
         if fitted is not None and fitting >= wanted and _keeps_time(intervals_ns, fitted):
             return round(fitted)
-        if fitting >= MOST_OF_THEM:  # the others may have been held up, and fit a shorter one by chance
+        if fitting >= MOST_OF_THEM:  # the others may have been delayed, and fit a shorter one by chance
             wanted = max(share, NEARLY_ALL)
     return None
 
@@ -256,14 +258,14 @@ def _keeps_time(intervals_ns: Sequence[int], period_ns: float) -> bool:
 
 
 def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> float | None:
-    """The period made exact by the intervals that are multiples of it."""
+    """The period, refined by the intervals that are multiples of it."""
     fitting = [ns for ns in intervals_ns if _fits(ns, period_ns, within)]
     refreshes = sum(round(ns / period_ns) for ns in fitting)
     return sum(fitting) / refreshes if refreshes else None
 
 
 class MeasuredSwap(NamedTuple):
-    """A swap that blocked. hardly_waited: so briefly that it may not have waited for the display."""
+    """A swap that blocked. hardly_waited: its wait was so short that it may not have been for the display."""
 
     called_ns: int
     returned_ns: int
@@ -271,7 +273,7 @@ class MeasuredSwap(NamedTuple):
 
 
 class RefreshWatch:
-    """Notices that the display has another refresh, and measures it with frames that start at once."""
+    """Detects that the display has another refresh, and measures it with frames that start at once."""
 
     def __init__(self) -> None:
         self._intervals_ns: list[int] = []
@@ -287,17 +289,17 @@ class RefreshWatch:
         return self._left > 0
 
     def starts_at_once(self, now_ns: int) -> bool:
-        """True if the next frame is to, so that a faster display shows itself."""
+        """True if the next frame must start at once, to detect a faster display."""
         self._probes = self._probed_ns is None or now_ns - self._probed_ns >= PROBE_EVERY_NS
         if self._probes:
             self._probed_ns = now_ns
         return self._probes or self._left > 0
 
     def returned(self, swap: MeasuredSwap, period_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
-        """Takes in a swap that blocked. disagrees: it did not return at a point of the grid, whose period is
-        `period_ns`. Returns the period when it was measured anew.
+        """Records a swap that blocked. Returns the period if it was measured anew, else None.
 
-        is_early: back before its refresh, which a frame that started at once shows of a faster display.
+        disagrees: it did not return at a point of the grid, whose period is `period_ns`. is_early: it returned before
+        its refresh, which indicates a faster display if the frame started at once.
         """
         last_ns, self._last_return_ns = self._last_return_ns, swap.returned_ns
         if self._left:
@@ -316,8 +318,8 @@ class RefreshWatch:
             self._left = MEASURED_FRAMES
         return None
 
-    def waited_for_nothing(self) -> None:
-        """A return that says nothing of the display."""
+    def skip_return(self) -> None:
+        """Records a swap that did not wait for the display."""
         self._last_return_ns = None
         self._left = max(0, self._left - 1)
 
@@ -328,7 +330,7 @@ class RefreshWatch:
 
     def _measured(self, believed_ns: int) -> int | None:
         self._patience = PATIENCE_FRAMES
-        # Returns that were held up fit some short length by chance, beside those that are where they were believed.
+        # Delayed returns fit some short period by chance, even if all others fit the present one.
         as_believed = sum(abs(ns - believed_ns) <= WITHIN * believed_ns for ns in self._intervals_ns)
         if as_believed >= BELIEVED_SHARE * len(self._intervals_ns):
             return None
@@ -338,7 +340,7 @@ class RefreshWatch:
         return period_ns
 
     def _keep_time(self, period_ns: int) -> bool:
-        """True if swaps return more regularly than they are called: then they wait for the display, however briefly."""
+        """True if swaps return more regularly than they are called, so that they wait for the display."""
         first, last = self._swaps[0], len(self._swaps) - 1
         calls = sorted(_off(swap.called_ns - first.called_ns, period_ns) for swap in self._swaps)
         returns = sorted(_off(swap.returned_ns - first.returned_ns, period_ns) for swap in self._swaps)

@@ -173,7 +173,7 @@ class Pacer:
     def frame_done(self, times: FrameTimes) -> FrameResult:
         """Takes in a frame whose swap came back. Returns its present, and what was missed."""
         self._frame += 1
-        times = self._source.take(times)
+        times = self._source.checked(times)
         outcome = self._placing.done(self._clock.times(times))
         if outcome.reason:
             self._reasons.append(outcome.reason)
@@ -265,7 +265,7 @@ class PresentSource:
         self._fenced = 0  # frames in a row
         self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # of the last swaps
 
-    def take(self, times: FrameTimes) -> FrameTimes:
+    def checked(self, times: FrameTimes) -> FrameTimes:
         """Takes in a frame. Returns its times, without the return of a fence that is not believed."""
         swap_ns = times.swap_end_ns - times.swap_begin_ns
         self._waited.append(swap_ns > WAITED_NS)
@@ -302,7 +302,7 @@ LONGEST_STEP_NS = 60_000_000_000
 # A step back so small is one of many readings of the same instant.
 SMALLEST_BACK_NS = 1_000_000_000
 # The display's word comes so late at most, and never from so far ahead.
-OLDEST_WORD_NS, AHEAD_NS = 2_000_000_000, 500_000_000
+OLDEST_REPORT_NS, AHEAD_NS = 2_000_000_000, 500_000_000
 
 
 def sane_length_ns(length_ns: float | None) -> int | None:
@@ -359,7 +359,7 @@ class PacerClock:
     def recent(self, instant_ns: int) -> int | None:
         """An instant that the display gave, if it can be one of a frame just shown."""
         at_ns = _whole(instant_ns) + self._offset_ns
-        if self._last_ns is None or not -OLDEST_WORD_NS <= at_ns - self._last_ns <= AHEAD_NS:
+        if self._last_ns is None or not -OLDEST_REPORT_NS <= at_ns - self._last_ns <= AHEAD_NS:
             return None
         return at_ns
 

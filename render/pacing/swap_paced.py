@@ -40,9 +40,9 @@ BLOCKED_NS = 200_000
 # Back so much before the refresh it was in time for, though it hardly waited: swap returns at once here. So many of
 # the last frames: the display keeps the pace elsewhere.
 EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
-LAST_SWAPS, FOR_NOTHING = 8, 5
+LAST_SWAPS, MOST_UNWAITED = 8, 5
 # In a queue swaps wait but after long frames, which empty it: so many of so many more that waited for nothing.
-QUEUE_SWAPS, QUEUE_FOR_NOTHING = 240, 3
+QUEUE_SWAPS, QUEUE_UNWAITED = 240, 3
 # Of so many swaps, this share came back on the grid after a wait: the display kept their pace. If swaps wait for
 # nothing then, they are a queue's that long work drains.
 PROVING_SWAPS, PROVEN_SHARE = 40, 0.75
@@ -124,7 +124,7 @@ class WholeRefreshes:
         self._margin.learn(missed > 0, short_ns, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
         self._tell_interval()
         # A frame whose swap waited for nothing may have waited in its drawing: that is no work.
-        changed = "" if self._swaps.waited_for_nothing else self._interval.frame(cycle_ns, times.swap_end_ns)
+        changed = "" if self._swaps.was_unwaited else self._interval.frame(cycle_ns, times.swap_end_ns)
         reason = "; ".join(filter(None, (why, changed)))
         return FrameOutcome(self.shown_ns, missed, reason, self._other_display())
 
@@ -147,10 +147,10 @@ class WholeRefreshes:
         early_ns = expected_ns - returned_ns
         is_early = early_ns > max(EARLY_NS, EARLY_SHARE * period_ns)
         hardly = is_early and waited_ns < HARDLY_NS and self.shown_ns is not None
-        for_nothing = waited_ns <= BLOCKED_NS or (hardly and not self._watch.measures)
-        self._swaps.add(for_nothing, is_counted=self.shown_ns is not None)
-        if for_nothing:
-            self._watch.waited_for_nothing()
+        is_unwaited = waited_ns <= BLOCKED_NS or (hardly and not self._watch.measures)
+        self._swaps.add(is_unwaited, is_counted=self.shown_ns is not None)
+        if is_unwaited:
+            self._watch.skip_return()
             self._is_off_grid = False
             return expected_ns, f"swap came back {early_ns / 1e6:.1f} ms before its refresh: waited for nothing"
         disagrees = self._disagrees(begin_ns, returned_ns, expected_ns)
@@ -159,12 +159,12 @@ class WholeRefreshes:
         )
         measured_ns = self._watch.returned(MeasuredSwap(begin_ns, returned_ns, hardly), period_ns, disagrees, is_early)
         if measured_ns is not None and abs(measured_ns / period_ns - 1) > OFF_SHARE / 4:
-            self._take_period(measured_ns, returned_ns)
+            self._adopt_period(measured_ns, returned_ns)
             self._swaps.sure_period_ns = measured_ns
             return returned_ns, f"refreshes of {measured_ns / 1e6:.2f} ms measured"
         present_ns = grid.add(returned_ns, begin_ns, self._planned)
         if abs(grid.period_ns / period_ns - 1) > OFF_SHARE:
-            self._take_period(grid.period_ns, present_ns)
+            self._adopt_period(grid.period_ns, present_ns)
         if self._watch.measures:  # the grid is in doubt: what came back is what is believed
             return max(returned_ns, (self.shown_ns or 0) + 1), "measures the refresh"
         return present_ns, ""
@@ -185,7 +185,7 @@ class WholeRefreshes:
             and returned_ns > expected_ns + period_ns // 2
         )
 
-    def _take_period(self, period_ns: int, point_ns: int) -> None:
+    def _adopt_period(self, period_ns: int, point_ns: int) -> None:
         self.grid.begin_anew(period_ns, point_ns)
         self._swaps.forget_returns()
         self._hand_over.forget()
@@ -207,7 +207,7 @@ class WholeRefreshes:
         was_ns = self.grid.period_ns
         self.grid.display_reported(presented_ns, refresh_ns)
         if abs(self.grid.period_ns / was_ns - 1) > OFF_SHARE:
-            self._take_period(self.grid.period_ns, presented_ns)
+            self._adopt_period(self.grid.period_ns, presented_ns)
 
     def restart(self) -> None:
         self.shown_ns = None
@@ -225,8 +225,8 @@ class SwapRecord:
     def __init__(self, sure_period_ns: int, is_called: bool) -> None:
         self.sure_period_ns = sure_period_ns
         self._is_called = is_called
-        self.waited_for_nothing = False  # the last one
-        self._for_nothing: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self.was_unwaited = False  # the last one
+        self._unwaited: deque[bool] = deque(maxlen=LAST_SWAPS)
         self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)  # waited for nothing, since frames last began anew
         self._on_grid: deque[bool] = deque(maxlen=PROVING_SWAPS)
         self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # on the grid
@@ -236,11 +236,11 @@ class SwapRecord:
         """True if swaps themselves, not only a fence after them, waited for the display until lately."""
         return sum(self._on_grid) >= PROVEN_SHARE * PROVING_SWAPS
 
-    def add(self, for_nothing: bool, is_counted: bool) -> None:
+    def add(self, is_unwaited: bool, is_counted: bool) -> None:
         """Takes in a swap. is_counted: not the first frame after a stop."""
-        self.waited_for_nothing = for_nothing
-        self._for_nothing.append(for_nothing)
-        self._rarely.append(for_nothing and is_counted)
+        self.was_unwaited = is_unwaited
+        self._unwaited.append(is_unwaited)
+        self._rarely.append(is_unwaited and is_counted)
 
     def add_return(self, on_grid: bool, is_fenced: bool, is_judged: bool) -> None:
         """Takes in its return, after a wait."""
@@ -256,8 +256,8 @@ class SwapRecord:
         if self._is_called:  # however uneven its calls are, nothing else keeps the pace
             return False
         off = len(self._returns) == JUDGED_RETURNS and sum(self._returns) < LEAST_SHARE * JUDGED_RETURNS
-        drains = proved and sum(self._rarely) >= QUEUE_FOR_NOTHING
-        return off or drains or sum(self._for_nothing) >= FOR_NOTHING
+        drains = proved and sum(self._rarely) >= QUEUE_UNWAITED
+        return off or drains or sum(self._unwaited) >= MOST_UNWAITED
 
     def forget_returns(self) -> None:
         """Forgets returns to another grid."""
@@ -265,7 +265,7 @@ class SwapRecord:
 
     def restart(self) -> None:
         """Begins again after frames stopped for a while."""
-        self._for_nothing.clear()
+        self._unwaited.clear()
         self._rarely.clear()
 
 

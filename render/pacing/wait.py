@@ -1,8 +1,7 @@
-"""Waking at an instant: sleep until shortly before it, then spin.
+"""Waits for an instant: sleeps until shortly before it, then spins. And the expected duration of work in spare time.
 
-A sleep ends late by an amount that the machine decides, a spin ends on time but takes a core. So the sleep
-ends early by a margin learned from how late sleeps have ended here: above nearly all of them, with both
-ends bounded. Reads the clock; decides nothing about frames.
+A sleep ends late by an amount that depends on the machine; a spin ends on time but occupies a core. So the sleep ends
+early by a margin that is above nearly all measured oversleeps, within bounds. Reads the clock.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from collections.abc import Callable
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# Before anything is learned. A sleep of a few ms ends 0.1 to 0.3 ms late on an idle Linux machine.
+# Margin before the first measurements. A sleep of a few ms ends 0.1 to 0.3 ms late on an idle Linux machine.
 FIRST_MARGIN_NS = 400_000
-# Less would not cover the call itself; more would spin away a tenth of a core at 60 frames a second.
+# A smaller margin does not cover the call itself; a larger one spins for a tenth of a core at 60 frames a second.
 SMALLEST_MARGIN_NS, LARGEST_MARGIN_NS = 100_000, 1_500_000
-# The margin is so much times the oversleep that this share of the last ones stayed under: one hiccup in twenty
-# does not raise it.
+# The margin is MARGIN_FACTOR times the quantile COVERED of the last oversleeps, so that one outlier in twenty does not
+# raise it.
 REMEMBERED, COVERED, MARGIN_FACTOR = 64, 0.95, 1.25
-# Before so many sleeps the first margin stands.
+# Number of sleeps from which the margin is computed.
 ENOUGH_SLEEPS = 8
 
 _PR_SET_TIMERSLACK = 29  # Linux prctl: how late, in ns, the kernel may wake this thread to save power
@@ -36,7 +35,7 @@ class SpinMargin:
         self._oversleeps = QuantileWindow(REMEMBERED)
 
     def observe(self, oversleep_ns: int) -> None:
-        """oversleep_ns: how long after the wanted end a sleep came back."""
+        """Records an oversleep: the time from the wanted end of a sleep to its return."""
         self._oversleeps.add(oversleep_ns)
         if len(self._oversleeps) >= ENOUGH_SLEEPS:
             wanted = round(self._oversleeps.quantile(COVERED) * MARGIN_FACTOR)
@@ -50,14 +49,13 @@ class HybridWait:
         self, clock: Callable[[], int] = time.perf_counter_ns, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self.margin = SpinMargin()
-        self.spins = True  # False: a core is worth more than waking on time; a wait ends when its sleep does
+        self.spins = True  # False: sleeps only, to save the core; waits then end late
         self._clock = clock
         self._sleep = sleep
         _ask_for_sharp_timers()
 
     def about(self, instant_ns: int) -> int:
-        """Comes back soon after that instant, by a sleep alone: what comes then has time. Returns when it came
-        back."""
+        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the instant of its return."""
         now_ns = self._clock()
         if instant_ns > now_ns:
             self._sleep((instant_ns - now_ns) / 1e9)
@@ -66,7 +64,7 @@ class HybridWait:
         return now_ns
 
     def until(self, deadline_ns: int) -> int:
-        """Comes back at `deadline_ns`, at once where that is past. Returns the instant it came back, never earlier."""
+        """Waits until `deadline_ns`. Returns the instant of its return, never earlier."""
         now_ns = self._clock()
         sleep_end_ns = deadline_ns - (self.margin.margin_ns if self.spins else 0)
         if sleep_end_ns > now_ns:
@@ -83,9 +81,7 @@ def _ask_for_sharp_timers() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NS, 0, 0, 0)
 
 
-# Expected duration of one kind of work that is done in spare time, from its last durations.
-#
-# Takes durations and instants, reads no clock. Pure.
+# Expected duration of one kind of work that is done in spare time, from its last durations. Pure.
 
 
 # Expected duration: until ENOUGH durations are known, the longest plus MARGIN_NS, and at least FIRST_NS; then a
@@ -93,7 +89,7 @@ def _ask_for_sharp_timers() -> None:
 FIRST_NS = 1_500_000
 REMEMBERED_COSTS, COST_MARGIN_FACTOR, MARGIN_NS = 64, 1.1, 100_000
 ENOUGH = 8
-# After so many times in a row without room the durations are forgotten: the machine may no longer be busy.
+# After this many times in a row without room the durations are cleared: the machine may no longer be busy.
 REFUSED_TO_FORGET = 120
 
 
@@ -102,15 +98,15 @@ class StepCost:
 
     def __init__(self, covered: float = 0.9) -> None:
         self._covered = covered
-        self._took_ns = QuantileWindow(REMEMBERED_COSTS)
+        self._durations_ns = QuantileWindow(REMEMBERED_COSTS)
         self._refused = 0  # times in a row
 
     @property
     def expected_ns(self) -> int:
         """Expected duration of the next time, margin included."""
-        if len(self._took_ns) < ENOUGH:
-            return max(FIRST_NS, self._took_ns.quantile(1.0) + MARGIN_NS)
-        return round(self._took_ns.quantile(self._covered) * COST_MARGIN_FACTOR) + MARGIN_NS
+        if len(self._durations_ns) < ENOUGH:
+            return max(FIRST_NS, self._durations_ns.quantile(1.0) + MARGIN_NS)
+        return round(self._durations_ns.quantile(self._covered) * COST_MARGIN_FACTOR) + MARGIN_NS
 
     def fits(self, now_ns: int, until_ns: int) -> bool:
         """True if the work, begun now, is expected to end by `until_ns`."""
@@ -122,11 +118,11 @@ class StepCost:
             self.forget()
         return False
 
-    def took(self, duration_ns: int) -> None:
-        """Takes in a measured duration."""
-        self._took_ns.add(duration_ns)
+    def record(self, duration_ns: int) -> None:
+        """Adds a measured duration, ns."""
+        self._durations_ns.add(duration_ns)
 
     def forget(self) -> None:
-        """Forgets all durations."""
-        self._took_ns.clear()
+        """Clears all durations."""
+        self._durations_ns.clear()
         self._refused = 0

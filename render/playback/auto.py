@@ -1,11 +1,11 @@
-"""The default clock: no latency while physics is ahead, just enough when it is not.
+"""The default mode `auto`: no latency while physics is ahead, else the smallest delay that avoids underruns.
 
-It plays a due instant forward with the wall clock, `offset_ns` behind the present, and slews that offset
-towards the one wanted by playing a few percent faster or slower. On underrun it holds at the newest snapshot; the
-offset reached is kept (fast attack, slow release).
+It advances a due instant with the wall clock, `offset_ns` behind the present, and slews that offset towards the
+wanted one by playing a few percent faster or slower. On underrun it holds at the newest snapshot; the offset reached
+is kept (fast attack, slow release).
 
-Physics' own changes of rate are followed as they are; only where every step takes another time is their mean
-rate played instead (`SteadyRate`). What a stall costs is the user's choice (`Preferences.prefer`).
+Changes of physics' rate are followed. Only where the steps' durations vary from step to step, their mean rate is played
+instead (`SteadyRate`). The user chooses the response to stalls (`Preferences.prefer`).
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from twixt.render.playback.estimator import LeastDrawDelay, OffsetEstimator, Req
 from twixt.render.playback.modes import Preferences
 from twixt.render.playback.stream import NEVER_NS, Stream
 
-# Speed stays within 1 +- this while the excess is small: the eye does not see it, and it is what the figures call an
-# error of 0.5 ms at 60 Hz.
+# Speed stays within 1 +- this while the excess is small. It cannot be seen, and is an animation error of 0.5 ms at
+# 60 Hz.
 SLEW = 0.03
 SLEW_TAU_NS = 500_000_000
-# An excess beyond this, or beyond 1.2 intervals, is a debt: paid at up to half as fast again.
+# An excess beyond this, or beyond 1.2 intervals, is a debt: it is reduced by playing up to 1.5 times as fast.
 DEBT_NS = 60_000_000
 DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
-# Frames of more than this are no motion to the eye, so no change of its speed either: they pay so much more each.
+# Frames longer than this are not seen as motion, so a change of speed is not seen either: their speed may deviate more.
 SLOW_FRAME_NS = 100_000_000
-# `balanced` keeps this much before the newest snapshot, and half an interval where that is more.
+# Room that `balanced` keeps before the newest snapshot: the larger of both.
 ROOM_NS, ROOM_INTERVALS = 33_000_000, 0.5
-# The offset wanted is estimated anew for an arrival that requires more, else after this many: it is half of a call's
-# cost.
+# Arrivals after which the wanted offset is estimated again, unless one requires more. The estimate is half of the cost
+# of a call.
 ESTIMATE_EVERY = 4
-# A debt that physics gives up has grown over no longer than this.
+# Longest time over which a debt that physics drops has grown.
 DEBT_MEMORY_NS = 1_000_000_000
 
 
@@ -66,11 +66,11 @@ class AutoMode:
             playing = present_ns - round(self._wanted_ns) if draw_time_ns is None else stream.due_of(draw_time_ns)
         else:
             if draw_time_ns is not None and stream.sim_at(before) < draw_time_ns:
-                before = stream.due_of(draw_time_ns)  # what came after a silence falls due later than was thought
+                before = stream.due_of(draw_time_ns)  # snapshots after a gap fall due later than expected
             advance = self._brake.soft_start(passed_ns * self._speed(stream, before, present_ns, passed_ns), passed_ns)
             playing = before + round(advance)
             if self._in_debt and draw_time_ns is not None:
-                # Where the world rested there is nothing to play: the debt of a rest is free.
+                # A rest of the world contains no motion: its debt is skipped at once.
                 playing = max(playing, min(stream.due_of(draw_time_ns), present_ns - round(self._wanted_ns)))
             playing = self._steadied(stream, draw_time_ns, playing, passed_ns, present_ns)
             playing = before + self._brake.before_end(
@@ -87,16 +87,15 @@ class AutoMode:
         return stream.sim_at(playing)
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """Goes on from the draw time, wherever the new plan puts it."""
+        """Continues from the draw time, at its due instant by the new plan."""
         if stretch != 1.0:
-            # Offsets of the old scale say nothing of the new one. What is wanted is as much of the world as before;
-            # the room is wall time.
+            # Offsets of the old scale do not predict those of the new one. The wanted offset stays the same in simulated
+            # time; the room stays the same in wall time.
             self._estimator = self._estimator.rescaled()
             room_ns = min(self._room_ns(stream), self._wanted_ns)
             self._wanted_ns = room_ns + (self._wanted_ns - room_ns) * stretch
             self._unestimated = ESTIMATE_EVERY
-            # What was a moment behind at the old scale is a long time at a slower one: up to the old speed it is
-            # played.
+            # A short delay at the old scale is a long time at a slower one: it is caught up at up to the old speed.
             self._debt_speed = max(DEBT_SPEED, stretch - 1.0)
         self._newest_sim_ns = None
         self._brake, self._steady = Brake(), SteadyRate()
@@ -107,7 +106,7 @@ class AutoMode:
             self._wanted_ns = min(self._wanted_ns, max(0, stream.plan.wall_ns - self._draw_due_ns))
 
     def begin_anew(self) -> None:
-        """Forgets what frames met so far. The offset that they required is kept until others are measured."""
+        """Clears the statistics of the start-up frames. The offset is kept until new ones are measured."""
         self._estimator, self._unestimated = OffsetEstimator(), 0
 
     def _room_ns(self, stream: Stream) -> int:
@@ -120,9 +119,9 @@ class AutoMode:
         newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
         if newest_sim != self._newest_sim_ns:
             gap = newest_due - self._newest_due_ns
-            if self._newest_sim_ns is not None and gap >= 0:  # else due instants were told anew: nothing came late
-                # Between two frames the shortfall went on growing until the snapshot came. At another phase of the
-                # frames, or with a little more jitter, one of them would have met that.
+            if self._newest_sim_ns is not None and gap >= 0:  # else due instants were changed: nothing came late
+                # The shortfall grew between two frames until the snapshot came. At another phase of the frames, or with
+                # a little more jitter, a frame would have measured the larger value.
                 required_ns = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))
                 if stream.rhythm.slips == self._slips:
                     late_ns = self._draw_delay.least_ns(present_ns, present_ns - stream.newest_arrival_ns)
@@ -131,8 +130,7 @@ class AutoMode:
                     required = RequiredOffset(required_ns, gap, intervals, late_ns, stream.widest_gap)
                     self._estimator.add(present_ns, required, stream.rhythm.interval_ns)
                 else:
-                    # The debt was given up, and with it the lateness it made: what that required is no longer
-                    # required.
+                    # The debt was dropped; discard the offsets that it caused.
                     self._slips = stream.rhythm.slips
                     self._estimator.forget_since(present_ns - DEBT_MEMORY_NS)
                 self._unestimated += 1
@@ -153,7 +151,7 @@ class AutoMode:
     def _steadied(
         self, stream: Stream, draw_time_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int
     ) -> int:
-        """`playing_ns`, or a due instant on the way of the mean rate where uneven steps make the map uneven."""
+        """`playing_ns`, or the due instant reached at the mean rate where steps are uneven."""
         share = self._steady.share(stream, passed_ns)
         if share <= 0 or draw_time_ns is None:
             return playing_ns
@@ -180,7 +178,7 @@ class AutoMode:
             else:
                 self.reason = f"snapshots come late: {self._wanted_ns / 1e6:.1f} ms behind the present"
         speed = max(-limit, min(limit * max(1.0, passed_ns / SLOW_FRAME_NS), excess / SLEW_TAU_NS))
-        # One frame must not overshoot what it corrects, however long it was.
+        # One frame must not overshoot, however long it was.
         if passed_ns > 0 and abs(speed * passed_ns) > abs(excess):
             speed = excess / passed_ns
         return 1.0 + speed
@@ -188,52 +186,52 @@ class AutoMode:
 
 # Playback speed of the mode `auto`: braking before the newest snapshot, and the mean rate of uneven steps.
 #
-# `Brake`: a clock that stops or starts within one frame changes its speed by more than the percent that the eye sees,
-# so both are spread over frames. It works on the wall time played in a frame ("advance") and knows neither snapshots
-# nor plans.
+# `Brake` spreads stops and starts over several frames, because a sudden one is visible. It works on the wall time played
+# in a frame ("advance"), without snapshots or plans.
 #
-# `SteadyRate`: followed exactly, the map of uneven steps would play each interval at another speed. Instead simulated
-# time advances at the mean rate of late, pulled gently towards the distance wanted. What is left before the newest
-# snapshot must last until the next one comes, at the longest of the latest gaps: that bounds the speed, evenly from
-# the first frame of a gap on, instead of braking at its end.
+# `SteadyRate`: if the map of uneven steps were followed exactly, each interval would play at another speed. Instead,
+# simulated time advances at the recent mean rate, corrected slowly towards the wanted distance. The time left before the
+# newest snapshot must last until the next one, assumed to come after the longest of the latest gaps. This bounds the
+# speed from the first frame of a gap on, instead of braking at its end.
 
 
 # -- Brake
 
-# After a stop, speed comes back by no more than this a second: from rest to 1 in three frames at 60 Hz.
+# Largest acceleration after a stop, per ns: from rest to 1 in three frames at 60 Hz.
 GAIN_PER_NS = 24e-9
-# Below the first speed for so long it has stopped; a shorter lack is made up for at once. At the last it has started.
+# The clock has stopped after STOP_NS below the speed STOPPED; a shorter one is caught up at once. It has started again
+# at the speed STARTED.
 STOPPED, STOP_NS, STARTED = 0.1, 30_000_000, 1.3
 # Below this share of the room it brakes to a stop; above, a snapshot that is a little late costs a few percent.
 FULL_BRAKING = 0.75
-# Braking goes on from at least this speed: a start is not braked to nothing.
+# Least speed from which braking is computed: else a start would be braked to a stop.
 LEAST_SPEED = 0.4
-# Where there is no room, and too little left for a whole frame, this share of the lack is kept for the next one.
+# Without room, and with too little left for a whole frame, this share of the missing time is kept for the next frame.
 KEPT_SHARE = 0.4
-# Less than this left is played at once: a stop is a stop.
+# A remainder below this is played at once.
 REMAINDER_NS = 200_000
 
 # -- SteadyRate
 
-# Relative change of the interval from one snapshot to the next: even below, uneven above, mixed between.
+# Relative change of the interval from one snapshot to the next: even below EVEN, uneven above UNEVEN, blended between.
 EVEN, UNEVEN = 0.03, 0.08
-# The same change in wall time: below, nobody sees it (a loop that sleeps 2 ms at a time scatters by a third of that,
+# The same change in wall time: invisible below UNSEEN_NS (a loop that sleeps 2 ms at a time scatters by a third of that,
 # and a dozen intervals make one frame).
 UNSEEN_NS, SEEN_NS = 1_000_000, 4_000_000
-# Steps that look even for a moment are not taken for even at once.
+# Time constant with which steps count as even again.
 RELEASE_TAU_NS = 1_500_000_000
-# Two means in equal parts: of the rate at the present only the half second before it is known, the half second after
-# it will be like the last seconds. Either alone errs a tenth more on steps of 20-120 ms, or is 15 ms later.
+# Windows of the two means that are averaged. The short one is the rate just before the present; the long one predicts
+# the rate after it. Either alone has a tenth more error on steps of 20-120 ms, or is 15 ms later.
 MEANS_OVER_NS = 500_000_000, 2_000_000_000
-# The mean jumps with every snapshot; the speed played goes there in two frames.
+# Time constant of smoothing: the mean jumps with every snapshot, the speed follows within two frames.
 RATE_TAU_NS = 30_000_000
-# Pull towards the distance wanted, and what it may change of the speed.
+# Time constant of the correction towards the wanted distance, and its largest effect on the speed.
 PULL_TAU_NS = 1_000_000_000
 PULL_MAX = 0.5
-# Kept in hand beside the longest gap, in mean intervals. On steps of 20-120 ms (40 seeds) the p99 error is at most
+# Reserve besides the longest gap, in mean intervals. On steps of 20-120 ms (40 seeds) the p99 error is at most
 # 1.75 ms at 149 ms of age; 0.6 gives 1.9 at 143, 0.3 gives 2.1 at 134.
 RESERVE_INTERVALS = 0.9
-# What is left lasts no less than this: when the longest gap is over, it is played in this time.
+# Least time in which the remaining simulated time is played, once the longest gap is over.
 LEAST_LASTING_NS = 10_000_000
 
 
@@ -252,8 +250,8 @@ class Brake:
         return min(advance, passed_ns * (self._speed + GAIN_PER_NS * passed_ns))
 
     def before_end(self, advance: int, left_ns: int, passed_ns: int, room_ns: int) -> int:
-        """`advance`, or less where only `left_ns` is left: speed <= sqrt(left / room), then losing as much in each
-        frame as brings it to rest at the end."""
+        """`advance`, or less where only `left_ns` is left: speed <= sqrt(left / room), then a constant deceleration to
+        rest at the end."""
         if 0 < left_ns < room_ns:
             advance = min(advance, round(passed_ns * math.sqrt(left_ns / room_ns)))
             if left_ns < FULL_BRAKING * room_ns:
@@ -266,7 +264,7 @@ class Brake:
         return advance
 
     def played(self, advance: int, passed_ns: int) -> None:
-        """Records what the frame played in the end."""
+        """Records the advance that the frame played."""
         if passed_ns <= 0:
             return
         self._speed = advance / passed_ns
@@ -275,7 +273,7 @@ class Brake:
 
 
 class SteadyRate:
-    """Mean rate, and its weight against following the map. The draw time is the caller's."""
+    """Mean rate, and its weight against following the map."""
 
     def __init__(self) -> None:
         self._rate: float | None = None
@@ -295,7 +293,7 @@ class SteadyRate:
     def advance(self, stream: Stream, draw_time_ns: int, passed_ns: int, present_ns: int, room_ns: int) -> float:
         """Simulated time to play in the `passed_ns` of wall time before `present_ns`. Never negative.
 
-        room_ns: wall time to keep in hand beside what the gaps ask for.
+        room_ns: wall time to keep in reserve besides the gaps.
         """
         rhythm = stream.rhythm
         mean = sum(stream.mean_rate(over_ns) for over_ns in MEANS_OVER_NS) / len(MEANS_OVER_NS)
@@ -305,7 +303,7 @@ class SteadyRate:
         rate = max(self._rate, 1e-9)
         left_ns = stream.newest_sim_ns - draw_time_ns
         since_ns = max(0, present_ns - stream.newest_due_ns)
-        # The step that physics is making counts by the share of it that is probably done: left would swing with it.
+        # The step that physics is computing counts by its probable completed share; else `left_ns` would oscillate.
         under_way_ns = min(since_ns / max(1.0, rhythm.mean_gap_ns), 1.0) * rhythm.sim_interval_ns
         goal_ns = rate * (rhythm.longest_gap_ns + RESERVE_INTERVALS * rhythm.mean_gap_ns + room_ns)
         pull = (left_ns + under_way_ns - goal_ns) / (rate * PULL_TAU_NS)

@@ -1,9 +1,10 @@
 """Playback clock: the draw time of each present instant.
 
-A mode (`modes`) proposes the draw time, the clock bounds it. Always: draw time never runs back but for one cut at a
-new world epoch, never passes the newest snapshot by more than `reach_ns` (0 unless the method of interpolation
-extrapolates), and stands still from the frame after a pause. Pure: present instants, snapshots' times and plans come
-in, no clock is read.
+A mode (`modes`) proposes the draw time, the clock bounds it.
+
+Always: the draw time never decreases, except once at a new world epoch. It exceeds the newest snapshot by at most
+`reach_ns` (0 unless the method of interpolation extrapolates), and is constant from the frame after a pause on. Pure:
+takes present instants, snapshots' times and plans; reads no clock.
 
     clock = PlaybackClock(mode="auto")
     clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and disorder are harmless
@@ -33,11 +34,11 @@ MODES: dict[str, Callable[[Preferences], ClockMode]] = {
 class ClockState(NamedTuple):
     """State of the clock after a frame, for log and overlay."""
 
-    mode: str  # what it does now: "ahead", "late", "newest-two", "buffered", "paused"
+    mode: str  # the mode now: "ahead", "late", "newest-two", "buffered", "paused"
     offset_ns: int  # present - due of the draw time; negative: drawn before it is due
     room_ns: int  # wall time from the draw time to the newest snapshot; negative: drawn beyond it
     rate: float  # simulated per wall time, since the frame before
-    held: bool  # the same instant as the frame before, because nothing newer exists
+    held: bool  # draws the same instant as the frame before, because nothing newer exists
     reason: str
 
 
@@ -62,13 +63,13 @@ class PlaybackClock:
         self.select(mode)
 
     def select(self, mode: str) -> None:
-        """Change to another mode, from what is drawn now."""
+        """Changes to another mode; the draw time continues from its present value."""
         if mode not in MODES:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
         self.mode = mode
         if mode not in self._modes:
             self._modes[mode] = MODES[mode](self._preferences)
-        self._mode = self._modes[mode]  # with what it learned, if it was in use before
+        self._mode = self._modes[mode]  # keeps its statistics, if it was in use before
         self._mode.replanned(self._stream, self._draw_time_ns, 1.0)
 
     @property
@@ -103,7 +104,7 @@ class PlaybackClock:
     def observe(
         self, sim_time_ns: int, due_ns: int, arrival_ns: int, world_epoch: int = 0, plan_number: int | None = None
     ) -> None:
-        """Takes a snapshot in. plan_number: the plan it was published under; None: the one that held when it
+        """Adds a snapshot. plan_number: the plan it was published under; None: the one that held when it
         arrived."""
         if self._world_epoch is None or world_epoch > self._world_epoch:
             self._begin(world_epoch)
@@ -112,7 +113,7 @@ class PlaybackClock:
         self._stream.observe(sim_time_ns, due_ns, arrival_ns, plan_number, self._draw_time_ns)
 
     def replan(self, plan: Plan) -> None:
-        """Follow a new plan at once. A plan already known changes nothing."""
+        """Follows a new plan at once. A plan already known changes nothing."""
         if self._world_epoch is None or plan.world_epoch > self._world_epoch:
             self._pending_plan = plan  # waits for the first snapshot of its world
             return
@@ -122,8 +123,8 @@ class PlaybackClock:
         self._adopt(plan)
 
     def advance_to(self, present_ns: int) -> int:
-        """Moves on to the frame that reaches the display at `present_ns`. Returns its draw time; so does
-        `draw_time_ns`, its public name."""
+        """Advances to the frame that reaches the display at `present_ns`; returns its draw time, simulated ns.
+        `draw_time_ns` is its public name."""
         stream, before = self._stream, self._draw_time_ns
         if not stream:
             return before or 0
@@ -138,13 +139,13 @@ class PlaybackClock:
         else:
             draw_time_ns = self._mode.advance_to(stream, self._present_ns, passed_ns, before)
             mode, reason = self._mode.name, self._mode.reason
-        # A step that waits for its snapshot is no silence to play on through.
+        # While single-stepping, do not extrapolate.
         draw_time_ns = min(draw_time_ns, stream.newest_sim_ns if mode == "paused" else stream.limit_sim_ns)
         if before is not None and draw_time_ns < before:
             draw_time_ns = before
         self._draw_time_ns = draw_time_ns
         rate = (draw_time_ns - before) / passed_ns if before is not None and passed_ns else 0.0
-        if mode == "paused":  # nothing falls due: offset and room stay what they were
+        if mode == "paused":  # nothing falls due: offset and room are kept
             self.state = self.state._replace(mode=mode, rate=rate, held=False, reason=reason)
         else:
             due_ns = stream.due_of(draw_time_ns)
@@ -155,13 +156,13 @@ class PlaybackClock:
     draw_time_ns = advance_to
 
     def begin_anew(self) -> None:
-        """Forgets what frames met so far: those to come differ (a start is over). What is drawn goes on."""
+        """Clears the statistics of the start-up frames. The draw time continues."""
         self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
         """The wall instant at which a simulated time falls due, as far as is known; 0 without a snapshot.
 
-        What a pause holds back is due at the pause.
+        Snapshots that a pause holds back are due at the pause.
         """
         if not self._stream:
             return 0
@@ -169,7 +170,7 @@ class PlaybackClock:
         return due_ns if held_since_ns is None else min(due_ns, held_since_ns)
 
     def _begin(self, world_epoch: int) -> None:
-        """Begins a new world: the one cut."""
+        """Begins a new world, at which the draw time may decrease."""
         self._world_epoch = world_epoch
         self._stream = Stream(self._stream.reach_ns)
         self._draw_time_ns = self._pause_target_ns = None
@@ -183,7 +184,7 @@ class PlaybackClock:
 
     def _adopt(self, plan: Plan) -> None:
         known = self._stream.plan
-        # A single step is a second plan that stands still; when it is pressed while running, only that one is seen.
+        # A single step is a second plan of rate 0. Pressed while running, it may be the only one of the two that arrives.
         is_step = self._stream.paused or (known is not None and plan.number > known.number + 1)
         if known is not None and known.rate > 0:
             self._glide_rate = known.rate
@@ -197,7 +198,7 @@ class PlaybackClock:
             self._pause_target_ns = self._draw_time_ns
 
     def _glide(self, passed_ns: int) -> int:
-        """Draw time while paused: still, or on to a single step's end at the rate held before."""
+        """Draw time while paused: constant, or advancing to the end of a single step at the rate held before."""
         assert self._pause_target_ns is not None
         if self._draw_time_ns is None:
             return max(self._pause_target_ns, self._stream.oldest_sim_ns)

@@ -20,15 +20,15 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# Time for which a required offset is remembered. So long after a trouble has ended it costs no latency any more.
+# Time for which a required offset is remembered: after it, a disturbance that has ended costs no latency.
 MEMORY_NS = 10_000_000_000
 BUCKET_NS = 500_000_000
 # With fewer samples the largest counts, not the second largest: at a start nothing has been repeated yet.
 FEW = 4
 # A required offset that exceeds the median by both of these is a stall. Latency for it would help only at the next one.
 STALL_NS, STALL_INTERVALS = 250_000_000, 2.5
-# The snapshots that a stall delayed arrive late, too, each less than the one before. They are left out until required
-# offsets are usual again, for STALL_OVER_NS at most. If offsets stop to fall (by FALL_NS) for FALLING_NS or
+# Snapshots delayed by a stall arrive late as well, each less than the one before. They are left out until required
+# offsets are usual again, for STALL_OVER_NS at most. If offsets stop falling (by FALL_NS) for FALLING_NS or
 # FALLING_INTERVALS, it was no stall: all snapshots have become later.
 STALL_OVER_NS = 3_000_000_000
 FALLING_NS, FALLING_INTERVALS = 250_000_000, 4
@@ -72,7 +72,8 @@ class RequiredOffset(NamedTuple):
 
 
 class OffsetEstimator:
-    """Required offsets of the last ten seconds, the largest two of each half second."""
+    """Playback offset from the required offsets of the last ten seconds, of which it keeps the largest two of each half
+    second."""
 
     def __init__(self) -> None:
         self._buckets: list[tuple[int, list[RequiredOffset]]] = []
@@ -108,7 +109,7 @@ class OffsetEstimator:
             del top[2]
 
     def _is_of_stall(self, now_ns: int, offset_ns: int, interval_ns: int) -> bool:
-        """True if a stall, or what it held up, made this offset."""
+        """True if a stall, or snapshots that it delayed, caused this offset."""
         recent = self._recent
         if len(recent) < FEW - 1:
             return False

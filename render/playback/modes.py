@@ -1,7 +1,7 @@
-"""Modes of the playback clock: their Protocol, the user's preferences, and the two modes that learn nothing.
+"""Modes of the playback clock: their Protocol, the user's preferences, and the modes `ahead`, `newest-two`, `buffered`.
 
-`ahead` draws the present, `newest-two` lags one interval. The others are `auto` and `modes`. A mode
-proposes a draw time; `PlaybackClock` keeps it from running back and from passing the newest snapshot. Reads no clock.
+`ahead` draws the present, `newest-two` lags one interval, `buffered` keeps a fixed delay; `auto` has its own module. A
+mode proposes a draw time; `PlaybackClock` keeps it monotonic and bounded. Reads no clock.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ class ClockMode(Protocol):
     def name(self) -> str: ...
 
     def advance_to(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
-        """Moves on to `present_ns` and returns its draw time. passed_ns: since the frame before, which drew
+        """Advances to `present_ns` and returns its draw time. passed_ns: since the frame before, which drew
         `draw_time_ns`; None: nothing is drawn yet."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
         """The map changed: wall intervals are `stretch` times as long."""
 
     def begin_anew(self) -> None:
-        """Forgets what frames met so far: it says nothing of those to come."""
+        """Clears the statistics of the start-up frames."""
 
 
 class StatelessMode:
-    """Part of the modes that learn nothing from frames and follow the map as it is."""
+    """Base of the modes that keep no statistics and follow the map."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """Nothing to change."""
+        """No-op: there is no state."""
 
     def begin_anew(self) -> None:
-        """Nothing to forget."""
+        """No-op: there are no statistics."""
 
 
 class PresentMode(StatelessMode):
@@ -88,7 +88,8 @@ class PresentMode(StatelessMode):
 
 
 class NewestTwoMode(StatelessMode):
-    """`newest-two`: draws between the two newest, one interval late: from the older, since the newer one arrived."""
+    """`newest-two`: draws between the two newest snapshots, one interval late: from the older one on, from the arrival of
+    the newer one on."""
 
     name = "newest-two"
 
@@ -100,36 +101,36 @@ class NewestTwoMode(StatelessMode):
         return stream.sim_at(min(due_ns, stream.newest_due_ns))
 
 
-# A fixed buffer, as in network games: a fixed delay with small corrections of speed, however uneven it looks.
+# `buffered`: a fixed delay with small corrections of speed, as in network games, even if the motion is uneven.
 #
 # From the measured jitter: buffer = interval x ((interval + deviation) / interval + tolerance), behind the newest
 # snapshot as it comes. The clock runs 2 % faster once it is an interval too late, 4 % slower once it is an interval
-# too early, and never lags by more than twice the buffer: what a stall held up is jumped over (the dynamic adjustment
-# and the clamp of snapshot interpolation as networking libraries for games do it).
+# too early, and never lags by more than twice the buffer: after a stall it skips the backlog (dynamic adjustment and
+# clamp of snapshot interpolation in networking libraries for games).
 #
-# With `buffer_ms` the delay is that, behind the present, and met exactly. Due instants are played, not simulated
-# time: dilation and slow motion are followed, which a buffer that knows only simulated time holds or rushes through.
+# With `buffer_ms` the delay behind the present is exactly that. Due instants are played, not simulated time, so that
+# changes of rate and slow motion are followed; a buffer of simulated time would hold or skip there.
 
 
-# Snapshots kept in hand beside the one that is awaited.
+# Snapshots kept in reserve besides the awaited one.
 TOLERANCE = 1.0
 CATCH_UP, SLOW_DOWN = 0.02, 0.04
-# In intervals, either way: within, the speed is 1.
+# Drift, in intervals, up to which the speed is 1.
 THRESHOLD = 1.0
-# The drift that decides, and the deviation of arrivals, are means over about this long.
+# Averaging times of the drift and of the deviation of arrivals.
 DRIFT_OVER_NS, DEVIATION_OVER_NS = 1_000_000_000, 2_000_000_000
-# A longer silence is a stop, and no jitter.
+# A longer gap is a stop, not jitter.
 STOP_NS, STOP_INTERVALS = 1_000_000_000, 4
 # The buffer is filled from the start: until the interval is known from so many gaps, the clock waits for it.
 FIRST_GAPS = 3
-# A delay of the user's is approached with this time constant, within the same speeds; a change of it beyond 60 ms or
-# 1.2 intervals at up to a quarter more or less, or moving a slider would show only after many seconds.
+# Time constant with which a delay set by the user is approached, within the same speeds. A change beyond 60 ms or 1.2
+# intervals is approached at up to a quarter faster or slower, so that a moved slider shows soon.
 SET_TAU_NS = 500_000_000
 SET_FAR_NS, SET_FAR_INTERVALS, SET_SPEED = 60_000_000, 1.2, 0.25
 
 
 def buffer_ns(interval_ns: float, deviation_ns: float, tolerance: float = TOLERANCE) -> float:
-    """The delay behind the newest snapshot for arrivals that deviate so much. interval_ns > 0."""
+    """Delay in ns behind the newest snapshot for arrivals of this deviation. interval_ns > 0."""
     return interval_ns * ((interval_ns + deviation_ns) / interval_ns + tolerance)
 
 
@@ -155,7 +156,7 @@ class BufferedMode:
         return stream.sim_at(playing)
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """Goes on from the draw time, wherever the new plan puts it."""
+        """Continues from the draw time, at its due instant by the new plan."""
         self._drift_ns = None
         if stretch != 1.0:
             self._arrivals = ArrivalJitter()
@@ -163,7 +164,7 @@ class BufferedMode:
             self._draw_due_ns = stream.due_of(draw_time_ns)
 
     def begin_anew(self) -> None:
-        """Forgets nothing: it learns only how snapshots arrive, and frames do not change that."""
+        """No-op: its statistics are of arrivals, not of frames."""
 
     def _played(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
         delay_ms = self._preferences.buffer_ms
@@ -235,11 +236,11 @@ class ArrivalJitter:
 
     @property
     def deviation_ns(self) -> float:
-        """Standard deviation of the arrival gaps of late."""
+        """Standard deviation of recent arrival gaps, ns."""
         return self._variance**0.5
 
     def add(self, arrival_ns: int, interval_ns: int) -> None:
-        """Takes in an arrival of a newest snapshot. interval_ns: the usual one, 0 while unknown."""
+        """Adds the arrival of a newest snapshot. interval_ns: the usual one, 0 while unknown."""
         gap = 0 if self._arrival_ns is None else arrival_ns - self._arrival_ns
         if gap > 0 and interval_ns and gap < max(STOP_NS, STOP_INTERVALS * interval_ns):
             if self._mean_ns is None:

@@ -1,11 +1,10 @@
-"""Map from wall time to simulated time: piecewise linear, through the due times of snapshots.
+"""Map from wall time to simulated time, piecewise linear through the due times of snapshots; and stream statistics.
 
-Kept raw: each snapshot is a vertex (due, sim), nothing is smoothed here. A new plan remaps what has not
-been drawn yet, so a change of scale holds for snapshots already published too.
+Each snapshot is a vertex (due, sim), without smoothing. A new plan remaps all that is not drawn yet, so that a change of
+scale applies to snapshots already published as well.
 
-Always: due and sim both never fall along the map; a duplicate changes nothing, a late one is put in its
-place; a newer state of the newest simulated time, due later, is time that stands: a flat piece of the map. Does not
-choose what is drawn, and reads no clock.
+Always: due and sim never decrease along the map. A duplicate changes nothing, a late snapshot is inserted in order. A
+newer state of the newest simulated time, due later, makes a flat piece: simulated time stands. Reads no clock.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from itertools import pairwise
 
 from twixt.ipc.plan import Plan
 
-# The due instant of what a paused plan holds back. Beyond any clock's present: those have 63 bits.
+# Due instant of snapshots that a paused plan holds back: beyond any clock's present, which has 63 bits.
 FAR_NS = 1 << 70
 NEVER_NS = -FAR_NS
-# The rate at which time goes on beyond the newest snapshot is the mean over this: it follows a load within some
-# frames.
+# Averaging time of the rate used beyond the newest snapshot: it follows a load within some frames.
 RATE_BEYOND_NS = 300_000_000
 # Vertices kept before the older half is thinned. 512 are 4 s at the usual 120 published a second.
 KEPT = 1024
@@ -34,15 +32,15 @@ class Stream:
         self._sim: list[int] = []
         self._plan_number: list[int] = []
         self.rhythm = Rhythm()
-        # How long what was known had been due when the next one came: the longest since a reader set it back.
+        # Longest time for which the newest snapshot had been due when the next one came, since a reader reset it.
         self.longest_wait_ns = NEVER_NS
-        self.widest_gap = 1  # in snapshots, the lost ones counted; since a reader set it back too
+        self.widest_gap = 1  # in snapshots, lost ones included; since a reader reset it
         self.newest_arrival_ns = 0
         self.reach_ns = reach_ns  # simulated time that may be drawn beyond the newest snapshot
-        self.stands = False  # simulated time, since the newest snapshot is not the first of its own
+        self.stands = False  # the newest snapshot is not the first of its simulated time
         self.held_since_ns: int | None = None  # the instant from which a paused plan holds simulated time
         self._rate = 1.0  # the last plan rate that was not 0
-        self._anchor_ns, self._stretch = 0, 1.0  # of the last plan that runs: where it took over, and by how much
+        self._anchor_ns, self._stretch = 0, 1.0  # of the last running plan: where it begins, and its factor
 
     def __len__(self) -> int:
         return len(self._sim)
@@ -61,12 +59,12 @@ class Stream:
 
     @property
     def limit_sim_ns(self) -> int:
-        """The furthest that may be drawn: the newest snapshot, and the reach beyond it."""
+        """Latest simulated time that may be drawn: the newest snapshot plus the reach."""
         return self._sim[-1] + self.reach_ns
 
     @property
     def limit_due_ns(self) -> int:
-        """The instant at which that falls due, at the rate that holds."""
+        """Due instant of `limit_sim_ns`, at the current rate."""
         if not self._goes_beyond or self._due[-1] >= FAR_NS:
             return self._due[-1]
         return self._due[-1] + round(self.reach_ns / self._rate_beyond())
@@ -88,8 +86,7 @@ class Stream:
         plan_number: int | None = None,
         draw_time_ns: int | None = None,
     ) -> bool:
-        """Takes a snapshot in. Returns True if it is newer than all before. draw_time_ns: None: nothing is drawn
-        yet."""
+        """Adds a snapshot; True if it is newer than all before. draw_time_ns: None: nothing is drawn yet."""
         plan = self.plan
         number = plan_number
         if number is None:
@@ -133,7 +130,7 @@ class Stream:
         return sim[after - 1] + (due_ns - start) * (sim[after] - sim[after - 1]) // (due[after] - start)
 
     def due_of(self, sim_time_ns: int) -> int:
-        """The instant at which `sim_time_ns` falls due: the last such, where the world rests."""
+        """Instant at which `sim_time_ns` falls due; the last such instant where the world rests."""
         due, sim = self._due, self._sim
         after = bisect_right(sim, sim_time_ns)
         if after == 0:
@@ -155,15 +152,15 @@ class Stream:
 
     @property
     def _goes_beyond(self) -> bool:
-        """True if time goes on beyond the newest snapshot."""
+        """True if time may advance beyond the newest snapshot."""
         return self.reach_ns > 0 and not self.stands
 
     def _rate_beyond(self) -> float:
-        """The rate that physics held of late; the plan's, before it is known."""
+        """Recent mean rate of physics; the plan's before it is known."""
         return self.mean_rate(RATE_BEYOND_NS) or self._rate
 
     def replan(self, plan: Plan, draw_time_ns: int | None) -> float:
-        """Remap what is not drawn yet. Returns by what factor wall intervals of the stream grew."""
+        """Remaps all that is not drawn yet. Returns the factor by which wall intervals of the stream grew."""
         stretch = 1.0
         anchor_ns = plan.wall_ns  # where, on the map so far, the plan's sim time fell due
         if self.held_since_ns is not None:
@@ -185,7 +182,7 @@ class Stream:
         return stretch
 
     def _hold(self, plan: Plan) -> None:
-        """Holds back what comes after a paused plan's simulated time."""
+        """Holds back snapshots after a paused plan's simulated time."""
         first = bisect_right(self._sim, plan.sim_time_ns)
         for index in range(first, len(self._due)):
             self._due[index] = FAR_NS
@@ -193,14 +190,14 @@ class Stream:
             self._vertex(first, plan.wall_ns, plan.sim_time_ns)
 
     def _rest_before(self, plan: Plan) -> None:
-        """Inserts a rest where physics that was stopped goes on with a new plan, a step beyond all that is known."""
+        """Inserts a rest if physics was stopped and continues with a new plan, a step beyond the newest snapshot."""
         rest_ns = self.rhythm.rest_ns(plan.wall_ns - self._due[-1], max(0, plan.sim_time_ns - self._sim[-1]))
         if rest_ns and plan.sim_time_ns > self._sim[-1]:
             self._append(self._sim[-1], self._due[-1] + rest_ns, self._plan_number[-1])
 
     def _remap(self, plan: Plan, draw_time_ns: int | None, anchor_ns: int, stretch: float) -> None:
-        """Moves what is not drawn yet: after the plan's instant it falls due as the plan says; before, it leads up to
-        it, at the plan's rate or, where physics could not hold one, at the pace at which it came."""
+        """Moves all that is not drawn yet. After the plan's instant, due instants are the plan's. Before it, they are
+        spaced at the plan's rate, or as snapshots came where physics could not hold a rate."""
         if not self._sim:
             return
         if draw_time_ns is not None:
@@ -238,7 +235,7 @@ class Stream:
         self._plan_number.insert(index, self._plan_number[index - 1])
 
     def _insert(self, sim_time_ns: int, due_ns: int, number: int) -> None:
-        """Put a late snapshot in its place, if it is none of those known."""
+        """Inserts a late snapshot in order, unless it is known."""
         index = bisect_left(self._sim, sim_time_ns)
         if self._sim[index] == sim_time_ns or index == 0:
             return  # known, or older than everything that could still be drawn
@@ -248,8 +245,8 @@ class Stream:
         self._plan_number.insert(index, number)
 
     def _straighten(self, draw_time_ns: int, due_ns: int) -> None:
-        """Replaces what would all fall due at `due_ns`, since physics became faster than was published, by a straight
-        line there from the draw time."""
+        """Replaces vertices that would all fall due at `due_ns`, because physics became faster than its published rate,
+        by a straight line from the draw time."""
         drawn_due_ns = self.due_of(draw_time_ns)
         after = bisect_right(self._sim, draw_time_ns)
         if 0 < after < len(self._sim) and drawn_due_ns < due_ns:
@@ -268,7 +265,7 @@ class Stream:
 
     def _append(self, sim_time_ns: int, due_ns: int, number: int) -> None:
         if len(self._sim) >= KEPT:
-            # Every second one of the older half: in a burst all of it may still be to play.
+            # Every second vertex of the older half: in a burst all of them may still be played.
             older = slice(1, KEPT // 2, 2)
             del self._due[older], self._sim[older], self._plan_number[older]
         self._due.append(due_ns)
@@ -276,7 +273,7 @@ class Stream:
         self._plan_number.append(number)
 
     def _measure(self, sim_time_ns: int, due_ns: int, arrival_ns: int, number: int) -> None:
-        """Learn the rhythm; turn a long rest into a flat piece of the map."""
+        """Updates the statistics; turns a long rest into a flat piece of the map."""
         due_gap_ns, sim_gap_ns = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
         self.rhythm.add_lateness(arrival_ns - due_ns, due_gap_ns, sim_gap_ns)
         self.widest_gap = max(self.widest_gap, round(self.rhythm.intervals(due_gap_ns, sim_gap_ns)))
@@ -304,7 +301,7 @@ EVENNESS_GAPS = 16
 EVEN_CHANGES = 10
 # Weight of one snapshot in the mean change of lateness: some fifty snapshots count, a second or two.
 SCATTER_SHARE = 0.02
-# A due gap of at least REST_NS that is REST_GAPS times as long as its simulated time usually takes is a rest, not slow
+# A due gap of at least REST_NS that is REST_GAPS times as long as usual for its simulated time is a rest, not slow
 # motion: the world stood still, and moved at the end.
 REST_GAPS = 4
 REST_NS = 200_000_000
@@ -321,11 +318,11 @@ class Rhythm:
 
     def __init__(self) -> None:
         self.sim_interval_ns = 0  # median simulated time between snapshots
-        self.interval_ns = 0  # median due gap of late; 0 while fewer than two snapshots are known
+        self.interval_ns = 0  # recent median due gap; 0 while fewer than two snapshots are known
         self.slope_change = 0.0  # usual relative change of the due gap per simulated time; 0 when steps are even
         self.mean_gap_ns, self.longest_gap_ns = 0.0, 0  # due gaps, among as many as are needed for evenness
         self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next
-        self.slips = 0  # how often physics gave up a debt and let its due instants move
+        self.slips = 0  # number of times that physics dropped a debt and moved its due instants
         self._gaps: list[tuple[int, int]] = []  # (due, sim)
         self._lateness_ns: int | None = None
         self._rest: tuple[int, int] | None = None  # (due, sim), when the last gap was one

@@ -1,7 +1,7 @@
 """Attaches on a background thread: at once, as soon as a simulation is there, or when one comes back under its name.
 
-The one idea: frames never wait for a simulation. A thread searches for it, and the frame loop asks between frames if
-there is a result. A simulation that comes back is another process with other memory and maybe another world, so the
+Frames never wait for a simulation: a thread searches for it, and the frame loop polls the result between frames. A
+simulation that comes back is another process with other memory and maybe another world, so the
 viewer attaches to it as to any other, and frames continue as after a reset.
 
 Always: a search has one result, which does not change: a link, or the error that ended the search.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Longest wait of a run's own viewer for its world: a day, in effect no limit. The window can be closed meanwhile, and
 # if physics dies its connection closes at once.
 OWN_WORLD_S = 86_400.0
-# Interval between two looks for a name, and for a new simulation's first snapshot: nothing reports a new name.
+# Interval of polling for a name, and for a new simulation's first snapshot: the system reports no new name.
 LOOK_S = 0.1
 # The same after an attempt that failed: the next one is likely to fail too.
 RETRY_S = 1.0

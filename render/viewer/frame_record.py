@@ -1,9 +1,8 @@
 """Records shown frames: log row, present time, the lead reported to physics.
 
-The one idea: a frame's row is written when its swap has returned. The display reports the frame's present some frames
-later, and the row is corrected then. The lag of presents behind the returns hardly changes from frame to frame. So the
-pacer works with the returns, corrected by the reports, and the lag is added to the planned present: frames are drawn
-for the instant at which they will be seen.
+A frame's row is written when its swap has returned, and corrected when the display reports the frame's present, some
+frames later. Presents lag behind the returns by a nearly constant time. The pacer works with the returns; the lag is
+added to the planned present, so that frames are drawn for the instant at which they will be seen.
 
 Always: never waits. A frame that the display does not report keeps the present known at its swap.
 """
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from twixt.ipc.plan import Plan
 from twixt.ipc.quantiles import QuantileWindow
 from twixt.ipc.snapshot import Head
-from twixt.render.cores.thread_time import NO_PARTS, FrameParts
+from twixt.render.cores.thread_time import NO_COSTS, FrameCosts
 from twixt.render.display.display import Display
 from twixt.render.measure.frame_log import HELD_BACK, FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -64,7 +63,7 @@ class Drawing(NamedTuple):
     shown: DrawnPicture | None  # None: nothing could be drawn yet
     quality: str = ""
     gpu_ns: int | None = None
-    parts: FrameParts = NO_PARTS
+    costs: FrameCosts = NO_COSTS
     ahead_ns: int = 0  # work done before the frame's start, in spare time
 
 
@@ -93,7 +92,7 @@ class FrameFacts(NamedTuple):
 def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
     """Log row of a frame. last: row of the frame before. Pure."""
     planned, times, paced, pacing = facts.planned, facts.times, facts.paced, facts.pacing
-    (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, parts, ahead_ns) = facts.inputs, facts.drawing
+    (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, costs, ahead_ns) = facts.inputs, facts.drawing
     draw_time_ns, alpha, mode, method = 0, 0.0, "none", ""
     previous_tick = next_tick = -1
     used_published_ns = draw_due_ns = group_due_ns = 0
@@ -119,7 +118,7 @@ def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
         newest.rate, previous_tick, next_tick, newest.tick, newest.sim_time_ns, newest.due_ns, newest.published_ns,
         used_published_ns, steps, draw_due_ns, group_due_ns, newest.world_epoch, plan.number, plan.rate,
         pacing.interval_ns, pacing.planned_refreshes, paced.reason, gpu_ns, acted_ns, facts.rested_ns,
-        facts.is_probe, times.swap_end_ns, 0, "", pacing.source, *parts, quality, ahead_ns,
+        facts.is_probe, times.swap_end_ns, 0, "", pacing.source, *costs, quality, ahead_ns,
     )  # fmt: skip
 
 
@@ -160,7 +159,7 @@ class FrameRecord:
         row = row_of(facts, self.last)
         self.log.add(row)
         presents.shown(row.frame, times.swap_end_ns)
-        presents.take()
+        presents.apply_reports()
         self.last = row = presents.seen(row)
         self.first_present_ns = self.first_present_ns or row.present_ns
         return row
@@ -203,9 +202,9 @@ class Presents:
         """Notes a frame whose row is in the log, for the display's report."""
         self._awaited.append((self._display.swap_number, frame, swap_end_ns))
 
-    def take(self) -> None:
+    def apply_reports(self) -> None:
         """Enters reported presents into the log rows and the pacer."""
-        for report in self._display.take_presents():
+        for report in self._display.drain_presents():
             frame, swap_end_ns = self._frame_of(report.swap_number, report.present_ns)
             if frame is None:
                 continue

@@ -33,14 +33,14 @@ SLEEP_S = 0.1
 GARBAGE_NS = 10_000_000
 # Interval of frames while physics is silent and the overlay counts the seconds of that.
 SECONDS_COUNT_NS = 1_000_000_000
-# Interval in which a hidden window takes in snapshots, so that it is not far behind when it is shown again.
-HIDDEN_TAKE_NS = 1_000_000_000
-# Fields of physics' status that the overlay does not show or reads from snapshots.
+# Interval at which a hidden window takes in snapshots, so that it is not far behind when it is shown again.
+HIDDEN_INTAKE_NS = 1_000_000_000
+# Fields of physics' status that the overlay does not show, or that it reads from snapshots.
 SEEN_ELSEWHERE = ("tick", "step_ms", "lead_ms", "rate")
 
 
 class RedrawRequests:
-    """Requests for frames of one viewer, by those who changed what a frame shows."""
+    """Requests for frames of one viewer, made by code that changes the picture."""
 
     def __init__(self) -> None:
         self._changed_ns = 0
@@ -83,7 +83,7 @@ class Idle:
         self.status = ShownStatus()
         self._display, self._now_ns = display, now_ns
         self._waker: Waker | None = None
-        self._taken_ns = 0
+        self._intake_ns = 0
         self._events: list[Event] = []  # input while no frames were made; the next frame applies it
 
     def begin(self, last_present_ns: int) -> bool:
@@ -119,11 +119,11 @@ class Idle:
             events, self._events = [*self._events, *events], []
         return events
 
-    def takes_hidden(self, now_ns: int) -> bool:
-        """True every HIDDEN_TAKE_NS: a hidden window takes in snapshots now."""
-        if now_ns - self._taken_ns < HIDDEN_TAKE_NS:
+    def is_hidden_intake_due(self, now_ns: int) -> bool:
+        """True once in HIDDEN_INTAKE_NS: the hidden window must take in snapshots now."""
+        if now_ns - self._intake_ns < HIDDEN_INTAKE_NS:
             return False
-        self._taken_ns = now_ns
+        self._intake_ns = now_ns
         return True
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class ShownStatus:
     def __init__(self) -> None:
         self._latest: object = None
         self._shown: tuple[object, ...] = ()
-        self._programs: tuple[object, ...] = ()  # texts, images, figures, which are shown without the overlay, too
+        self._programs: tuple[object, ...] = ()  # texts, images, figures; shown without the overlay as well
 
     def is_changed(self, link: Link, is_overlay_shown: bool) -> bool:
         """True if the overlay is shown and its status text differs from that at the last call."""

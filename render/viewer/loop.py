@@ -1,8 +1,8 @@
 """The frame loop: wait, take in new snapshots, choose the draw time, draw, show, log.
 
-The state is read as late as the pacer allows, the instant drawn is the one at which the frame will be seen, and
-everything that can wait (log, garbage, figures) is done after the frame is shown. Parts of the loop get what they need
-of a frame; none gets the loop.
+The state is read as late as the pacer allows. A frame is drawn for the instant at which it will be seen. Work that can
+wait (log, garbage, figures) is done after the frame is shown. The objects of the loop receive values of the frame, never
+the loop itself.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class FrameLoop:
         acted_ns = self._apply(events)
         laps.lap(OTHER, kinds.EVENTS)
         taken = self.intake.take()
-        self.spare.taken_within(ahead, taken)
+        self.spare.record_intake(ahead, taken)
         if taken is not NOTHING:
             ahead = ahead.and_then(PreFrameWork(taken))
         newest, plan = self.intake.newest or NO_HEAD, self.intake.plan
@@ -144,9 +144,9 @@ class FrameLoop:
         self.idle.sleep(link)
         now_ns = self.timer.now_ns()
         self.stage.pass_still(now_ns)
-        link.poll()  # reads what ended the sleep; unread, it would end the next one too
+        link.poll()  # reads the message that ended the sleep; unread, it would end the next one too
         is_news = self.intake.take().is_news or self.idle.status.is_changed(link, self.input.settings.overlay)
-        if self.idle.has_events or is_news or self.display.take_damage():
+        if self.idle.has_events or is_news or self.display.pop_damage():
             self.redraws.request(now_ns)
 
     def sleep_while_hidden(self) -> None:
@@ -154,7 +154,7 @@ class FrameLoop:
         second."""
         self._rest()
         self._apply(self.display.wait_events(SLEEP_S))
-        if self.idle.takes_hidden(self.timer.now_ns()):
+        if self.idle.is_hidden_intake_due(self.timer.now_ns()):
             self.intake.take()
         else:
             self.intake.link.poll()
@@ -200,7 +200,7 @@ class FrameLoop:
         """Releases the GL objects of the overlay; the others are released with the context."""
         self.over.release()
 
-    # -- a frame's parts
+    # -- steps of a frame
 
     def _apply(self, events: list[Event]) -> int:
         """Applies input events. Returns the instant of the user's action if the next frame shows its effect, else 0."""
@@ -217,7 +217,7 @@ class FrameLoop:
         self.spare.garbage.while_idle(self.timer.now_ns() - self.idle.since_ns)
 
     def _is_changing(self) -> bool:
-        """True if the next frame may differ, although nothing came for it."""
+        """True if the next frame may differ without new input or snapshots."""
         if self.stage.moves_by_itself or self.over.is_being_made:
             return True
         return self.idle.status.is_changed(self.intake.link, self.input.settings.overlay)
@@ -229,7 +229,7 @@ class FrameLoop:
             self.timer.laps.restart()
             self.timer.spans.add(kinds.REST, self.idle.since_ns, now_ns)
         presents = self.record.presents
-        for change in self.display.take_changes():
+        for change in self.display.drain_changes():
             self._pacer.restart(change)
             presents.restart()
         return presents.planned(self._pacer.next_frame(now_ns))
@@ -303,8 +303,8 @@ class FrameLoop:
     def _keep_screenshot(self) -> None:
         record = self.record
         if record.screenshots.is_due(self.input.settings.screenshot, record.first_present_ns, self.timer.now_ns()):
-            record.screenshots.take(self.stage.renderer.read_pixels())
-            self.input.screenshot_taken()
+            record.screenshots.write(self.stage.renderer.read_pixels())
+            self.input.screenshot_done()
 
     def _work_more(self, start_ns: int, has_waited: bool) -> None:
         # A frame that did not wait for its start began when the one before was shown. Its swap is still to come.

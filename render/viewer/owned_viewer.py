@@ -1,7 +1,7 @@
 """Entry of a viewer process that a run started for itself (`_view`).
 
-The one idea: it starts before its config is known, and imports what every viewer needs until a line on standard input
-brings the config. If that line never comes, the command was refused, and the process ends without a message.
+The process starts before its config is known, and imports what every viewer needs until a line on standard input
+brings the config. If standard input ends without a line, the command was refused, and the process ends silently.
 
 Always: physics listens before this viewer receives the simulation's name. So if nothing answers under that name,
 physics has gone. Physics prints the reason itself if its process still runs; else this viewer does.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Time for which the picture of a crashed world stays, with the reason across it.
 CRASH_SHOWN_NS = 3_000_000_000
-# Longest wait for physics' part of the report. Its service thread answers, which a step in C code may delay.
+# Longest wait for physics' sections of the report. Its service thread answers, which a step in C code may delay.
 REPORT_PATIENCE_S = 2.0
 # Longest wait for the simulation's answer before the window opens. One that has its world answers sooner.
 ANSWER_S = 0.25
@@ -128,7 +128,7 @@ def _view(
 
 @dataclass(frozen=True)
 class _Viewer:
-    """Parts of one viewer that has attached, from which its frames are made.
+    """Objects of one attached viewer, from which its frames are made.
 
     config: the one in use, which without a display differs from the requested one. is_report_asked: a report was
     requested. owned: the viewer belongs to the simulation. early: input events from before the first frame.
@@ -308,7 +308,7 @@ def _first_frame_ms(config: Config, loop: FrameLoop) -> float | None:
 
 
 class _StopSignals:
-    """Ctrl-C and SIGTERM, noted at once and obeyed between frames, so that no frame is interrupted."""
+    """Ctrl-C and SIGTERM: noted at once, applied between frames, so that no frame is interrupted."""
 
     def __init__(self) -> None:
         self.asked = False

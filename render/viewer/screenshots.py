@@ -54,7 +54,7 @@ class Screenshots:
         """Instant of the picture requested at the command line, for a first frame presented then; None without one."""
         return None if self._path is None else first_present_ns + round(self._at_s * 1e9)
 
-    def take(self, pixels: NDArray[np.uint8]) -> None:
+    def write(self, pixels: NDArray[np.uint8]) -> None:
         """Writes a picture on a thread. pixels: RGB, shape (height, width, 3)."""
         if self._path is not None and not self._by_key:
             path, self._path = self._path, None
@@ -117,7 +117,7 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
             file.write(packed.getbuffer())
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and os.path.isfile(path):
-            with contextlib.suppress(OSError):  # no part of a picture is left
+            with contextlib.suppress(OSError):  # removes an incomplete picture
                 os.unlink(path)
         raise TwixtError(f"cannot write the screenshot {path!r}: {error}; make room, or name another file") from None
     print_notice(f"screenshot in {path}")

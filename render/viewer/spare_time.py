@@ -1,11 +1,11 @@
 """Work done while the viewer waits for a frame's start, for its swap or for the display: uploads and background of the
 next frame, redraws of the panels, the log, garbage.
 
-Uploading a snapshot and drawing the background do not depend on the draw time, so they are done ahead, just before the
+Uploading a snapshot and drawing the background do not depend on the draw time, so they are prepared just before the
 frame's start. Snapshots published after that are taken in within the frame. On Wayland most of a refresh is left
 between the hand-over of a frame and the compositor's frame callback, the "call" for the next one.
 
-Always: work ahead begins only if it is expected to end before the frame's start, its swap or the call, so that frames
+Always: preparation begins only if it is expected to end before the frame's start, its swap or the call, so that frames
 start, and their presents are measured, as exactly as without it.
 """
 
@@ -42,13 +42,13 @@ AWAIT_ROOM_NS = 500_000
 # late is measured as a late present.
 CALL_ROOM_NS = 1_000_000
 
-# Work that takes longer is done in the frame, and tried ahead again after this many frames.
+# Preparation that takes longer is done in the frame, and tried before it again after this many frames.
 LONGEST_LEAD_NS, FRAMES_TO_RETRY = 5_000_000, 300
-# Nothing is done ahead with less than this to spare besides the expected duration.
+# Nothing is prepared with less than this to spare besides the expected duration.
 LEAST_SPARE_NS = 200_000
-# Snapshots are not taken in ahead if, in more than half of this many frames, the frame had to take in more itself:
+# Snapshots are not taken in early if, in more than half of this many frames, the frame had to take in more itself:
 # physics then publishes so often that both would upload.
-LAST_TAKES = 16
+LAST_INTAKES = 16
 
 
 class PreFrameWork(NamedTuple):
@@ -70,7 +70,7 @@ class PreFrameWork(NamedTuple):
         )
 
 
-NOT_AHEAD = PreFrameWork()
+NOTHING_PREPARED = PreFrameWork()
 
 
 class SpareTime:
@@ -87,12 +87,12 @@ class SpareTime:
         display: Display,
     ) -> None:
         self.garbage = Garbage()
-        self.next = NOT_AHEAD  # done for the next frame while this one waited for its swap
+        self.next = NOTHING_PREPARED  # done for the next frame while this one waited for its swap
         self.handed_over_ns = 0  # the last hand-over after which a swap waited for the call
         self._timer, self._pacer, self._intake = timer, pacer, intake
         self._is_widened = False  # the interval of the frame that is made
         self._stage, self._over, self._log, self._display = stage, over, log, display
-        self._ahead = AheadSchedule()
+        self._schedule = PreFrameSchedule()
 
     def before_start(self, planned: FramePlan, is_starting: bool) -> PreFrameWork:
         """Uses the time until a frame's start; returns the work done for that frame."""
@@ -101,18 +101,18 @@ class SpareTime:
         self.between_frames(start_ns)
         timer = self._timer
         timer.laps.lap(OTHER)
-        done, self.next = self.next, NOT_AHEAD
+        done, self.next = self.next, NOTHING_PREPARED
         due_ns = None if is_starting else self._due_ns(start_ns)
         if due_ns is None:
             return done
         begin_ns = timer.wait.about(due_ns)
         timer.laps.waited(due_ns, kinds.WAIT)
-        return done.and_then(self._work_ahead(due_ns, begin_ns, not done.has_background, timer.laps.lap))
+        return done.and_then(self._prepare_frame(due_ns, begin_ns, not done.has_background, timer.laps.lap))
 
-    def taken_within(self, ahead: PreFrameWork, taken: IntakeResult) -> None:
-        """Notes the snapshots that a frame took in itself after the work ahead."""
+    def record_intake(self, ahead: PreFrameWork, taken: IntakeResult) -> None:
+        """Records the snapshots that a frame took in itself after its preparation."""
         if ahead.end_ns:
-            self._ahead.took(ahead.taken.is_news, taken.is_news)
+            self._schedule.record_intake(ahead.taken.is_news, taken.is_news)
 
     def before_swap(self, swap_at_ns: int) -> None:
         """Uses the time for which a drawn frame waits for its swap at `swap_at_ns`; changes no picture."""
@@ -121,11 +121,11 @@ class SpareTime:
         if due_ns is not None:
             begin_ns = self._timer.wait.about(due_ns)
             lap(OTHER, kind=kinds.AWAIT_SWAP)
-            self.next = self._work_ahead(due_ns, begin_ns, False, lap)
+            self.next = self._prepare_frame(due_ns, begin_ns, False, lap)
 
     def in_swap(self, call_ns: int, await_call: AwaitCall) -> None:
         """Uses the time until the compositor's call, expected at `call_ns`. Call it after the hand-over. If the call comes
-        before the work ahead begins, as from a display that became faster, that work is not begun."""
+        before the preparation begins, as from a display that became faster, nothing is prepared."""
         timer = self._timer
         lap = partial(timer.laps.lap_in_wait, until_ns=call_ns, in_swap=True)
         self.handed_over_ns = timer.now_ns()
@@ -134,7 +134,7 @@ class SpareTime:
         if due_ns is not None and not await_call(max(0, due_ns - timer.now_ns())):
             begin_ns = timer.now_ns()
             lap(OTHER)
-            self.next = self._work_ahead(due_ns, begin_ns, not self._over.is_being_made, lap)
+            self.next = self._prepare_frame(due_ns, begin_ns, not self._over.is_being_made, lap)
 
     def between_frames(self, until_ns: int) -> None:
         """Makes and redraws the overlay, writes the log, collects garbage, as far as there is time until `until_ns`."""
@@ -146,7 +146,7 @@ class SpareTime:
         self.garbage.in_spare_time(until_ns - timer.now_ns())
 
     def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int], object]) -> int | None:
-        """Uses the time until `until_ns`, less `room_ns`; returns when the work ahead must begin, None: it is not done.
+        """Uses the time until `until_ns`, less `room_ns`; returns when the preparation must begin, None: nothing is prepared.
         lap: ends a lap of work."""
         timer, end_ns = self._timer, until_ns - room_ns
         self._redraw_and_log(end_ns)
@@ -170,40 +170,40 @@ class SpareTime:
 
     def forget(self) -> None:
         """Discards the record of work done for the next frame: it will show another simulation."""
-        self.next = NOT_AHEAD
+        self.next = NOTHING_PREPARED
 
     def _due_ns(self, until_ns: int) -> int | None:
-        """Instant at which work must begin to end by `until_ns`; None: nothing is done ahead."""
+        """Instant at which work must begin to end by `until_ns`; None: nothing is prepared."""
         timer = self._timer
         if not timer.wait.spins or self._is_widened:
             return None
-        return self._ahead.begin_ns(timer.now_ns(), until_ns)
+        return self._schedule.begin_ns(timer.now_ns(), until_ns)
 
-    def _work_ahead(self, due_ns: int, begin_ns: int, draws: bool, lap: Callable[[int], object]) -> PreFrameWork:
+    def _prepare_frame(self, due_ns: int, begin_ns: int, draws: bool, lap: Callable[[int], object]) -> PreFrameWork:
         """Takes in snapshots, and draws the next frame's background if `draws`. lap: ends a lap of work."""
         laps = self._timer.laps
         lap_ns = laps.last.wall_ns
-        taken = self._intake.take() if self._ahead.takes else NOTHING
+        taken = self._intake.take() if self._schedule.has_early_intake else NOTHING
         lap(UPLOAD)
         if draws:
             self._stage.renderer.prepare_background()
             lap(DRAW)
         end_ns = self._timer.now_ns()
-        self._ahead.done(due_ns, end_ns)
+        self._schedule.done(due_ns, end_ns)
         self._timer.spans.add(kinds.AHEAD, lap_ns, laps.last.wall_ns, taken.steps)
         return PreFrameWork(taken, end_ns - begin_ns, end_ns, draws)
 
 
-class AheadSchedule:
-    """Schedule of the work ahead of frames, from its measured durations. Takes instants, reads no clock. Pure."""
+class PreFrameSchedule:
+    """Schedule of the preparation of frames, from its measured durations. Pure: instants are passed in."""
 
     def __init__(self) -> None:
         self._cost = StepCost()
-        self._in_vain: deque[bool] = deque(maxlen=LAST_TAKES)
+        self._in_vain: deque[bool] = deque(maxlen=LAST_INTAKES)
         self._skipped = self._untaken = 0
 
     def begin_ns(self, now_ns: int, start_ns: int) -> int | None:
-        """Instant at which the work begins for a frame that starts at `start_ns`; None: it is not done."""
+        """Instant at which the work begins for a frame that starts at `start_ns`; None: nothing is prepared."""
         if not self._cost.fits(now_ns + LEAST_SPARE_NS, start_ns):
             return None
         if self._cost.expected_ns > LONGEST_LEAD_NS:
@@ -215,17 +215,17 @@ class AheadSchedule:
         return start_ns - self._cost.expected_ns
 
     def done(self, begin_ns: int, end_ns: int) -> None:
-        """Takes in the planned beginning and the end of the work."""
-        self._cost.took(end_ns - begin_ns)
+        """Records the planned beginning and the end of the preparation."""
+        self._cost.record(end_ns - begin_ns)
 
     @property
-    def takes(self) -> bool:
-        """True if snapshots are taken in ahead."""
-        return 2 * sum(self._in_vain) <= LAST_TAKES
+    def has_early_intake(self) -> bool:
+        """True if snapshots are taken in before the frame's start."""
+        return 2 * sum(self._in_vain) <= LAST_INTAKES
 
-    def took(self, ahead: bool, within: bool) -> None:
-        """Takes in the result of one frame. ahead: snapshots were taken in ahead. within: more were, in the frame."""
-        if self.takes:
+    def record_intake(self, ahead: bool, within: bool) -> None:
+        """Records one frame. ahead: snapshots were taken in before its start. within: more were, in the frame."""
+        if self.has_early_intake:
             self._in_vain.append(ahead and within)
             return
         self._untaken += 1
@@ -253,8 +253,8 @@ FEW = 500
 NEGLIGIBLE_NS = 300_000
 PATIENCE_NS_A_FRAME = 10_000
 LONGEST_NS = 3_000_000
-# So many new objects take too long for any frame's spare time (about 5 ms). Made by one frame they are a structure,
-# which is probably kept; made over many frames they are garbage.
+# Collecting this many new objects takes about 5 ms, too long for any frame's spare time. Objects made by one frame are
+# probably a structure that is kept; objects made over many frames are garbage.
 MANY = 20_000
 # Time of a collection per new object, first value, and weight of each measured one (exponential average).
 USUAL_NS = 250.0

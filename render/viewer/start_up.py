@@ -1,9 +1,9 @@
-"""Start-up of a viewer in the order of what its user waits for: window, world, everything else.
+"""Start-up of a viewer: window first, then the world, then everything else; and the notice of a slow start.
 
-The one idea: imports and the opening of the window do not depend on each other, so they run in parallel. What the first
-frame does not need is loaded and made after it.
+Imports and the opening of the window run in parallel. Modules and programs that the first frame does not need are
+loaded after it.
 
-Always: no thread is within an import when the process ends; that would crash the interpreter. A start that takes longer
+Always: no thread is importing when the process ends, which would crash the interpreter. A start that takes longer
 than a second prints what it waits for. It does so only if standard error is a terminal, so that programs that read it
 get no extra lines.
 """
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 FIRST_FRAMES, FIRST_FRAMES_NS = 3, 100_000_000
 # Time from the end of start-up's work until frames count: viewer and physics adapt to each other's timing meanwhile.
 SETTLING_NS = 500_000_000
-# Longest time in which drawing programs are made ahead of a change of method. Each takes milliseconds; more on a
+# Longest time in which drawing programs are prepared for a change of method. Each takes milliseconds; more on a
 # machine that has never compiled it, which then stores it for the next start. The rest is made when it is needed.
 PREPARING_NS = 500_000_000
 # Time that preparing may add to a frame, as a share of the frame's own work; one program is made in any case. Frames of
 # half a second are few within PREPARING_NS, so each must make several.
 PREPARING_SHARE = 0.25
-# With `--fps` below this, each part of start-up would wait for a frame of its own for a long time: the first frame with
-# a picture does all of them.
+# With `--fps` below this, start-up in steps of one frame each would take long: the first frame with a picture does all
+# steps.
 SPARSE_FPS = 10
 # Interval between two polls of the window while physics is still loading its world.
 START_POLL_S = 0.02
@@ -185,12 +185,12 @@ class StartUp:
         self._load_end_ns = time.perf_counter_ns()
 
 
-# A start that takes longer than this prints what it waits for.
+# A start that takes longer than this prints its current phase.
 PATIENCE_NS = 1_000_000_000
-# Interval between two looks at the part of the start that is under way.
+# Interval of polling the current phase of the start.
 LOOK_S = 0.25
-PICTURE = "viewer_picture"  # the first one is on the screen; no part of the report
-# By part of the start (`report_keys.START_PARTS`), in order: what the viewer waits for until that part ends.
+PICTURE = "viewer_picture"  # the first one is on the screen; not in the report
+# Work under way until each phase of the start (`report_keys.START_PHASES`) ends, in order.
 BUSY_WITH = {
     "viewer_window": "opening the window",
     "viewer_imports": "loading libraries",
@@ -202,7 +202,7 @@ BUSY_WITH = {
 
 
 class StartNotice:
-    """Prints, on a thread, what a slow start waits for. begun_ns: instant of the command, None: now. Close it."""
+    """Prints, on a thread, the current phase of a slow start. begun_ns: instant of the command, None: now. Close it."""
 
     def __init__(self, begun_ns: int | None) -> None:
         self._begun_ns = time.perf_counter_ns() if begun_ns is None else begun_ns
@@ -224,7 +224,7 @@ class StartNotice:
 
 
 def busy_with(has_ended: Callable[[str], bool]) -> str:
-    """Part of the start that is under way, in words; "" once the first picture is on the screen."""
+    """Current phase of the start, in words; "" once the first picture is on the screen."""
     if has_ended(PICTURE):
         return ""
     return next(words for part, words in BUSY_WITH.items() if not has_ended(part))

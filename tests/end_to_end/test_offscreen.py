@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.end_to_end.processes import Run, Starter, starter
-from twixt.render.measure.report_keys import START_PARTS
+from twixt.render.measure.report_keys import START_PHASES
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_measurement_without_a_display_is_whole_and_says_so(start: Starter) ->
     assert report["channel"]["pairs_failed"] == 0
     # Its start is told in parts, of both processes: the viewer's make up the whole of it.
     first_frame_ms, parts_ms = report["latency"]["first_frame_ms"], report["latency"]["first_frame_parts_ms"]
-    assert list(parts_ms) == list(START_PARTS)
+    assert list(parts_ms) == list(START_PHASES)
     assert all(ms >= 0 for ms in parts_ms.values()), parts_ms
     viewers = [ms for part, ms in parts_ms.items() if part.startswith("viewer_")]
     assert sum(viewers) == pytest.approx(first_frame_ms)

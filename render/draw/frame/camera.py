@@ -108,7 +108,7 @@ class OrbitCamera:
             distance_m = camera.orthographic / 2 / math.tan(math.radians(fov_y_deg) / 2)
             distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
         made = OrbitCamera(
-            target=_three(camera.target),
+            target=_xyz(camera.target),
             distance_m=distance_m,
             azimuth_rad=azimuth_rad,
             elevation_rad=elevation_rad,
@@ -127,7 +127,7 @@ class OrbitCamera:
         height_m = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2)
         is_vertical = math.cos(self.elevation_rad) < VERTICAL_SHARE
         is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
-        up = (0.0, 0.0, 1.0) if is_upright else _three(self._axes()[1])
+        up = (0.0, 0.0, 1.0) if is_upright else _xyz(self._axes()[1])
         orthographic = height_m if self.orthographic else False
         return Camera(self.eye, self.target, self.fov_y_deg, body, orthographic, turns, up, self.principal_point)
 
@@ -178,7 +178,7 @@ class OrbitCamera:
         """Moves the target sideways: a point at its depth under the pointer stays under the pointer."""
         metres_per_px = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2) / max(height_px, 1)
         right, up, _ = self._axes()
-        self.target = _three(np.asarray(self.target) + (-dx_px * right + dy_px * up) * metres_per_px)
+        self.target = _xyz(np.asarray(self.target) + (-dx_px * right + dy_px * up) * metres_per_px)
 
     def zoom(self, notches: float) -> None:
         """Moves the camera nearer, by ZOOM_PER_NOTCH for each notch; negative notches move it away."""
@@ -191,12 +191,12 @@ class OrbitCamera:
         Ignores a point that is not finite.
         """
         if all(math.isfinite(value) for value in position):
-            self.target = _three(position)
+            self.target = _xyz(position)
 
     @property
     def eye(self) -> tuple[float, float, float]:
         """Position of the camera, metres, world."""
-        return _three(np.asarray(self.target) + self.distance_m * self._axes()[2])
+        return _xyz(np.asarray(self.target) + self.distance_m * self._axes()[2])
 
     @property
     def near_m(self) -> float:
@@ -246,7 +246,7 @@ class OrbitCamera:
         projection[0, 0] *= height_px / width_px
         with np.errstate(over="ignore"):  # beyond float32's range nothing is seen
             return CameraMatrices(
-                view.astype(np.float32), projection.astype(np.float32), _three(eye), self.target, self.orthographic
+                view.astype(np.float32), projection.astype(np.float32), _xyz(eye), self.target, self.orthographic
             )
 
     def _perspective(self, focal: float) -> NDArray[np.float64]:
@@ -307,7 +307,7 @@ def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArra
     to_body[:3, 3] = -rotation.T @ np.asarray(position, np.float64)
     eye, target = (rotation @ np.asarray(point) + position for point in (camera.eye, camera.target))
     return camera._replace(
-        view=(camera.view.astype(np.float64) @ to_body).astype(np.float32), eye=_three(eye), target=_three(target)
+        view=(camera.view.astype(np.float64) @ to_body).astype(np.float32), eye=_xyz(eye), target=_xyz(target)
     )
 
 
@@ -326,6 +326,6 @@ def shift_px(before: CameraMatrices, after: CameraMatrices, body: NDArray[np.flo
     return (moved_m / away_m + turned) * focal_px if away_m > 0 else math.inf
 
 
-def _three(values: object) -> tuple[float, float, float]:
+def _xyz(values: object) -> tuple[float, float, float]:
     x, y, z = (float(value) for value in values)  # type: ignore[attr-defined]
     return x, y, z

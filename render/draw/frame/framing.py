@@ -48,7 +48,7 @@ class Bounds(NamedTuple):
     @property
     def middle(self) -> Vector:
         """Its centre, metres."""
-        return _three([(low + high) / 2 for low, high in zip(self.low, self.high, strict=True)])
+        return _xyz([(low + high) / 2 for low, high in zip(self.low, self.high, strict=True)])
 
     @property
     def radius_m(self) -> float:
@@ -68,7 +68,7 @@ class BoundingBalls(NamedTuple):
         if not len(self.radius):
             return Bounds((-EMPTY_M,) * 3, (EMPTY_M,) * 3)
         low, high = (self.place - self.radius).min(axis=1), (self.place + self.radius).max(axis=1)
-        return Bounds(_three(low), _three(high))
+        return Bounds(_xyz(low), _xyz(high))
 
 
 class FramedView(NamedTuple):
@@ -155,7 +155,7 @@ def place_for(balls: BoundingBalls, view: FramedView) -> Place:
         ]
     (right_m, _), (up_m, _) = off
     target = middle + right_m * view.right + up_m * view.up
-    return Place(_three(target), max(distance_m, (farthest_m + math.hypot(right_m, up_m)) * per_reach))
+    return Place(_xyz(target), max(distance_m, (farthest_m + math.hypot(right_m, up_m)) * per_reach))
 
 
 def _centred(side: Floats, radius: Floats, depth: Floats) -> float:
@@ -221,6 +221,6 @@ def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) 
     return near if near.any() else drawn
 
 
-def _three(values: object) -> Vector:
+def _xyz(values: object) -> Vector:
     x, y, z = (float(value) for value in values)  # type: ignore[attr-defined]
     return x, y, z

@@ -247,7 +247,7 @@ def region_of(extent: Extent | None, reach_m: float, camera: CameraMatrices) -> 
     low, high = np.array(extent.low, np.float64), np.array(extent.high, np.float64)
     middle, radius_m = (low + high) / 2, float(np.linalg.norm(high - low)) / 2 + reach_m * extent.scale
     if radius_m <= seen_m or not math.isfinite(seen_m):
-        return Region(_three(middle), radius_m, radius_m)
+        return Region(_xyz(middle), radius_m, radius_m)
     behind_m = float(np.linalg.norm(middle - camera.target)) + radius_m
     return Region(camera.target, seen_m, min(max(behind_m, DEEP * seen_m), DEEPEST * seen_m))
 
@@ -274,7 +274,7 @@ def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -
     projection = np.diag([1 / radius_m, 1 / radius_m, -1 / max(region.deep_m * 1.1, radius_m), 1.0])
     with np.errstate(over="ignore"):  # beyond float32's range nothing is seen
         return CameraMatrices(
-            view.astype(np.float32), projection.astype(np.float32), _three(eye), _three(eye), orthographic=True
+            view.astype(np.float32), projection.astype(np.float32), _xyz(eye), _xyz(eye), orthographic=True
         )
 
 
@@ -290,7 +290,7 @@ def to_map(camera: CameraMatrices, light: CameraMatrices) -> NDArray[np.float64]
     return found
 
 
-def _three(values: NDArray[np.float64]) -> tuple[float, float, float]:
+def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
     x, y, z = values.tolist()
     return x, y, z
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.long.injected.trial import EXPECTED, KINDS, Judged, Trial
-from twixt.render.measure.run_figures import PARTS
+from twixt.render.measure.run_figures import COST_NAMES
 
 INJECTED = {
     "draw": "30 ms more in drawing",
@@ -131,14 +131,14 @@ def _misnamed(trial: Trial) -> str:
     if not wrong:
         return "\nNo case was misnamed.\n"
     lines = [
-        "\nMisnamed, undisturbed ones first (the most that each part took, in ms: " + ", ".join(PARTS) + "):\n",
+        "\nMisnamed, undisturbed ones first (the most that each part took, in ms: " + ", ".join(COST_NAMES) + "):\n",
         "| injected | place | frame | bad frames named | parts | disturbed | others ms, waited ms |",
         "|---|---|---|---|---|---|---|",
     ]
     for each in wrong:
         how = (
             f"{each.case.place}, {'busy' if each.case.busy else 'asleep'}"
-            if each.case.kind in PARTS
+            if each.case.kind in COST_NAMES
             else each.case.place
         )
         named = _counted(each.named)

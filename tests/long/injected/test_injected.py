@@ -14,7 +14,7 @@ from tests.long.injected.machine import Lot, Machine, Sample
 from tests.long.injected.page import broken, of_kind, page, share_right
 from tests.long.injected.trial import EXPECTED, KINDS, Judged, Trial, cases, length_s, run
 from tests.long.injected.viewer import Case
-from twixt.render.measure.run_figures import PARTS
+from twixt.render.measure.run_figures import COST_NAMES
 
 MS = 1_000_000
 CLEAR = Lot(0.0, 0.0, 0.0)
@@ -27,7 +27,7 @@ def test_each_kind_of_trouble_is_named_with_its_part(tmp_path: Path) -> None:
     trial = run(tmp_path, environ, planned, length_s(planned))
     assert trial.judged
     assert all(sum(each.parts_ms) > 0 for each in trial.judged)
-    collected = [each.parts_ms[PARTS.index("gc")] for each in of_kind(trial, "gc")]
+    collected = [each.parts_ms[COST_NAMES.index("gc")] for each in of_kind(trial, "gc")]
     assert collected
     assert min(collected) > 10, "the heap was not looked through"
     clear = [each for each in trial.judged if not each.lot.is_disturbed]

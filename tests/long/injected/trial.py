@@ -23,7 +23,7 @@ from tests.long.injected.viewer import APART, APART_FROM_PHYSICS, FIRST, Case
 from tests.long.injected.world import STALL_S
 from tests.starvation import family
 from twixt.render.measure.frame_log import read_log
-from twixt.render.measure.run_figures import NO_PART, PARTS, Measured, measure
+from twixt.render.measure.run_figures import COST_NAMES, NO_COST, Measured, measure
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = ("draw", "upload", "user", "gc", "stolen", "stolen longer", "physics", "display")
@@ -53,7 +53,7 @@ class Judged:
     frame: int
     named: tuple[str, ...]
     lot: Lot
-    parts_ms: tuple[float, ...]  # of the worst frame, in the order of PARTS
+    parts_ms: tuple[float, ...]  # of the worst frame, in the order of COST_NAMES
 
     @property
     def is_right(self) -> bool:
@@ -151,7 +151,7 @@ def judge(measured: Measured, fired: list[dict[str, Any]], machine: Machine) -> 
             continue
         around = slice(at, end)
         lot = machine.between(int(frames["start_ns"][at]), int(measured.timing.present_ns[end - 1]))
-        parts_ms = np.stack([frames[f"{part}_ns"][around] for part in PARTS], axis=1).max(0) / 1e6
+        parts_ms = np.stack([frames[f"{part}_ns"][around] for part in COST_NAMES], axis=1).max(0) / 1e6
         named = tuple(name for name in names[around] if name)
         trial.judged.append(Judged(case, each["frame"], named, lot, tuple(parts_ms.round(1).tolist())))
     _add_conditions(trial, measured, machine)
@@ -164,7 +164,7 @@ def _names(measured: Measured) -> list[str]:
     physics, render, display, part = measured.causes
     named = []
     for i in range(len(part)):
-        late = "render late" + ("" if part[i] == NO_PART else f": {PARTS[part[i]]}")
+        late = "render late" + ("" if part[i] == NO_COST else f": {COST_NAMES[part[i]]}")
         named.append("physics late" if physics[i] else late if render[i] else "display late" if display[i] else "")
     return named
 

@@ -54,8 +54,8 @@ def test_all_threads_are_narrowed_later_ones_as_well_and_get_their_own_masks_bac
     out = in_a_process(
         "affinity.use(frozenset({first})); print(masks(before) == [[first]] * 2)\n"
         "later = thread(); affinity.use(frozenset({last})); print(masks(before, later) == [[last]] * 3)\n"
-        "newest = thread(); affinity.give_back(); print(masks(before, later, newest) == [own] * 4)\n"
-        "affinity.give_back(); print(masks(before, later, newest) == [own] * 4)"
+        "newest = thread(); affinity.restore(); print(masks(before, later, newest) == [own] * 4)\n"
+        "affinity.restore(); print(masks(before, later, newest) == [own] * 4)"
     )
     assert out == ["True"] * 4
 
@@ -63,7 +63,7 @@ def test_all_threads_are_narrowed_later_ones_as_well_and_get_their_own_masks_bac
 def test_no_mask_is_widened() -> None:
     out = in_a_process(
         "os.sched_setaffinity(before, {first}); affinity.use(frozenset({last})); print(masks(before) == [[last], [first]])\n"
-        "affinity.give_back(); print(masks(before) == [own, [first]])\n"
+        "affinity.restore(); print(masks(before) == [own, [first]])\n"
         "os.sched_setaffinity(0, {first}); print(sorted(affinity.refresh()) == [first])\n"
         "affinity.use(frozenset({first, last})); print(masks() == [[first]])"
     )
@@ -73,7 +73,7 @@ def test_no_mask_is_widened() -> None:
 def test_a_mask_set_from_outside_meanwhile_stays() -> None:
     out = in_a_process(
         "affinity.use(frozenset({first})); os.sched_setaffinity(0, {last})\n"
-        "print(sorted(affinity.refresh()) == [last]); affinity.give_back(); print(masks(before) == [[last], own])"
+        "print(sorted(affinity.refresh()) == [last]); affinity.restore(); print(masks(before) == [[last], own])"
     )
     assert out == ["True"] * 2
 
@@ -115,7 +115,7 @@ def test_a_cpuset_that_shrinks_and_grows_is_nobodys_wish(cpuset: Path, kept: str
         f"allow({kept}); print(sorted(affinity.refresh() & {{{kept}}}) == [{kept}]); affinity.use(affinity.allowed)\n"
         f"print(masks(before) == [[{kept}]] * 2)\n"
         "allow(*own); print(sorted(affinity.refresh()) == own); affinity.use(frozenset({last}))\n"
-        "print(masks(before) == [[last]] * 2); affinity.give_back(); print(masks(before) == [own] * 2)\n"
+        "print(masks(before) == [[last]] * 2); affinity.restore(); print(masks(before) == [own] * 2)\n"
         "(cpuset.parent / 'cgroup.procs').write_text(str(os.getpid()))"
     )
     assert out == ["True"] * 6
@@ -126,7 +126,7 @@ def test_all_of_a_cpuset_given_back_grows_with_it(cpuset: Path) -> None:
         f"from pathlib import Path; cpuset = Path({str(cpuset)!r}); (cpuset / 'cpuset.cpus').write_text(str(own)[1:-1])\n"
         "(cpuset / 'cgroup.procs').write_text(str(os.getpid()))\n"
         "def allow(*cores): (cpuset / 'cpuset.cpus').write_text(','.join(map(str, cores)))\n"
-        "affinity.use(frozenset({first})); allow(first); affinity.refresh(); affinity.give_back()\n"
+        "affinity.use(frozenset({first})); allow(first); affinity.refresh(); affinity.restore()\n"
         "print(masks(before) == [[first]] * 2); allow(*own); print(masks(before) == [own] * 2)\n"
         "(cpuset.parent / 'cgroup.procs').write_text(str(os.getpid()))"
     )
@@ -164,7 +164,7 @@ def test_without_masks_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     affinity = Affinity()
     assert affinity.refresh() == frozenset()
     affinity.use(frozenset({0}))
-    affinity.give_back()
+    affinity.restore()
 
 
 def masks_of(pid: int) -> set[frozenset[int]]:

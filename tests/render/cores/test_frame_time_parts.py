@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twixt.render.cores.thread_time import DRAW, NO_PARTS, OTHER, UPLOAD, USER, FrameParts, LapRecorder, Reading
+from twixt.render.cores.thread_time import DRAW, NO_COSTS, OTHER, UPLOAD, USER, FrameCosts, LapRecorder, Reading
 
 MS = 1_000_000
 
@@ -56,8 +56,8 @@ def test_each_lap_belongs_to_its_part() -> None:
     for part, ms in ((OTHER, 1), (UPLOAD, 2), (DRAW, 3), (USER, 4), (DRAW, 5)):
         machine.work(ms)
         meter.lap(part)
-    assert meter.swapped(blocks=False) == FrameParts(draw_ns=8 * MS, upload_ns=2 * MS, user_ns=4 * MS, other_ns=MS)
-    assert meter.swapped(blocks=False) == NO_PARTS, "each frame begins anew"
+    assert meter.swapped(blocks=False) == FrameCosts(draw_ns=8 * MS, upload_ns=2 * MS, user_ns=4 * MS, other_ns=MS)
+    assert meter.swapped(blocks=False) == NO_COSTS, "each frame begins anew"
 
 
 def test_garbage_and_a_core_given_to_others_are_set_apart_wherever_they_fall() -> None:
@@ -66,7 +66,7 @@ def test_garbage_and_a_core_given_to_others_are_set_apart_wherever_they_fall() -
     machine.collect(30)
     machine.queue(7)
     meter.lap(USER)
-    assert meter.swapped(blocks=False) == FrameParts(user_ns=2 * MS, gc_ns=30 * MS, stolen_ns=7 * MS)
+    assert meter.swapped(blocks=False) == FrameCosts(user_ns=2 * MS, gc_ns=30 * MS, stolen_ns=7 * MS)
 
 
 def test_a_sleep_of_its_own_stays_in_the_part_that_slept() -> None:
@@ -74,7 +74,7 @@ def test_a_sleep_of_its_own_stays_in_the_part_that_slept() -> None:
     machine.work(1)
     machine.sleep(30)
     meter.lap(USER)
-    assert meter.swapped(blocks=False) == FrameParts(user_ns=31 * MS)
+    assert meter.swapped(blocks=False) == FrameCosts(user_ns=31 * MS)
 
 
 def test_a_process_that_was_stopped_lost_what_its_lap_does_not_usually_wait() -> None:
@@ -82,11 +82,11 @@ def test_a_process_that_was_stopped_lost_what_its_lap_does_not_usually_wait() ->
     for _ in range(5):
         machine.sleep(6)
         meter.finished()
-        assert meter.swapped(blocks=False) == FrameParts(draw_ns=6 * MS)
+        assert meter.swapped(blocks=False) == FrameCosts(draw_ns=6 * MS)
     machine.sleep(6)
     machine.stop(20)
     meter.finished()
-    assert meter.swapped(blocks=False) == FrameParts(draw_ns=6 * MS, stolen_ns=20 * MS)
+    assert meter.swapped(blocks=False) == FrameCosts(draw_ns=6 * MS, stolen_ns=20 * MS)
 
 
 def test_drawing_that_waits_for_a_drawing_thread_without_a_core_was_stolen_from() -> None:
@@ -94,11 +94,11 @@ def test_drawing_that_waits_for_a_drawing_thread_without_a_core_was_stolen_from(
     machine.sleep(6 + 9)
     machine.drawers_ns = (4 * MS, 9 * MS)
     meter.finished()
-    assert meter.swapped(blocks=False) == FrameParts(draw_ns=6 * MS, stolen_ns=9 * MS)
+    assert meter.swapped(blocks=False) == FrameCosts(draw_ns=6 * MS, stolen_ns=9 * MS)
     machine.work(6)
     machine.drawers_ns = (40 * MS, 9 * MS)
     meter.finished()
-    assert meter.swapped(blocks=False) == FrameParts(draw_ns=6 * MS), "nobody waited for it"
+    assert meter.swapped(blocks=False) == FrameCosts(draw_ns=6 * MS), "nobody waited for it"
 
 
 def test_a_wait_costs_nothing_but_what_it_came_back_late() -> None:
@@ -114,7 +114,7 @@ def test_a_wait_costs_nothing_but_what_it_came_back_late() -> None:
     until_ns = machine.wall_ns + MS
     machine.sleep(2)
     meter.waited(until_ns)
-    assert meter.swapped(blocks=False) == FrameParts(draw_ns=2 * MS, stolen_ns=9 * MS), "nor what was done before it"
+    assert meter.swapped(blocks=False) == FrameCosts(draw_ns=2 * MS, stolen_ns=9 * MS), "nor what was done before it"
 
 
 def test_what_was_done_before_a_frame_that_had_nothing_to_wait_for_is_the_frames() -> None:
@@ -124,19 +124,19 @@ def test_what_was_done_before_a_frame_that_had_nothing_to_wait_for_is_the_frames
     meter.waited(machine.wall_ns - 10 * MS, begins=True)
     machine.work(2)
     meter.lap(DRAW)
-    assert meter.swapped(blocks=False) == FrameParts(draw_ns=2 * MS, gc_ns=40 * MS)
+    assert meter.swapped(blocks=False) == FrameCosts(draw_ns=2 * MS, gc_ns=40 * MS)
 
 
 def test_what_was_stolen_in_the_swap_delays_this_frame_or_where_the_display_waits_the_next() -> None:
     machine, meter = made()
     machine.queue(5)
-    assert meter.swapped(blocks=False) == FrameParts(stolen_ns=5 * MS)
+    assert meter.swapped(blocks=False) == FrameCosts(stolen_ns=5 * MS)
     machine.sleep(30)
-    assert meter.swapped(blocks=False) == NO_PARTS, "a swap that waits is the display's doing"
+    assert meter.swapped(blocks=False) == NO_COSTS, "a swap that waits is the display's doing"
     machine.queue(5)
-    assert meter.swapped(blocks=True) == NO_PARTS
-    assert meter.swapped(blocks=True) == FrameParts(stolen_ns=5 * MS)
-    assert meter.swapped(blocks=True) == NO_PARTS
+    assert meter.swapped(blocks=True) == NO_COSTS
+    assert meter.swapped(blocks=True) == FrameCosts(stolen_ns=5 * MS)
+    assert meter.swapped(blocks=True) == NO_COSTS
 
 
 def test_work_in_the_wait_of_a_swap_costs_nothing_or_where_it_ends_late_the_next_frame() -> None:
@@ -146,34 +146,34 @@ def test_work_in_the_wait_of_a_swap_costs_nothing_or_where_it_ends_late_the_next
     machine.work(4)
     meter.lap_in_wait(UPLOAD, machine.wall_ns + 1, in_swap=True)
     machine.sleep(5)
-    assert meter.swapped(blocks=True) == FrameParts(draw_ns=3 * MS)
+    assert meter.swapped(blocks=True) == FrameCosts(draw_ns=3 * MS)
     machine.work(3)
     meter.lap(DRAW)
     until_ns = machine.wall_ns + MS
     machine.work(2)
     machine.queue(5)
     meter.lap_in_wait(UPLOAD, until_ns, in_swap=True)
-    assert meter.swapped(blocks=True) == FrameParts(draw_ns=3 * MS)
-    assert meter.swapped(blocks=True) == FrameParts(upload_ns=2 * MS, stolen_ns=5 * MS)
-    assert meter.swapped(blocks=True) == NO_PARTS
+    assert meter.swapped(blocks=True) == FrameCosts(draw_ns=3 * MS)
+    assert meter.swapped(blocks=True) == FrameCosts(upload_ns=2 * MS, stolen_ns=5 * MS)
+    assert meter.swapped(blocks=True) == NO_COSTS
 
 
 def test_a_frame_that_waits_for_its_start_lost_nothing_to_late_work_before_it() -> None:
     machine, meter = made()
     machine.work(2)
     meter.lap_in_wait(UPLOAD, machine.wall_ns - MS, in_swap=True)
-    assert meter.swapped(blocks=True) == NO_PARTS
+    assert meter.swapped(blocks=True) == NO_COSTS
     until_ns = machine.wall_ns + 4 * MS
     machine.sleep(4)
     meter.waited(until_ns, begins=True)
-    assert meter.swapped(blocks=True) == NO_PARTS
+    assert meter.swapped(blocks=True) == NO_COSTS
 
 
 def test_a_rest_is_no_frames_doing() -> None:
     machine, meter = made()
     machine.work(500)
     meter.restart()
-    assert meter.swapped(blocks=False) == NO_PARTS
+    assert meter.swapped(blocks=False) == NO_COSTS
 
 
 def test_threads_that_have_ended_take_nothing_back() -> None:
@@ -185,7 +185,7 @@ def test_threads_that_have_ended_take_nothing_back() -> None:
     machine.drawers_ns = (0, 0)
     machine.sleep(10)
     meter.finished()
-    assert meter.swapped(blocks=False) == FrameParts(draw_ns=10 * MS)
+    assert meter.swapped(blocks=False) == FrameCosts(draw_ns=10 * MS)
 
 
 def test_what_is_done_for_the_next_frame_is_no_part_of_this_one_while_it_waits() -> None:
@@ -197,7 +197,7 @@ def test_what_is_done_for_the_next_frame_is_no_part_of_this_one_while_it_waits()
     meter.lap_in_wait(UPLOAD, machine.wall_ns + 1)
     machine.work(1)
     meter.lap(OTHER)
-    assert meter.swapped(blocks=False) == FrameParts(draw_ns=3 * MS, other_ns=MS)
+    assert meter.swapped(blocks=False) == FrameCosts(draw_ns=3 * MS, other_ns=MS)
 
 
 def test_what_is_done_for_the_next_frame_and_makes_this_one_late_is_a_part_of_it() -> None:
@@ -205,4 +205,4 @@ def test_what_is_done_for_the_next_frame_and_makes_this_one_late_is_a_part_of_it
     until_ns = machine.wall_ns + 5 * MS
     machine.work(30)
     meter.lap_in_wait(UPLOAD, until_ns)
-    assert meter.swapped(blocks=False) == FrameParts(upload_ns=30 * MS)
+    assert meter.swapped(blocks=False) == FrameCosts(upload_ns=30 * MS)

@@ -42,7 +42,7 @@ def main() -> None:
         end_s = time.monotonic() + LIMIT_S
         while len(said) < number and time.monotonic() < end_s:
             events.read()
-            said += events.answers.take()
+            said += events.answers.drain()
             time.sleep(0.002)
     print("told", len(said), said[-1].flags if said else events.answers.given_up)
     print("window unknown:", PresentEvents(display, 0x7FFFFF, libraries).answers.given_up)

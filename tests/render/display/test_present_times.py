@@ -29,11 +29,11 @@ def test_an_answer_belongs_to_its_swap_whatever_the_order():
     assert book.presented(2, now_ns - 9, 0, "vsync", now_ns)
     book.was_discarded(1, now_ns)
     assert book.presented(3, now_ns, FRAME_NS, "", now_ns)
-    said = book.take()
+    said = book.drain()
     assert [(word.swap_number, word.was_shown) for word in said] == [(2, True), (1, False), (3, True)]
     assert said[0].flags == "vsync"
     assert [word.refresh_ns for word in said] == [None, None, FRAME_NS]
-    assert book.take() == []
+    assert book.drain() == []
 
 
 def test_a_swap_is_answered_once():
@@ -42,7 +42,7 @@ def test_a_swap_is_answered_once():
     assert book.presented(1, now_ns, 0, "", now_ns)
     assert not book.presented(1, now_ns + 1, 0, "", now_ns)
     assert not book.presented(7, now_ns + 2, 0, "", now_ns)
-    assert len(book.take()) == 1
+    assert len(book.drain()) == 1
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_swap_is_answered_once():
 def test_an_instant_that_cannot_be_is_no_present(present_ns):
     book = asked(1)
     assert not book.presented(1, present_ns, 0, "", START_NS + 3 * FRAME_NS)
-    assert book.take() == []
+    assert book.drain() == []
     assert book.given_up == ""
 
 
@@ -109,7 +109,7 @@ def test_presents_grow_and_each_swap_is_told_of_once_whatever_is_said(words):
             book.presented(number, now_ns + offset_ns, offset_ns, "", now_ns)
         else:
             book.was_discarded(number, now_ns)
-    said = book.take()
+    said = book.drain()
     presents = [word.present_ns for word in said if word.was_shown]
     assert all(a < b for a, b in itertools.pairwise(presents))
     assert len({word.swap_number for word in said}) == len(said)
@@ -156,7 +156,7 @@ class Asked:
     def swapped(self) -> None:
         pass
 
-    def take(self) -> list[Presented]:
+    def drain(self) -> list[Presented]:
         said, self.said = self.said, []
         return said
 
@@ -234,17 +234,17 @@ def test_the_display_is_asked_from_begin_on_and_its_word_is_the_best(clock):
     times.is_vsynced = True
     frames(times, display, 2)
     assert asked.asked == []
-    assert times.take() == []
+    assert times.drain() == []
     times.begin()
     times.begin()
     frames(times, display, 2)
     assert asked.asked == [3, 4]
     assert times.source == "swap"
     asked.said = [Presented(3, 0, None, "discarded")]
-    assert len(times.take()) == 1
+    assert len(times.drain()) == 1
     assert times.source == "swap"
     asked.said = [Presented(4, clock.now_ns, None, "")]
-    times.take()
+    times.drain()
     assert times.source == "display"
     frames(times, display, 5 * WATCHED)
     assert display.fences == 0
@@ -263,5 +263,5 @@ def test_a_library_that_is_missing_is_said_and_is_no_error(clock):
     times.begin()
     assert "libnothing" in times.silence
     frames(times, Display(clock), 3)
-    assert times.take() == []
+    assert times.drain() == []
     times.close()

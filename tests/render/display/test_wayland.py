@@ -100,9 +100,9 @@ def bound(wl: Wayland, clock_id: int = time.CLOCK_MONOTONIC) -> WaylandPresentat
         (REGISTRY, "global_", 2, b"wp_presentation", 1),
         (REGISTRY, "global_", 3, b"wp_presentation", 1),
     ]
-    presentation.take()
+    presentation.drain()
     wl.events = [(PRESENTATION, "clock_id", clock_id)]
-    presentation.take()
+    presentation.drain()
     return presentation
 
 
@@ -121,7 +121,7 @@ def test_it_is_bound_once_and_only_where_it_is_advertised(wl):
     wl.events = [(REGISTRY, "global_", 1, b"wl_compositor", 4)]
     for number in range(MOST_OPEN + 2):
         other.ask(number)
-        assert other.take() == []
+        assert other.drain() == []
     assert "no wp_presentation" in other.given_up
     assert wl.alive == set()
     assert wl.queues == 0
@@ -133,7 +133,7 @@ def test_an_answer_carries_instant_refresh_and_flags(wl):
     presentation.ask(5)
     at_ns = time.perf_counter_ns()
     wl.events = [(wl.feedbacks[0], "sync_output", 0xABC), shown(wl.feedbacks[0], at_ns, flags=1 | 2 | 8)]
-    (said,) = presentation.take()
+    (said,) = presentation.drain()
     assert said == (5, at_ns, 16_666_666, "vsync hw-clock zero-copy")
     assert presentation.output == 0xABC
     assert wl.feedbacks[0] not in wl.alive
@@ -144,7 +144,7 @@ def test_a_refresh_of_nought_is_unknown_and_discarded_is_said(wl):
     presentation.ask(1)
     presentation.ask(2)
     wl.events = [(wl.feedbacks[0], "discarded"), shown(wl.feedbacks[1], time.perf_counter_ns(), refresh_ns=0)]
-    discarded, seen = presentation.take()
+    discarded, seen = presentation.drain()
     assert (discarded.swap_number, discarded.was_shown) == (1, False)
     assert (seen.swap_number, seen.refresh_ns) == (2, None)
     presentation.close()
@@ -157,7 +157,7 @@ def test_answers_may_come_late_and_in_any_order(wl):
         presentation.ask(number)
     now_ns = time.perf_counter_ns()
     wl.events = [shown(wl.feedbacks[at], now_ns + at) for at in (0, 2)] + [shown(wl.feedbacks[1], now_ns + 1)]
-    assert [said.swap_number for said in presentation.take()] == [0, 2]
+    assert [said.swap_number for said in presentation.drain()] == [0, 2]
     presentation.close()
     assert wl.alive == set()
     assert wl.queues == 0
@@ -168,7 +168,7 @@ def test_an_instant_out_of_range_is_no_present(wl, numbers):
     presentation = bound(wl)
     presentation.ask(1)
     wl.events = [(wl.feedbacks[0], "presented", *numbers, 16_666_666, 0, 0, 0)]
-    assert presentation.take() == []
+    assert presentation.drain() == []
     assert wl.feedbacks[0] not in wl.alive
 
 
@@ -176,7 +176,7 @@ def test_a_compositor_that_never_answers_is_given_up_and_everything_given_back(w
     presentation = bound(wl)
     for number in range(MOST_OPEN + 5):
         presentation.ask(number)
-        assert presentation.take() == []
+        assert presentation.drain() == []
     assert "never answers" in presentation.given_up
     assert len(wl.feedbacks) == MOST_OPEN + 1
     assert wl.alive == set()
@@ -199,7 +199,7 @@ def test_another_clock_is_converted(wl):
     presentation.ask(1)
     before_ns = time.perf_counter_ns()
     wl.events = [shown(wl.feedbacks[0], time.time_ns())]
-    (said,) = presentation.take()
+    (said,) = presentation.drain()
     assert abs(said.present_ns - before_ns) < NS
 
 
@@ -207,11 +207,11 @@ def test_a_compositor_that_goes_leaves_nothing_and_harms_nothing(wl):
     presentation = bound(wl)
     presentation.ask(1)
     wl.is_gone = True
-    assert presentation.take() == []
+    assert presentation.drain() == []
     presentation.close()
     presentation.close()
     presentation.ask(2)
-    assert presentation.take() == []
+    assert presentation.drain() == []
     assert wl.alive == set()
     assert wl.queues == 0
 

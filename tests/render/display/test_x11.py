@@ -134,7 +134,7 @@ def test_presents_events_carry_instant_refresh_and_mode():
     x.complete(2, at_us + 2, 101, kind=1)  # of a refresh, not of a picture
     x.complete(2, at_us + 16_000, 101)
     x.complete(3, at_us + 48_000, 103, mode=SKIP)
-    said = presentation.take()
+    said = presentation.drain()
     assert [(word.swap_number, word.flags, word.was_shown) for word in said] == [
         (1, "flip", True), (2, "flip", True), (3, "discarded", False)
     ]  # fmt: skip
@@ -153,7 +153,7 @@ def test_where_there_is_no_present_glx_is_asked_and_where_that_is_not_either_nob
     assert presentation.given_up
     presentation.ask(1)
     assert "no GLX_OML_sync_control" in presentation.given_up
-    assert presentation.take() == []
+    assert presentation.drain() == []
     presentation.ask(2)
     presentation.close()
     assert x is None or (x.held == {} and x.registered == 0)
@@ -164,15 +164,15 @@ def test_a_server_that_never_says_anything_is_asked_through_glx_which_answers():
     presentation = X11Presentation(DISPLAY, WINDOW, DRAWABLE, libraries(x, gl))
     for number in range(1, MOST_OPEN + 3):
         presentation.ask(number)
-        assert presentation.take() == []
+        assert presentation.drain() == []
     assert (presentation.way, presentation.given_up, x.registered) == ("GLX_OML_sync_control", "", 0)
     presentation.ask(60)
     presentation.ask(61)
     gl.done, gl.ust, gl.msc = 60, now_us(), 1000
-    assert [word[:3] for word in presentation.take()] == [(60, gl.ust * 1000, None)]
-    assert presentation.take() == []
+    assert [word[:3] for word in presentation.drain()] == [(60, gl.ust * 1000, None)]
+    assert presentation.drain() == []
     gl.done, gl.ust, gl.msc = 61, gl.ust + 30_000, 1002
-    assert [word[:3] for word in presentation.take()] == [(61, gl.ust * 1000, 15_000_000)]
+    assert [word[:3] for word in presentation.drain()] == [(61, gl.ust * 1000, 15_000_000)]
     assert gl.waits == 2
 
 
@@ -200,7 +200,7 @@ def test_values_out_of_range_are_no_present():
         values.answers.asked(number, time.perf_counter_ns())
         gl.done, gl.ust, gl.msc = number, ust, -number
         values.read()
-    assert values.answers.take() == []
+    assert values.answers.drain() == []
 
 
 @pytest.mark.display

@@ -174,7 +174,7 @@ def hide(window: Any) -> None:
         window.context.clear()
         window.swap()
         window.wait_events(0.02 if hidden else 0)
-        window.take_presents()
+        window.drain_presents()
         if window.is_hidden != hidden:
             hidden = window.is_hidden
             say(hidden=hidden)
@@ -209,8 +209,8 @@ def outlive(window: Any) -> None:
     say(ready=True)
     while True:
         show(window, (1, 1, 1), 1)
-        window.take_changes()
-        window.take_presents()
+        window.drain_changes()
+        window.drain_presents()
 
 
 def watch(window: Any) -> None:
@@ -221,8 +221,8 @@ def watch(window: Any) -> None:
     end_s = time.monotonic() + LIMIT_S
     while time.monotonic() < end_s and not window.should_close:
         show(window, (1, 1, 0), swaps=1)
-        window.take_presents()
-        for change in window.take_changes():
+        window.drain_presents()
+        for change in window.drain_changes():
             say(change=change)
 
 

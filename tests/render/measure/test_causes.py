@@ -5,7 +5,7 @@ import pytest
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even, shown_at
 from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_rows import FrameTable
-from twixt.render.measure.run_figures import PARTS, causes, measure
+from twixt.render.measure.run_figures import COST_NAMES, causes, measure
 
 
 def counted(rows) -> dict[str, list[int]]:
@@ -83,15 +83,15 @@ def parts_counted(rows) -> dict[str, int]:
     return measure(FrameTable.of(rows)).sections["causes"]["render_late_parts"]
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", COST_NAMES)
 def test_a_frame_late_by_one_of_its_parts_is_render_late_with_that_part(name):
     rows = with_parts(late_from(50, start_ns=START_NS + 50 * FRAME_NS, work_end_ns=START_NS + 50 * FRAME_NS + 30 * MS))
     rows[50] = rows[50]._replace(**{f"{name}_ns": 26 * MS})
     assert counted(rows) == {"physics_late": [], "render_late": [50], "display_late": []}
-    assert parts_counted(rows) == dict.fromkeys(PARTS, 0) | {name: 1}
+    assert parts_counted(rows) == dict.fromkeys(COST_NAMES, 0) | {name: 1}
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", COST_NAMES)
 def test_what_came_before_a_late_start_counts_though_the_frames_own_work_was_short(name):
     rows = with_parts(late_from(50))
     rows[50] = rows[50]._replace(**{f"{name}_ns": 18 * MS})
@@ -120,7 +120,7 @@ def test_a_small_excess_does_not_excuse_a_display_that_was_much_later():
     rows = with_parts(even(90))
     rows[50] = rows[50]._replace(present_ns=rows[50].present_ns + 12 * MS, draw_ns=USUAL["draw_ns"] + 2 * MS)
     assert counted(rows)["display_late"] == [50, 51]
-    assert parts_counted(rows) == dict.fromkeys(PARTS, 0)
+    assert parts_counted(rows) == dict.fromkeys(COST_NAMES, 0)
 
 
 def test_a_frame_handed_over_later_than_good_ones_is_render_late_where_the_display_blocks():

@@ -29,14 +29,14 @@ def test_a_column_is_an_array_and_a_text_is_a_mask():
 
 def test_a_text_is_kept_for_as_long_as_a_row_uses_it():
     words = RowTexts()
-    held, first = words.take("held"), words.take("reason 0")
+    held, first = words.acquire("held"), words.acquire("reason 0")
     for i in range(1, 100):
-        assert words.take(f"reason {i}") != held
+        assert words.acquire(f"reason {i}") != held
         words.release([words.number_of[f"reason {i - 1}"]])
     assert words.texts[held] == "held"
     assert len(words.texts) <= 4, "numbers are given anew"
     assert words.number_of.get("reason 0") is None
-    assert first in (words.take("one more"), words.take("another"))
+    assert first in (words.acquire("one more"), words.acquire("another"))
 
 
 def test_after_any_number_of_different_reasons_no_text_is_lost():

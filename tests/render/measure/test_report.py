@@ -9,7 +9,7 @@ from twixt.ipc.config.flags import Config
 from twixt.render.measure import report
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
-from twixt.render.measure.report_keys import START_PARTS
+from twixt.render.measure.report_keys import START_PHASES
 
 SPREAD = {"mean", "p50", "p90", "p99", "max"}
 # As they were agreed, by hand: a key that goes missing or changes its name breaks other people's readers.
@@ -79,7 +79,7 @@ def test_the_parts_of_the_start_are_those_of_both_processes():
     parts = built(
         physics=PHYSICS | {"start": {"physics_world": 12.0}}, first_frame_ms=321.0, first_frame_parts_ms=viewers
     )["latency"]["first_frame_parts_ms"]
-    assert list(parts) == list(START_PARTS)
+    assert list(parts) == list(START_PHASES)
     assert {part: ms for part, ms in parts.items() if ms is not None} == viewers | {"physics_world": 12.0}
 
 

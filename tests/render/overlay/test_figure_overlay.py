@@ -34,7 +34,7 @@ def drawn(context: Any, pictures: ProgramPictures, *figures: OverlayFigure, scal
     framebuffer = context.simple_framebuffer(SIZE_PX)
     framebuffer.use()
     framebuffer.clear(BEHIND, BEHIND, BEHIND)
-    pictures.take_figures(figures, scale)
+    pictures.set_figures_shown(figures, scale)
     pictures.draw(SIZE_PX, ())
     pixels = np.frombuffer(framebuffer.read(), np.uint8).reshape(SIZE_PX[1], SIZE_PX[0], 3)[::-1].astype(int)
     framebuffer.release()
@@ -103,7 +103,7 @@ def test_a_figure_is_laid_out_once_and_again_on_a_denser_screen(
     figures = pictures._figures.source
     context.simple_framebuffer(SIZE_PX).use()
     for scale in (1.0, 2.0, 2.0):
-        pictures.take_figures(figures, scale)  # type: ignore[arg-type]
+        pictures.set_figures_shown(figures, scale)  # type: ignore[arg-type]
     assert layouts == [1.0, 2.0]
     assert not np.array_equal(drawn(context, pictures, figure, scale=2.0), first)
 

@@ -25,7 +25,7 @@ def drawn(shared: Any, pictures: ProgramPictures, images: Any, reserved: tuple[R
     framebuffer = shared.simple_framebuffer(SIZE_PX)
     framebuffer.use()
     framebuffer.clear(0.2, 0.4, 0.6)
-    pictures.take_images(images)
+    pictures.set_images_shown(images)
     has_drawn = pictures.draw(SIZE_PX, reserved)
     assert has_drawn == bool(images)
     pixels = np.frombuffer(framebuffer.read(), np.uint8).reshape(48, 64, 3)[::-1].copy()

@@ -190,7 +190,7 @@ def test_a_step_that_does_not_fit_into_the_spare_time_is_not_begun(screen):
     asked = screen.asked
     for cost in (screen.overlay._layout_cost, screen.overlay._drawing_cost):
         for _ in range(REMEMBERED_COSTS):
-            cost.took(2_000_000)
+            cost.record(2_000_000)
         fits_ns = cost.expected_ns
         assert not screen.redraw_early(fits_ns - 10)
         assert screen.redraw_early(fits_ns + 10)

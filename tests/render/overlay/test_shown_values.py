@@ -3,7 +3,7 @@
 import pytest
 
 from tests.render.measure.runs import MS, even
-from twixt.render.measure.report_keys import RENDER_PARTS
+from twixt.render.measure.report_keys import RENDER_COSTS
 from twixt.render.overlay.shown_values import SHOWN_NS, LatenessCause
 
 
@@ -17,7 +17,7 @@ def after(**late: int | str) -> LatenessCause:
     return cause
 
 
-@pytest.mark.parametrize("part", RENDER_PARTS)
+@pytest.mark.parametrize("part", RENDER_COSTS)
 def test_the_part_that_took_more_than_usual_is_named(part: str) -> None:
     row = even(41)[-1]
     late = {"present_ns": row.present_ns + 30 * MS, "swap_end_ns": row.present_ns + 30 * MS}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.overlay.widgets import PanelPart, breaks, fitting, shortened
+from twixt.render.overlay.widgets import PanelItem, breaks, fitting, shortened
 
 lengths = st.integers(0, 50)
 
@@ -13,7 +13,7 @@ def nothing() -> None:
 
 
 def test_the_highest_rank_is_left_out_first_and_of_one_rank_the_last():
-    parts = [PanelPart(rank, 10, nothing) for rank in (0, 2, 1, 2)]
+    parts = [PanelItem(rank, 10, nothing) for rank in (0, 2, 1, 2)]
     assert fitting(parts, 40) == parts
     assert fitting(parts, 39) == parts[:3]
     assert fitting(parts, 29) == [parts[0], parts[2]]
@@ -22,7 +22,7 @@ def test_the_highest_rank_is_left_out_first_and_of_one_rank_the_last():
 
 @given(st.lists(st.tuples(lengths, lengths)), lengths)
 def test_what_is_kept_always_fits(given, room):
-    kept = fitting([PanelPart(rank, height, nothing) for rank, height in given], room)
+    kept = fitting([PanelItem(rank, height, nothing) for rank, height in given], room)
     assert sum(part.height for part in kept) <= room
 
 

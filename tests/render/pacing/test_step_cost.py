@@ -13,7 +13,7 @@ MS = 1_000_000
 def after(*took_ms: float) -> StepCost:
     cost = StepCost()
     for each in took_ms:
-        cost.took(round(each * MS))
+        cost.record(round(each * MS))
     return cost
 
 

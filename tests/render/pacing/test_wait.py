@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.render.pacing.wait import FIRST_MARGIN_NS, LARGEST_MARGIN_NS, SMALLEST_MARGIN_NS, HybridWait, SpinMargin
-from twixt.render.viewer.spare_time import AheadSchedule
+from twixt.render.viewer.spare_time import PreFrameSchedule
 
 
 class Machine:
@@ -61,7 +61,7 @@ def test_what_has_time_is_slept_to_and_not_spun() -> None:
 
 def test_a_wait_in_two_parts_wakes_as_exactly_as_one() -> None:
     machine = Machine(oversleep_ns=300_000)
-    wait, ahead = HybridWait(machine.clock, machine.sleep), AheadSchedule()
+    wait, ahead = HybridWait(machine.clock, machine.sleep), PreFrameSchedule()
     late_ns = []
     for start_ns in range(20_000_000, 800_000_000, 10_000_000):
         due_ns = ahead.begin_ns(machine.clock(), start_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even
 from twixt.ipc.plan import Plan
 from twixt.ipc.snapshot import Head
-from twixt.render.cores.thread_time import FrameParts
+from twixt.render.cores.thread_time import FrameCosts
 from twixt.render.display.present_times import DISCARDED, Presented
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -40,7 +40,7 @@ class Window:
         self.present_source = "swap"
         self.said: list[Presented] = []
 
-    def take_presents(self) -> list[Presented]:
+    def drain_presents(self) -> list[Presented]:
         said, self.said = self.said, []
         return said
 
@@ -70,7 +70,7 @@ def shown(count: int = 10):  # type: ignore[no-untyped-def]
 def test_a_word_finds_the_row_of_its_swap():
     window, log, pacer, rows, presents = shown()
     window.said = [Presented(109, rows[8].present_ns + 9 * MS, 16 * MS, "vsync")]
-    presents.take()
+    presents.apply_reports()
     spoken = log.rows.row(8)
     assert (spoken.present_ns, spoken.present_flags, spoken.present_source) == (
         rows[8].present_ns + 9 * MS, "vsync", "display"
@@ -82,14 +82,14 @@ def test_a_word_finds_the_row_of_its_swap():
 def test_a_word_that_comes_eleven_frames_later_finds_its_row():
     window, log, _, _, presents = shown(12)
     window.said = [Presented(101, log.rows.row(11).present_ns, None, "")]
-    presents.take()
+    presents.apply_reports()
     assert log.rows.row(0).present_source == "display"
 
 
 def test_a_frame_that_was_discarded_is_marked_and_no_present():
     window, log, pacer, rows, presents = shown()
     window.said = [Presented(110, 0, None, DISCARDED)]
-    presents.take()
+    presents.apply_reports()
     assert log.rows.row(9) == rows[9]._replace(present_flags=DISCARDED)
     assert pacer.told == []
 
@@ -102,7 +102,7 @@ def test_a_word_that_comes_too_late_changes_nothing():
         Presented(100 + count, rows[-1].present_ns + LONGEST_AWAITED_NS, None, ""),
         Presented(7, rows[-1].present_ns, None, ""),
     ]
-    presents.take()
+    presents.apply_reports()
     assert list(log.rows) == rows
     assert pacer.told == []
 
@@ -137,7 +137,7 @@ def test_frames_are_drawn_for_when_they_are_seen_and_the_pacer_keeps_to_the_retu
         log.add(row)
         presents.shown(row.frame, row.present_ns)
         window.said = [Presented(window.swap_number, row.present_ns + 9 * MS, None, "")]
-        presents.take()
+        presents.apply_reports()
     assert presents.lag_ns == 9 * MS
     plan = FramePlan(1, None, 100, 16 * MS, 1, "")
     assert presents.planned(plan) == plan._replace(present_ns=100 + 9 * MS)
@@ -171,7 +171,7 @@ FACTS = FrameFacts(
     frame=1, planned=FramePlan(2, 3, 4, 5, 6, "planned"), times=FrameTimes(10, 11, 12, 13, 14),
     paced=FrameResult(15, 16, 17, "paced"), pacing=Pacing(18, 19, "swap"),
     inputs=FrameInputs(NEWEST, Plan(23, 38, 24, 25, 0.26), ClockState("ahead", 20, 21, 0.22, False, "because"), 27, 28),
-    drawing=Drawing(None, "full", 29, FrameParts(41, 42, 43, 44, 45, 46), 47), is_probe=True, rested_ns=30,
+    drawing=Drawing(None, "full", 29, FrameCosts(41, 42, 43, 44, 45, 46), 47), is_probe=True, rested_ns=30,
 )  # fmt: skip
 UNSEEN = FrameRow(
     frame=1, start_ns=10, latch_ns=11, work_end_ns=12, swap_begin_ns=13, present_ns=14, predicted_present_ns=4,

@@ -199,7 +199,7 @@ def test_input_ends_the_rest_and_the_next_frame_obeys_it(viewer: Viewer, monkeyp
 
 def test_a_window_that_lost_its_picture_is_drawn_again(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
     viewer.come_to_rest()
-    monkeypatch.setattr(viewer.window, "take_damage", lambda: True)
+    monkeypatch.setattr(viewer.window, "pop_damage", lambda: True)
     viewer.loop.sleep()
     assert not viewer.loop.is_idle
 

@@ -17,7 +17,7 @@ from twixt.render.draw.flat.rectangles import Rectangle
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.measure.run_figures import measure
 from twixt.render.pacing.grid import PROBE_EVERY_NS
-from twixt.render.viewer.idle import HIDDEN_TAKE_NS, PAUSED_NS, SILENT_NS, SLEEP_S
+from twixt.render.viewer.idle import HIDDEN_INTAKE_NS, PAUSED_NS, SILENT_NS, SLEEP_S
 from twixt.render.viewer.screenshots import Screenshots
 
 Viewers = Callable[..., VirtualViewer]
@@ -274,7 +274,7 @@ def test_a_hidden_window_makes_no_frames_and_takes_a_snapshot_now_and_then(viewe
     made.run(5.0)
     assert made.loop.record.log.count == 100
     assert len(taken) in (5, 6)
-    assert min(later - earlier for earlier, later in pairwise(taken)) >= HIDDEN_TAKE_NS
+    assert min(later - earlier for earlier, later in pairwise(taken)) >= HIDDEN_INTAKE_NS
     made.display.is_hidden = False
     row = made.loop.frame()
     assert row.rested_ns == pytest.approx(5000 * MS, abs=50 * MS)

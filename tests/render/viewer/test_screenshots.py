@@ -22,7 +22,7 @@ def test_the_picture_asked_for_is_due_once_after_its_instant(tmp_path: Path) -> 
     assert not shots.is_due(False, 0, time.perf_counter_ns())
     assert not shots.is_due(False, now_ns, time.perf_counter_ns())
     assert shots.is_due(False, now_ns - 2_000_000_000, time.perf_counter_ns())
-    shots.take(PIXELS)
+    shots.write(PIXELS)
     shots.close()
     assert np.array_equal(np.asarray(Image.open(path)), PIXELS)
     assert not shots.is_due(False, now_ns - 2_000_000_000, time.perf_counter_ns())
@@ -32,7 +32,7 @@ def test_a_key_makes_a_picture_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     shots = Screenshots("later.png", at_s=100.0)
     assert shots.is_due(True, time.perf_counter_ns(), time.perf_counter_ns())
-    shots.take(PIXELS)
+    shots.write(PIXELS)
     shots.close()
     assert [path.name[:6] for path in tmp_path.iterdir()] == ["twixt-"]
 
@@ -42,9 +42,9 @@ def test_a_key_is_told_how_its_picture_came_out_once(tmp_path: Path, monkeypatch
     shots = Screenshots("asked-for.png", at_s=0.0)
     assert not shots.has_news
     assert shots.is_due(True, 1, time.perf_counter_ns())
-    shots.take(PIXELS)
+    shots.write(PIXELS)
     assert shots.is_due(False, 1, time.perf_counter_ns())
-    shots.take(PIXELS)
+    shots.write(PIXELS)
     shots.close()
     assert shots.has_news
     assert shots.news().startswith("screenshot in twixt-")
@@ -57,7 +57,7 @@ def test_pictures_of_one_second_have_names_of_their_own(tmp_path: Path, monkeypa
     shots = Screenshots(None, None)
     for _ in range(5):
         assert shots.is_due(True, 1, time.perf_counter_ns())
-        shots.take(PIXELS)
+        shots.write(PIXELS)
     shots.close()
     assert len(list(tmp_path.iterdir())) == 5
 
@@ -84,7 +84,7 @@ def test_a_missing_folder_is_refused_before_anything_runs(tmp_path: Path) -> Non
 def test_what_could_not_be_written_is_said_and_harms_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shots = Screenshots(str(tmp_path), 0.0)  # a folder
     assert shots.is_due(False, 1, time.perf_counter_ns())
-    shots.take(PIXELS)
+    shots.write(PIXELS)
     shots.close()
     assert "no screenshot" in capsys.readouterr().err
 

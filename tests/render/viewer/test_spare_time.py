@@ -14,10 +14,10 @@ import pytest
 from twixt.render.pacing.wait import FIRST_NS
 from twixt.render.viewer.spare_time import (
     FRAMES_TO_RETRY,
-    LAST_TAKES,
+    LAST_INTAKES,
     LEAST_SPARE_NS,
     LONGEST_LEAD_NS,
-    AheadSchedule,
+    PreFrameSchedule,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -26,20 +26,20 @@ SWAPS = 100  # fewer are of a machine that has no time for frames
 FRAME_NS, START_NS = 16_666_667, 1_000_000_000
 
 
-def after(took_ns: list[int]) -> AheadSchedule:
-    ahead = AheadSchedule()
+def after(took_ns: list[int]) -> PreFrameSchedule:
+    ahead = PreFrameSchedule()
     for each in took_ns:
         ahead.done(START_NS, START_NS + each)
     return ahead
 
 
 def test_it_begins_shortly_before_the_start() -> None:
-    assert AheadSchedule().begin_ns(START_NS - FRAME_NS, START_NS) == START_NS - FIRST_NS
+    assert PreFrameSchedule().begin_ns(START_NS - FRAME_NS, START_NS) == START_NS - FIRST_NS
 
 
 @pytest.mark.parametrize("spare_ns", [-1_000_000, 0, 100_000, FIRST_NS, FIRST_NS + LEAST_SPARE_NS - 1])
 def test_without_time_to_spare_the_frame_does_it(spare_ns: int) -> None:
-    assert AheadSchedule().begin_ns(START_NS - spare_ns, START_NS) is None
+    assert PreFrameSchedule().begin_ns(START_NS - spare_ns, START_NS) is None
 
 
 def test_it_is_over_before_the_start_though_it_takes_longer_at_times() -> None:
@@ -70,21 +70,21 @@ def test_what_took_long_in_a_busy_minute_is_tried_again_where_there_is_less_time
 
 
 def test_snapshots_are_not_uploaded_twice_a_frame_where_physics_never_rests() -> None:
-    ahead = AheadSchedule()
+    ahead = PreFrameSchedule()
     taken = []
     for _ in range(2 * FRAMES_TO_RETRY):
-        taken.append(ahead.takes)
-        ahead.took(ahead.takes, True)
-    assert sum(taken) <= 2 * LAST_TAKES
+        taken.append(ahead.has_early_intake)
+        ahead.record_intake(ahead.has_early_intake, True)
+    assert sum(taken) <= 2 * LAST_INTAKES
     assert any(taken[FRAMES_TO_RETRY:])
 
 
 def test_now_and_then_one_comes_in_between() -> None:
-    ahead = AheadSchedule()
+    ahead = PreFrameSchedule()
     for number in range(200):
-        ahead.took(True, number % 5 == 0)
-        ahead.took(False, True)
-        assert ahead.takes
+        ahead.record_intake(True, number % 5 == 0)
+        ahead.record_intake(False, True)
+        assert ahead.has_early_intake
 
 
 @pytest.mark.display

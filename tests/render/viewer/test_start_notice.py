@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import twixt
-from twixt.render.measure.report_keys import START_PARTS
+from twixt.render.measure.report_keys import START_PHASES
 from twixt.render.viewer.start_up import BUSY_WITH, PICTURE, busy_with
 
 SLOW = """
@@ -27,7 +27,7 @@ class Slow(Metronome):
 
 
 def test_the_parts_are_those_of_the_report_in_their_order() -> None:
-    assert [part for part in START_PARTS if part in BUSY_WITH] == list(BUSY_WITH)[:-1]
+    assert [part for part in START_PHASES if part in BUSY_WITH] == list(BUSY_WITH)[:-1]
 
 
 @pytest.mark.parametrize("part", BUSY_WITH)

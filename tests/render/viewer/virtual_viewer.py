@@ -157,7 +157,7 @@ class VirtualDisplay(OffscreenWindow):
         self._time.advance_to(min(call_ns, end_ns))
         return call_ns <= end_ns
 
-    def take_presents(self) -> list[Presented]:
+    def drain_presents(self) -> list[Presented]:
         said = [report for report in self._reports if report.present_ns <= self._time.at_ns]
         self._reports = self._reports[len(said) :]
         return said
