@@ -2,7 +2,7 @@
 
 Always: a picture without such bodies costs one look at the lists. Each body is a rectangle whose pixels cast true rays,
 as large ones without a material are; a sphere is drawn as an ellipsoid. Not here: bodies whose material has no image
-(`Finished.is_smooth`), which are drawn as those without a material, by solids.py.
+(`MaterialGroup.is_smooth`), which are drawn as those without a material, by solids.py.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MaterialDraws:
 
     def _draw(self, layers: Sequence[PlacedLayer], are_planes: bool) -> None:
         for layer in layers:
-            for number, one in enumerate(self._bodies.members.finished(layer.group)):
+            for number, one in enumerate(self._bodies.members.material_groups(layer.group)):
                 kind, material, members = one
                 if one.is_smooth or (kind == "planes") != are_planes or not (count := members.drawn(layer.bodies)):
                     continue

@@ -74,7 +74,7 @@ LIT_LEVELS = (
     Level("round shadows", "shadows on the ground alone", 0.5),
 )
 # `--quality best` where the processor draws: four samples a pixel take twice as long as one.
-BEST_BY_PROCESSOR = BEST._replace(samples=1)
+BEST_SOFTWARE = BEST._replace(samples=1)
 CHEAPEST = FLAT  # of those drawn at full size: `--quality low`
 # Number of the coarsest level that short cores alone choose; a coarser one is noticed at once.
 SPARING = 2
@@ -124,7 +124,7 @@ class FrameCost(NamedTuple):
         return own_ns + min(max(0, self.stolen_ns), own_ns)
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """A step that is not judged yet. from_level: its index. usual_ns, tail_ns: of the frames before it; tail_ns 0: the
     tail was not the reason of the step. back_to: index of the level that is drawn again if the step saves nothing."""
 
@@ -135,23 +135,23 @@ class Tried(NamedTuple):
 
 
 class Governor:
-    """Chooses the level of each frame. choice: auto, low, high or best. processor_draws: True where the CPU draws.
+    """Chooses the level of each frame. choice: auto, low, high or best. is_software: True where the CPU draws.
 
     is_held: frames are measured, so that no level may change meanwhile.
     """
 
-    def __init__(self, choice: str = "auto", processor_draws: bool = True, is_held: bool = False) -> None:
+    def __init__(self, choice: str = "auto", is_software: bool = True, is_held: bool = False) -> None:
         self.is_free = choice == "auto" and not is_held
         self.change_reason = ""  # why the level changed with the last frame; "" where it did not
-        self._processor_draws = processor_draws
-        self._levels = _levels_of(choice, processor_draws)
+        self._is_software = is_software
+        self._levels = _levels_of(choice, is_software)
         self._last_of_full_size = max(number for number, level in enumerate(self._levels) if level.scale == 1.0)
         self._at = 0
         self._shares = [level.share for level in self._levels]
         self._costs: deque[int] = deque(maxlen=BLOCK * BLOCKS)  # of the frames of this level, ns
         self._count = 0  # frames of this level
         self._settling = 0  # frames that are not judged yet
-        self._tried: Tried | None = None
+        self._trial: Trial | None = None
         self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)  # the last ones
         self._now_ns = self._finer_ns = 0
         self._room_since_ns = self._much_room_since_ns = 0
@@ -171,7 +171,7 @@ class Governor:
     @property
     def is_sparing(self) -> bool:
         """True if short cores cannot lower the level further: it is SPARING or coarser already, fixed, or a GPU's."""
-        return not self.is_free or not self._processor_draws or self._at >= SPARING
+        return not self.is_free or not self._is_software or self._at >= SPARING
 
     def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool = False) -> Level:
         """Records the cost of a frame at this level (`FrameCost.judged_ns`); returns the next frame's level.
@@ -187,7 +187,7 @@ class Governor:
             return self.level
         self._costs.append(max(0, cost_ns))
         self._count += 1
-        self._judge(FITS * interval_ns, interval_ns, cores_are_short and self._processor_draws)
+        self._judge(FITS * interval_ns, interval_ns, cores_are_short and self._is_software)
         return self.level
 
     def forget(self) -> None:
@@ -198,14 +198,14 @@ class Governor:
     def _judge(self, room_ns: float, interval_ns: int, cores_are_short: bool) -> None:
         costs = list(self._costs)
         is_block = self._count % BLOCK == 0
-        if self._tried is not None:  # it is judged before another step
-            if self._count < (BLOCK * BLOCKS if self._tried.tail_ns else JUDGED):
+        if self._trial is not None:  # it is judged before another step
+            if self._count < (BLOCK * BLOCKS if self._trial.tail_ns else JUDGED):
                 return
             if not self._has_helped(costs, room_ns):
                 return
         usual_ns, tail_ns = self._too_long(costs, room_ns, is_block)
         if usual_ns and self._may_save(max(usual_ns, tail_ns), room_ns):
-            self._go_cheaper(Tried(self._at, usual_ns, tail_ns, self._at), interval_ns)
+            self._go_cheaper(Trial(self._at, usual_ns, tail_ns, self._at), interval_ns)
         elif cores_are_short:
             self._room_since_ns = self._much_room_since_ns = self._now_ns
             if self._at < SPARING and self._count >= SHORT_FRAMES:
@@ -241,7 +241,7 @@ class Governor:
         recent = sum(self._now_ns - changed_ns < CHANGES_NS for changed_ns in self._changes_ns)
         return recent + 2 <= MOST_CHANGES
 
-    def _go_cheaper(self, tried: Tried, interval_ns: int) -> None:
+    def _go_cheaper(self, tried: Trial, interval_ns: int) -> None:
         """Steps down until the expected cost fits. Goes to a smaller picture only from the level before it, since for
         some scenes it saves nothing. After a relapse it takes a single step, back to a level that is known to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
@@ -261,7 +261,7 @@ class Governor:
 
     def _has_helped(self, costs: list[int], room_ns: float) -> bool:
         """Judges the last step and learns its ratio. False if another level was chosen because it saved nothing."""
-        tried, self._tried = self._tried, None
+        tried, self._trial = self._trial, None
         assert tried is not None
         usual_ns = median(costs)
         self._learn(tried, usual_ns)
@@ -273,14 +273,14 @@ class Governor:
         # Many small bodies: only fewer pixels help.
         cheapest = len(self._levels) - 1
         if self._at < cheapest and self._may_try:
-            further = Tried(self._at, usual_ns, 0.0, tried.back_to)
+            further = Trial(self._at, usual_ns, 0.0, tried.back_to)
             self._go(cheapest, f"{self._cheaper_by(cheapest)}: {usual_ns / 1e6:.1f} ms, no less", further)
             return False
         self._useless_ns, self._useless_until_ns = tried.usual_ns, self._now_ns + LONGEST_WAIT_NS
         self._go(tried.back_to, f"drawing as before: cheaper brought nothing, {usual_ns / 1e6:.1f} ms")
         return False
 
-    def _learn(self, tried: Tried, usual_ns: float) -> None:
+    def _learn(self, tried: Trial, usual_ns: float) -> None:
         """Corrects the shares of the steps between the level before and this one, each by the same factor."""
         cheaper, finer = max(tried.from_level, self._at), min(tried.from_level, self._at)
         if tried.usual_ns <= 0 or usual_ns <= 0:
@@ -309,22 +309,22 @@ class Governor:
         room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
         if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
             reason = f"drawing finer again: then {expected_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}"
-            self._go(self._at - 1, reason, Tried(self._at, median(costs), 0.0, self._at))
+            self._go(self._at - 1, reason, Trial(self._at, median(costs), 0.0, self._at))
             self._finer_ns = self._now_ns
 
     def _wait_ns(self, first_ns: int) -> int:
         return min(first_ns << min(self._relapses, 20), LONGEST_WAIT_NS)
 
-    def _go(self, to: int, reason: str, tried: Tried | None = None) -> None:
+    def _go(self, to: int, reason: str, tried: Trial | None = None) -> None:
         self._at, self.change_reason = to, reason
         self._begin_anew()
-        self._tried = tried
+        self._trial = tried
         self._changes_ns.append(self._now_ns)
 
     def _begin_anew(self) -> None:
         self._costs.clear()
         self._count = 0
-        self._tried = None
+        self._trial = None
         self._room_since_ns = self._much_room_since_ns = self._now_ns
 
 
@@ -340,11 +340,11 @@ def _tails(costs: Sequence[int]) -> list[float]:
     return [tail(costs[first : first + BLOCK]) for first in range(0, len(costs), BLOCK)]
 
 
-def _levels_of(choice: str, processor_draws: bool) -> tuple[Level, ...]:
+def _levels_of(choice: str, is_software: bool) -> tuple[Level, ...]:
     """Levels that may be drawn, the finest first."""
     if choice == "low":
         return (CHEAPEST,)
     if choice == "best":
-        return (BEST_BY_PROCESSOR if processor_draws else BEST,)
-    levels = LEVELS if processor_draws else LIT_LEVELS
+        return (BEST_SOFTWARE if is_software else BEST,)
+    levels = LEVELS if is_software else LIT_LEVELS
     return levels[:1] if choice == "high" else levels

@@ -122,7 +122,7 @@ class TransparentDraws:
             rows[~is_mark] = listed.rows[order[~is_mark]]
             self._make_room(len(order)).write(rows)
             self._pose_meshes()
-        self._marks.lay_transparent(order[is_mark] - bodies)
+        self._marks.upload_transparent(order[is_mark] - bodies)
 
     def draw(self, view: SceneView) -> None:
         """Draws the rows of the picture begun last."""
@@ -208,9 +208,9 @@ class TransparentDraws:
             local = local if parts is None else rotate(parts.poses[rows[planes], 3:].astype(np.float64), local)
             normals[planes] = rotate(turns[planes], local)
         shapes, index = np.zeros(len(rows), np.intp), members.scene.shape_index
-        if len(index) and members.told_apart.any():
+        if len(index) and members.needs_own_draw.any():
             shapes = index[np.minimum(rows, len(index) - 1)].astype(np.intp) + 1
-            shapes[~members.told_apart[shapes - 1]] = 0
+            shapes[~members.needs_own_draw[shapes - 1]] = 0
         place = records["position"].astype(np.float64) - np.array(camera.eye)
         return _Listed(rows, np.full(len(rows), layer.number), kinds, shapes, place, normals)
 

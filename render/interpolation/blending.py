@@ -26,7 +26,7 @@ from twixt.ipc.config.rules import RULES, SCALE3, is_reference, unknown_rule
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import crash_of, error_text, import_user_module, near_name
 from twixt.ipc.snapshot import CORRECTED_NS, CORRECTION, MARK, MARK_KINDS, RECORD, Snapshot
-from twixt.render.interpolation.poses import continues, same_life
+from twixt.render.interpolation.poses import may_be_blended, same_continuity
 from twixt.render.interpolation.quaternion import slerp
 
 Column = NDArray[Any]
@@ -65,8 +65,8 @@ def blend_columns(
         columns,
         following.columns,
         newest.columns,
-        continues(previous.bodies, following.bodies),
-        lambda: same_life(previous.bodies, newest.bodies),
+        may_be_blended(previous.bodies, following.bodies),
+        lambda: same_continuity(previous.bodies, newest.bodies),
         alpha,
         rules,
     )
@@ -83,8 +83,8 @@ def blend_part_columns(
         previous.part_columns,
         following.part_columns,
         newest.part_columns,
-        _of_parts(continues(previous.bodies, following.bodies), previous, following),
-        lambda: _of_parts(same_life(previous.bodies, newest.bodies), previous, newest),
+        _of_parts(may_be_blended(previous.bodies, following.bodies), previous, following),
+        lambda: _of_parts(same_continuity(previous.bodies, newest.bodies), previous, newest),
         alpha,
         rules,
     )
@@ -298,8 +298,8 @@ def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alp
         return newer
     if not len(both.older) or alpha <= 0:
         return older
-    before, after = _taken(older, both.older), _taken(newer, both.newer)
-    drawn = _taken(older, np.arange(len(older)))
+    before, after = _rows_of(older, both.older), _rows_of(newer, both.newer)
+    drawn = _rows_of(older, np.arange(len(older)))
     for field in ("position", "size"):
         between = before[field] + (after[field].astype(np.float64) - before[field]) * alpha
         if field == "size":
@@ -311,7 +311,7 @@ def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alp
     return drawn
 
 
-def _taken(marks: NDArray[np.void], rows: NDArray[np.intp]) -> NDArray[np.void]:
+def _rows_of(marks: NDArray[np.void], rows: NDArray[np.intp]) -> NDArray[np.void]:
     return np.ascontiguousarray(marks).view(RECORD)[rows].view(MARK)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.interpolation.hermite import Floats, Rows, curve, gap_between, turn
 from twixt.render.interpolation.method import Linear
-from twixt.render.interpolation.poses import FARTHEST, Poses, continues
+from twixt.render.interpolation.poses import FARTHEST, Poses, may_be_blended
 from twixt.render.interpolation.quaternion import conjugate, log, multiply, normalized
 
 # A neighbour's gap that is shorter than this share of the interval says nothing of it: the curve would swing out by
@@ -34,7 +34,7 @@ class Catmull(Linear):
     def blend_at(self, index: int, alpha: float, draw_time_ns: int) -> Poses:
         previous, following = self.snapshots[index], self.snapshots[index + 1]
         poses = self.blend(previous, following, alpha, draw_time_ns)
-        rows = np.flatnonzero(continues(previous.bodies, following.bodies))
+        rows = np.flatnonzero(may_be_blended(previous.bodies, following.bodies))
         gap_s, mean = gap_between(previous, following), mean_motion(previous, following, rows)
         start = self._joint(index - 1, rows, gap_s, mean)
         end = self._joint(index + 1, rows, gap_s, mean)
@@ -65,7 +65,7 @@ class Catmull(Linear):
         neighbour_gap_s = gap_between(previous, following)
         if neighbour_gap_s < SHORTEST_NEIGHBOUR * gap_s:
             return joint
-        lasting = continues(previous.bodies, following.bodies)
+        lasting = may_be_blended(previous.bodies, following.bodies)
         known = rows < len(lasting)
         known[known] = lasting[rows[known]]
         other = mean_motion(previous, following, rows[known])

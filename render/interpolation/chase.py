@@ -31,7 +31,7 @@ from twixt.render.interpolation.blending import (
     rule_of,
 )
 from twixt.render.interpolation.method import PREDICTED_NS, Linear
-from twixt.render.interpolation.poses import Poses, continues, no_poses, records_of
+from twixt.render.interpolation.poses import Poses, may_be_blended, no_poses, records_of
 
 # A goal farther off than so many usual gaps comes after a rest; a lost snapshot or two are none.
 REST_GAPS = 4
@@ -118,7 +118,7 @@ class Chase(Linear):
 
     def _as_drawn(self, life: Snapshot, start: Snapshot) -> Snapshot:
         """The snapshot `life`, its bodies where they were drawn at `start`, if they live still."""
-        rows = np.flatnonzero(continues(start.bodies, life.bodies))
+        rows = np.flatnonzero(may_be_blended(start.bodies, life.bodies))
         bodies = life.bodies.copy()
         for field in ("position", "orientation", "scale", "color"):
             bodies[field][rows] = start.bodies[field][rows]

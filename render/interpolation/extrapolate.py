@@ -25,7 +25,7 @@ from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
 from twixt.render.interpolation.blending import straight
 from twixt.render.interpolation.hermite import ease
 from twixt.render.interpolation.method import PREDICTED_NS, Linear
-from twixt.render.interpolation.poses import FARTHEST, Poses, continues, poses_of
+from twixt.render.interpolation.poses import FARTHEST, Poses, may_be_blended, poses_of
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized, slerp
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ class CorrectionBlend:
     def mix_into(self, poses: Poses, bodies: NDArray[np.void], draw_time_ns: int) -> None:
         """Turns true poses into drawn ones; bodies: the snapshot at or before the draw time."""
         drawn, true = self.drawn, self.true
-        rows = np.flatnonzero(continues(drawn.bodies, bodies))
+        rows = np.flatnonzero(may_be_blended(drawn.bodies, bodies))
         rows = rows[rows < len(true.bodies)]
         share = (draw_time_ns - self.since_ns) / (self.until_ns - self.since_ns)
         elapsed_s = (draw_time_ns - self.since_ns) * 1e-9
@@ -79,7 +79,7 @@ class Extrapolate(Linear):
 
     reach_ns = PREDICTED_NS
     _draw_time_ns: int | None = None
-    _way_back: CorrectionBlend | None = None
+    _correction: CorrectionBlend | None = None
     _stands = False  # time: the newest snapshot is not the first of its instant
 
     def add(self, snapshot: Snapshot) -> None:
@@ -93,7 +93,7 @@ class Extrapolate(Linear):
         if self.take(snapshot) is not None:
             # As long as it was astray, so that a long way is not made good in a hurry.
             back_ns = min(max(now_ns - last_ns, self.usual_gap_ns), PREDICTED_NS)
-            self._way_back = CorrectionBlend(now_ns, now_ns + back_ns, drawn, self._motion_at(now_ns, super().sample))
+            self._correction = CorrectionBlend(now_ns, now_ns + back_ns, drawn, self._motion_at(now_ns, super().sample))
 
     def take(self, snapshot: Snapshot) -> int | None:
         is_replaced = self.replaces(snapshot)
@@ -101,7 +101,7 @@ class Extrapolate(Linear):
         if index is not None and index + 1 == len(self._snapshots):
             self._stands = is_replaced
             if is_replaced:
-                self._way_back = None
+                self._correction = None
         return index
 
     def sample(self, draw_time_ns: int) -> Poses:
@@ -110,7 +110,7 @@ class Extrapolate(Linear):
 
     def reset(self) -> None:
         super().reset()
-        self._draw_time_ns = self._way_back = None
+        self._draw_time_ns = self._correction = None
         self._stands = False
 
     def beyond(self, draw_time_ns: int) -> Poses:
@@ -136,7 +136,7 @@ class Extrapolate(Linear):
             index = self._index_to_measure_from()
             gap_s = (self._times[-1] - self._times[index]) * 1e-9
             before = self._snapshots[index].bodies
-            rows = np.flatnonzero(continues(before, newest))
+            rows = np.flatnonzero(may_be_blended(before, newest))
             way = newest["position"][rows].astype(np.float64) - before["position"][rows]
             velocity[rows] = way / gap_s
             spin[rows] = _turn(before["orientation"][rows], newest["orientation"][rows]) / gap_s
@@ -157,7 +157,7 @@ class Extrapolate(Linear):
 
     def _drawn(self, draw_time_ns: int) -> Poses:
         """Poses drawn at that instant, as long as no snapshot comes."""
-        poses, back = super().sample(draw_time_ns), self._way_back
+        poses, back = super().sample(draw_time_ns), self._correction
         if back is not None and back.since_ns <= draw_time_ns < back.until_ns:
             back.mix_into(poses, self._snapshots[self.index_at(draw_time_ns)].bodies, draw_time_ns)
         return poses
@@ -172,7 +172,7 @@ class Extrapolate(Linear):
         bodies = self._snapshots[self.index_at(now_ns)].bodies
         here, soon = sampled(now_ns), sampled(now_ns + GLANCE_NS)
         velocity, spin = np.zeros((len(here), 3)), np.zeros((len(here), 3))
-        rows = np.flatnonzero(continues(bodies, self._snapshots[self.index_at(now_ns + GLANCE_NS)].bodies))
+        rows = np.flatnonzero(may_be_blended(bodies, self._snapshots[self.index_at(now_ns + GLANCE_NS)].bodies))
         way = soon.position[rows].astype(np.float64) - here.position[rows]
         velocity[rows] = way / (GLANCE_NS * 1e-9)
         spin[rows] = _turn(here.orientation[rows], soon.orientation[rows]) / (GLANCE_NS * 1e-9)

@@ -27,7 +27,7 @@ from twixt.render.interpolation.poses import (
     TURN_OFF_RAD,
     WAY_OFF,
     Poses,
-    continues,
+    may_be_blended,
 )
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
 
@@ -45,7 +45,7 @@ class Hermite(Linear):
         poses = super().blend(previous, following, alpha, draw_time_ns)
         gap_s = gap_between(previous, following)
         old, new = previous.bodies, following.bodies
-        rows = np.flatnonzero(continues(old, new))
+        rows = np.flatnonzero(may_be_blended(old, new))
         bend(poses, old, new, moving(old, new, rows), gap_s, alpha)
         spin(poses, old, new, turning(old, new, rows, gap_s), gap_s, alpha)
         return poses
@@ -192,11 +192,11 @@ class Auto(Linear):
         poses = self.blend(previous, following, alpha, draw_time_ns)
         gap_s = gap_between(previous, following)
         old, new = previous.bodies, following.bodies
-        rows = np.flatnonzero(continues(old, new))
+        rows = np.flatnonzero(may_be_blended(old, new))
         if index > 0:
             before = self.snapshots[index - 1]
             known = rows[: np.searchsorted(rows, len(before.bodies))]
-            known = known[continues(before.bodies, old)[known]]
+            known = known[may_be_blended(before.bodies, old)[known]]
             known = moving(before.bodies, old, moving(old, new, known))
             earlier_gap_s = gap_between(before, previous)
             trusted = curve_is_trusted(before.bodies[known], old[known], new[known], earlier_gap_s, gap_s)

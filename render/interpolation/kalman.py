@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
 from twixt.render.interpolation.extrapolate import FASTEST, Extrapolate, Floats
-from twixt.render.interpolation.poses import continues, finite
+from twixt.render.interpolation.poses import finite, may_be_blended
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
 
 # Standard deviations. Of what is published: an indoor tracker or a robot's own odometry. Only their ratio to the
@@ -44,10 +44,10 @@ FIRST_SPIN_RAD_S = 20.0
 class MotionNoise:
     """The standard deviations of a place (m or rad) and of what moves it."""
 
-    place: float
-    speed: float
+    position: float
+    velocity: float
     acceleration: float
-    first_speed: float
+    first_velocity: float
 
 
 MOVING = MotionNoise(POSITION_NOISE_M, VELOCITY_NOISE_M_S, ACCELERATION_M_S2, FIRST_SPEED_M_S)
@@ -55,53 +55,53 @@ TURNING = MotionNoise(TURN_NOISE_RAD, SPIN_NOISE_RAD_S, TURN_ACCELERATION_RAD_S2
 
 
 @dataclass
-class Doubt:
+class Covariance:
     """Covariances of n filters. Variances of place and speed, and what they have in common. The axes are alike."""
 
     noise: MotionNoise
-    place: Floats  # (n,)
-    both: Floats  # (n,)
-    speed: Floats  # (n,)
+    position: Floats  # (n,)
+    cross: Floats  # (n,)
+    velocity: Floats  # (n,)
 
     @classmethod
-    def at_first(cls, noise: MotionNoise, given: NDArray[np.bool_]) -> Doubt:
+    def initial(cls, noise: MotionNoise, given: NDArray[np.bool_]) -> Covariance:
         """After one measurement. given: with its speed."""
         count = len(given)
-        speed = np.where(given, noise.speed**2, noise.first_speed**2)
-        return cls(noise, np.full(count, noise.place**2), np.zeros(count), speed)
+        velocity = np.where(given, noise.velocity**2, noise.first_velocity**2)
+        return cls(noise, np.full(count, noise.position**2), np.zeros(count), velocity)
 
-    def pass_time(self, gap_s: float) -> None:
+    def predict(self, gap_s: float) -> None:
         """The variances that a prediction over gap_s has."""
         spread = self.noise.acceleration**2 * gap_s**2
-        self.place = self.place + 2 * gap_s * self.both + gap_s**2 * self.speed + spread * gap_s**2 / 4
-        self.both = self.both + gap_s * self.speed + spread * gap_s / 2
-        self.speed = self.speed + spread
+        self.position = self.position + 2 * gap_s * self.cross + gap_s**2 * self.velocity + spread * gap_s**2 / 4
+        self.cross = self.cross + gap_s * self.velocity + spread * gap_s / 2
+        self.velocity = self.velocity + spread
 
-    def measure_place(self) -> tuple[Floats, Floats]:
+    def position_gains(self) -> tuple[Floats, Floats]:
         """Kalman gains of a measured position, (n, 1) each."""
-        total = self.place + self.noise.place**2
-        share, gain = self.place / total, self.both / total
-        self.place, self.both, self.speed = (
-            (1 - share) * self.place,
-            (1 - share) * self.both,
-            self.speed - gain * self.both,
+        total = self.position + self.noise.position**2
+        share, gain = self.position / total, self.cross / total
+        self.position, self.cross, self.velocity = (
+            (1 - share) * self.position,
+            (1 - share) * self.cross,
+            self.velocity - gain * self.cross,
         )
         return share[:, None], gain[:, None]
 
-    def measure_speed(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    def velocity_gains(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Kalman gains of a measured velocity, 0 where it is not given."""
-        total = self.speed + self.noise.speed**2
-        gain, share = np.where(given, self.both / total, 0.0), np.where(given, self.speed / total, 0.0)
-        self.place, self.both, self.speed = (
-            self.place - gain * self.both,
-            (1 - share) * self.both,
-            (1 - share) * self.speed,
+        total = self.velocity + self.noise.velocity**2
+        gain, share = np.where(given, self.cross / total, 0.0), np.where(given, self.velocity / total, 0.0)
+        self.position, self.cross, self.velocity = (
+            self.position - gain * self.cross,
+            (1 - share) * self.cross,
+            (1 - share) * self.velocity,
         )
         return gain[:, None], share[:, None]
 
-    def take(self, rows: NDArray[np.intp], other: Doubt) -> None:
+    def copy_rows(self, rows: NDArray[np.intp], other: Covariance) -> None:
         """Those rows from another."""
-        for name in ("place", "both", "speed"):
+        for name in ("position", "cross", "velocity"):
             getattr(self, name)[rows] = getattr(other, name)
 
 
@@ -113,15 +113,15 @@ class State:
     velocity: Floats  # (n, 3), m/s
     orientation: Floats  # (n, 4), xyzw
     spin: Floats  # (n, 3), rad/s, world frame
-    moving: Doubt
-    turning: Doubt
+    moving: Covariance
+    turning: Covariance
 
-    def take(self, rows: NDArray[np.intp], other: State) -> None:
+    def copy_rows(self, rows: NDArray[np.intp], other: State) -> None:
         """Those rows from another."""
         for name in ("position", "velocity", "orientation", "spin"):
             getattr(self, name)[rows] = getattr(other, name)[rows]
-        self.moving.take(rows, _rows_of(other.moving, rows))
-        self.turning.take(rows, _rows_of(other.turning, rows))
+        self.moving.copy_rows(rows, _rows_of(other.moving, rows))
+        self.turning.copy_rows(rows, _rows_of(other.turning, rows))
 
 
 class Kalman(Extrapolate):
@@ -141,12 +141,12 @@ class Kalman(Extrapolate):
             return
         state = _first_state(snapshot.bodies)
         if is_edit and self._state is not None and self._published is not None:
-            state.take(np.flatnonzero(_same_records(self._published, snapshot.bodies)), self._state)
+            state.copy_rows(np.flatnonzero(_same_records(self._published, snapshot.bodies)), self._state)
         elif known is not None and self._state is not None:
             gap_s = (snapshot.sim_time_ns - known.sim_time_ns) * 1e-9
             # Filtered records have the epochs of the published ones, and are finite where those are.
-            rows = np.flatnonzero(continues(known.bodies, snapshot.bodies))
-            _follow(state, self._state, snapshot.bodies, rows, gap_s)
+            rows = np.flatnonzero(may_be_blended(known.bodies, snapshot.bodies))
+            _update(state, self._state, snapshot.bodies, rows, gap_s)
         super().add(replace(snapshot, bodies=_records(snapshot.bodies, state)))
         self._state, self._published = state, snapshot.bodies
 
@@ -174,34 +174,34 @@ def _first_state(bodies: NDArray[np.void]) -> State:
         np.where(moves[:, None], bodies["velocity"], 0.0).astype(np.float64),
         normalized(bodies["orientation"]),
         np.where(turns[:, None], bodies["angular_velocity"], 0.0).astype(np.float64),
-        Doubt.at_first(MOVING, moves),
-        Doubt.at_first(TURNING, turns),
+        Covariance.initial(MOVING, moves),
+        Covariance.initial(TURNING, turns),
     )
 
 
-def _follow(first: State, before: State, bodies: NDArray[np.void], rows: NDArray[np.intp], gap_s: float) -> None:
-    """Puts what the filters of `rows` know after these bodies in place of what a first look at them says."""
+def _update(first: State, before: State, bodies: NDArray[np.void], rows: NDArray[np.intp], gap_s: float) -> None:
+    """Puts what the filters of `rows` know after these bodies in position of what a first look at them says."""
     moves = _given(bodies, "velocity", HAS_VELOCITY)[rows]
     moving = _rows_of(before.moving, rows)
-    moving.pass_time(gap_s)
+    moving.predict(gap_s)
     velocity = before.velocity[rows]
     position = before.position[rows] + velocity * gap_s
-    share, gain = moving.measure_place()
+    share, gain = moving.position_gains()
     missed = first.position[rows] - position
     position, velocity = position + share * missed, velocity + gain * missed
-    gain, share = moving.measure_speed(moves)
+    gain, share = moving.velocity_gains(moves)
     missed = first.velocity[rows] - velocity
     position, velocity = position + gain * missed, velocity + share * missed
 
     turns = _given(bodies, "angular_velocity", HAS_ANGULAR_VELOCITY)[rows]
     turning = _rows_of(before.turning, rows)
-    turning.pass_time(gap_s)
+    turning.predict(gap_s)
     spin = before.spin[rows]
     orientation = multiply(exp(spin * gap_s), before.orientation[rows])
-    share, gain = turning.measure_place()
+    share, gain = turning.position_gains()
     missed = log(multiply(first.orientation[rows], conjugate(orientation)))
     orientation, spin = multiply(exp(share * missed), orientation), spin + gain * missed
-    gain, share = turning.measure_speed(turns)
+    gain, share = turning.velocity_gains(turns)
     missed = first.spin[rows] - spin
     orientation, spin = multiply(exp(gain * missed), orientation), spin + share * missed
     # What has grown beyond what can be drawn begins anew.
@@ -211,12 +211,12 @@ def _follow(first: State, before: State, bodies: NDArray[np.void], rows: NDArray
     rows = rows[fine]
     first.position[rows], first.velocity[rows] = position[fine], velocity[fine]
     first.orientation[rows], first.spin[rows] = normalized(orientation[fine]), spin[fine]
-    first.moving.take(rows, _rows_of(moving, fine))
-    first.turning.take(rows, _rows_of(turning, fine))
+    first.moving.copy_rows(rows, _rows_of(moving, fine))
+    first.turning.copy_rows(rows, _rows_of(turning, fine))
 
 
-def _rows_of(doubt: Doubt, rows: Any) -> Doubt:
-    return Doubt(doubt.noise, doubt.place[rows], doubt.both[rows], doubt.speed[rows])
+def _rows_of(covariance: Covariance, rows: Any) -> Covariance:
+    return Covariance(covariance.noise, covariance.position[rows], covariance.cross[rows], covariance.velocity[rows])
 
 
 def _records(bodies: NDArray[np.void], state: State) -> NDArray[np.void]:

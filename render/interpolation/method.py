@@ -27,7 +27,7 @@ from twixt.render.interpolation.blending import (
     read_rules,
     straight,
 )
-from twixt.render.interpolation.poses import Poses, continues, no_poses, poses_of
+from twixt.render.interpolation.poses import Poses, may_be_blended, no_poses, poses_of
 from twixt.render.interpolation.quaternion import slerp
 
 # Snapshots kept: within these bytes, and never fewer than four (a blend over three intervals), nor more than 64.
@@ -181,7 +181,7 @@ class Linear(Method):
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
         poses = poses_of(draw_time_ns, previous.bodies)
-        lasting = continues(previous.bodies, following.bodies)
+        lasting = may_be_blended(previous.bodies, following.bodies)
         if not lasting.any():
             return poses
         # Usually all of them: then no record is copied.

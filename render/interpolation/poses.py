@@ -50,16 +50,16 @@ def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
         )
 
 
-def same_life(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
+def same_continuity(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
     """(min(n, m),): True for bodies that were not spawned, despawned or moved elsewhere between the two snapshots."""
     both = min(len(old), len(new))
     return ((old["epoch"][:both] ^ new["epoch"][:both]) & CONTINUITY_MASK) == 0
 
 
-def continues(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
+def may_be_blended(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
     """(min(n, m),): True for bodies that may be blended: the same life of a body, and finite in both snapshots."""
     both = min(len(old), len(new))
-    return same_life(old, new) & finite(old[:both]) & finite(new[:both])
+    return same_continuity(old, new) & finite(old[:both]) & finite(new[:both])
 
 
 def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:

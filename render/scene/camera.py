@@ -57,7 +57,7 @@ class StageCamera:
             self.forget()
         self._scene = scene
 
-    def obey(self, scene: Scene) -> None:
+    def apply_camera(self, scene: Scene) -> None:
         """Takes the camera of `scene`, whatever the user's view and the camera before were."""
         self._scene = scene
         self.forget()

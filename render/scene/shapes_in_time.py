@@ -64,7 +64,7 @@ class ShapesInTime:
         """True if the next shapes wait for the first snapshot of their scene."""
         return bool(self._coming) and self._coming[0].from_ns is None
 
-    def take(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
+    def add_scene(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
         """Takes a scene that follows `before`. version: its own. history: of the snapshots held. Returns False where its shapes are drawn at
         once, in place of all others."""
         newest = history.newest

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MAIN, LEFT = "main", "left"
 # Method and clock (empty: the run's) of the left half without `--split`: those of a viewer that does not interpolate.
 PLAIN = ("none", "")
-# Slots for poses of one picture, one for each part: more than a scene may have groups.
+# Slots for poses of one picture, one for each group: more than a scene may have groups.
 POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # watcher of poses: see Picture.watch
 # Most held snapshots that are copied from the GPU when bodies become children: the clock draws a few behind the newest.
@@ -110,7 +110,7 @@ class Stage:
         """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept.
         parents: of the latest scenes, this one last, with which their snapshots are composed. version: of the scene."""
         self.view.set_scene(scene)
-        waits = self._shapes.take(self.scene, scene, version, self.history)
+        waits = self._shapes.add_scene(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents
         self._forget_old_parents()
         drawn = self._scene_drawn
@@ -126,7 +126,7 @@ class Stage:
     def set_camera(self, camera: Camera | None) -> None:
         """Takes a camera that was published by itself: the user's view is replaced by it."""
         self.scene = self.scene.with_camera(camera)
-        self.view.obey(self.scene)
+        self.view.apply_camera(self.scene)
         past = self._past()
         for picture in self.pictures:
             self.view.watch(picture, past)
@@ -269,13 +269,13 @@ class Stage:
             self._copy_held()
         past = self._past()
         for picture in self.pictures:
-            for part in picture.set_scene(self.scene, self.count, past, self._parents):
-                part.release(self.history)
+            for group in picture.set_scene(self.scene, self.count, past, self._parents):
+                group.release(self.history)
             self.view.watch(picture, past)
         self._watch_trails()
 
     def _past(self) -> list[Snapshot]:
-        """Private copies of the held snapshots, for parts and watchers that begin now."""
+        """Private copies of the held snapshots, for groups and watchers that begin now."""
         held = ((self._copies.get(slot), head.tick) for slot, head in self.history.entries)
         return [snapshot for snapshot, tick in held if snapshot is not None and snapshot.tick == tick]
 
@@ -307,7 +307,7 @@ class Stage:
                 self.renderer.clear()
                 return None
             matrices = self.view.matrices(picture, viewport[2:], size_px)
-            layers = [part.layer for part in drawn.parts if part.layer is not None]
+            layers = [group.layer for group in drawn.groups if group.layer is not None]
             marks = self._marks_of(drawn, newest)
             around = self.view.around_axis(viewport, size_px)
             self.renderer.draw(layers, matrices, around, marks, viewport)
@@ -377,10 +377,10 @@ class Stage:
 
 
 def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
-    """Viewports of `count` equal parts of the window, from left to right, with lines of `LINE_PX` between them.
+    """Viewports of `count` equal columns of the window, from left to right, with lines of `LINE_PX` between them.
 
     Pixels that do not divide evenly stay empty at the right.
     """
     width_px, height_px = size_px
-    part = max(1, (width_px - (count - 1) * LINE_PX) // count)
-    return [(i * (part + LINE_PX), 0, part, height_px) for i in range(count)]
+    width = max(1, (width_px - (count - 1) * LINE_PX) // count)
+    return [(i * (width + LINE_PX), 0, width, height_px) for i in range(count)]

@@ -61,7 +61,7 @@ class IntakeResult(NamedTuple):
 NOTHING = IntakeResult()
 
 
-class HeldBack(NamedTuple):
+class WaitingSnapshot(NamedTuple):
     """Copy of a snapshot that arrived before its scene."""
 
     head: Head
@@ -99,7 +99,7 @@ class Intake:
         self._allocated: dict[int, int] = {}  # bodies for which a slot has memory, by slot
         self._limit_slots()
         self.make_room()
-        self._held_back: deque[HeldBack] = deque()
+        self._waiting: deque[WaitingSnapshot] = deque()
         self._entered_version = 0  # of the newest scene of a snapshot
         self._waived_version = 0  # of the newest scene that is not waited for
         self._world_epoch: int | None = None
@@ -113,7 +113,7 @@ class Intake:
         self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
         self.link, self._newest_tick = link, 0
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
-        self._held_back.clear()
+        self._waiting.clear()
         self._entered_version = self._waived_version = 0
         self._stage.begin_anew(link.scene, link.newest_bodies, link.received.parents)
         self._limit_slots()
@@ -133,7 +133,7 @@ class Intake:
         self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
         return True
 
-    def take(self) -> IntakeResult:
+    def receive(self) -> IntakeResult:
         """Takes in everything that is new. Each frame calls it as late as it can, and once more before that if it has
         spare time."""
         link, stage = self.link, self._stage
@@ -152,29 +152,29 @@ class Intake:
         if plan.number != self.plan.number:
             self._replan(plan)
             is_news = True
-        if not link.has_unread and not self._held_back:
+        if not link.has_unread and not self._waiting:
             return IntakeResult(0, True) if is_news else NOTHING
         steps = 0
-        while self._held_back and self._is_scene_there(self._held_back[0].head):
-            steps += self._enter(self._held_back.popleft())
+        while self._waiting and self._is_scene_there(self._waiting[0].head):
+            steps += self._enter(self._waiting.popleft())
             is_news = True
         if link.has_unread:
             for claim in self._unread():
                 is_news = True
                 head = claim.head
-                if not self._held_back and (head.scene_version <= self._scene_version or self._is_scene_there(head)):
+                if not self._waiting and (head.scene_version <= self._scene_version or self._is_scene_there(head)):
                     steps += self._enter(claim)
                 elif (copied := claim.copy()) is not None:
-                    self._held_back.append(HeldBack(head, copied))
+                    self._waiting.append(WaitingSnapshot(head, copied))
         return IntakeResult(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
         """True if the scene of a snapshot has arrived, or is no longer waited for."""
-        if len(self._held_back) >= MOST_HELD_BACK or self.link.ended is not None:
+        if len(self._waiting) >= MOST_HELD_BACK or self.link.ended is not None:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)
 
-    def _enter(self, found: Claim | HeldBack) -> int:
+    def _enter(self, found: Claim | WaitingSnapshot) -> int:
         """Enters a snapshot into the history; returns the ticks since the one before."""
         stage, head = self._stage, found.head
         if self._worlds_before:
@@ -224,11 +224,11 @@ class Intake:
                         return
             yield claim
 
-    def _upload(self, claim: Claim | HeldBack, slot: int, world_epoch: int) -> bool:
+    def _upload(self, claim: Claim | WaitingSnapshot, slot: int, world_epoch: int) -> bool:
         """Uploads a snapshot into a slot, without a copy where no method and no rule needs one. Returns False if it was
         overwritten meanwhile."""
         stage, count = self._stage, claim.head.count
-        if isinstance(claim, HeldBack):
+        if isinstance(claim, WaitingSnapshot):
             copied: Snapshot | None = claim.snapshot
         elif not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
             stage.renderer.upload(slot, claim.bodies, count, arrays_of(claim.part_columns, claim.layout))

@@ -94,7 +94,7 @@ class BodyDraws:
         """The scene that is drawn, with one shape a row if bodies have several parts."""
         return self._scene if self.parts is None else self.parts.scene
 
-    def take_scene(self, scene: Scene) -> None:
+    def set_scene(self, scene: Scene) -> None:
         """Uploads the shapes of all bodies, and the lists of bodies that each program draws."""
         before, self.parts, was = self.parts, part_rows(scene, self.room), self.members
         self._scene = scene
@@ -141,7 +141,7 @@ class BodyDraws:
         if count > self.room:
             while self.room < count:
                 self.room *= 2
-            self.take_scene(self._scene)
+            self.set_scene(self._scene)
             if self._own is not None:
                 self.begin_scene(self._own)
 
@@ -276,7 +276,7 @@ class BodyDraws:
                 ("material", number),
             )
             for layer in layers
-            for number, one in enumerate(self.members.finished(layer.group))
+            for number, one in enumerate(self.members.material_groups(layer.group))
             if one.is_smooth and one.kind == PASSES[name].kind
         ]
 

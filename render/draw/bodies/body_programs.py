@@ -158,7 +158,7 @@ class Members(NamedTuple):
 NONE = Members(np.zeros(0, np.uint32), 0, None)
 
 
-class Finished(NamedTuple):
+class MaterialGroup(NamedTuple):
     """Bodies of one layer, kind (one of KIND_NAMES) and material."""
 
     kind: str
@@ -183,7 +183,7 @@ class Membership:
     are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
     present: names of the kinds that occur.
     transparent: rows whose shape is transparent. plane_rows: those that are planes, ascending; none if they are more than
-    MOST_STILL. told_apart: of each distinct shape. part_colors: see `shape_rows`.
+    MOST_STILL. needs_own_draw: of each distinct shape. part_colors: see `shape_rows`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -205,11 +205,11 @@ class Membership:
         self.layers = frozenset(by_layer)
         materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]
         # Of distinct shapes: meshes, and what has a material. A draw call draws one of them.
-        self.told_apart = np.array(
+        self.needs_own_draw = np.array(
             [isinstance(shape, Mesh) or material_of(shape) is not None for shape in scene.distinct_shapes], np.bool_
         )
         self.are_spheres = parts is None and table.present == ("spheres",) and not materials
-        self._finished: dict[str | None, list[Finished]] = {}
+        self._material_groups: dict[str | None, list[MaterialGroup]] = {}
         self._members: dict[tuple[str | None, str], Members] = {}
         for layer, bodies in by_layer.items():
             kinds = table.kinds if len(bodies) == count else table.kinds[bodies]
@@ -225,9 +225,9 @@ class Membership:
         """Bodies of this layer that this program draws."""
         return self._members.get((layer, PASSES[program].kind), NONE)
 
-    def finished(self, layer: str | None) -> Sequence[Finished]:
+    def material_groups(self, layer: str | None) -> Sequence[MaterialGroup]:
         """Bodies of this layer that have a material, except meshes; also those that are seen through."""
-        return self._finished.get(layer, ())
+        return self._material_groups.get(layer, ())
 
     def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:
         """Records of the first rows, (n,), in the colours of their parts, in place."""
@@ -236,8 +236,8 @@ class Membership:
 
     @property
     def has_smooth(self) -> bool:
-        """True if any body has a smooth material, see `Finished`."""
-        return any(one.is_smooth for listed in self._finished.values() for one in listed)
+        """True if any body has a smooth material, see `MaterialGroup`."""
+        return any(one.is_smooth for listed in self._material_groups.values() for one in listed)
 
     def is_as_opaque_as(self, other: Membership) -> bool:
         """True if the same rows have a shape that is seen through, as far as both lists reach."""
@@ -254,7 +254,10 @@ class Membership:
         self.shape_rows.release()
         if self.places is not None:
             self.places.release()
-        for members in (*self._members.values(), *(one.members for own in self._finished.values() for one in own)):
+        for members in (
+            *self._members.values(),
+            *(one.members for own in self._material_groups.values() for one in own),
+        ):
             if members.indices is not None:
                 members.indices.release()
 
@@ -267,7 +270,9 @@ class Membership:
         found = np.array(of_shape)[self.scene.shape_rows(int(bodies[-1]) + 1)[bodies]] if len(bodies) else bodies
         for material, at in number.items():
             if len(chosen := bodies[found == at]):
-                self._finished.setdefault(layer, []).append(Finished(kind, material, self._members_of(chosen)))
+                self._material_groups.setdefault(layer, []).append(
+                    MaterialGroup(kind, material, self._members_of(chosen))
+                )
         return bodies[found < 0] if len(bodies) else bodies
 
     def _members_of(self, bodies: NDArray[np.uint32]) -> Members:

@@ -114,7 +114,7 @@ class SphereDrawing:
             return None
         if layer.uniforms.has_transparent:
             return None
-        few = bodies.ring.few(layer.slots.older)
+        few = bodies.ring.few_records(layer.slots.older)
         if few is None or not self._apart.are((scene, len(few)), few, self.radii(scene, len(few))):
             return None
         return few

@@ -142,7 +142,7 @@ class Background:
         self.cache = BackgroundCache(context) if is_software else None
         self._skies = BackgroundCache(context) if is_software else None
         self._resizes = 0  # calls of `forget_pixels`
-        self.parts: tuple[Viewport, ...] | None = None  # of the last picture that were filled; None: all of it
+        self.areas: tuple[Viewport, ...] | None = None  # of the last picture that were filled; None: all of it
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
         """Everything that the background's pixels, and the outline's, depend on. frame_key: `FrameUniforms.key`."""
@@ -158,10 +158,10 @@ class Background:
     ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
 
-        still: bodies that stand still. bounds: as for `BackgroundCache.fill`; with it, only `parts` of the picture may be
-        filled, and only the outline is drawn outside the first part. Returns True if `still` was drawn as well.
+        still: bodies that stand still. bounds: as for `BackgroundCache.fill`; with it, only `areas` of the picture may be
+        filled, and only the outline is drawn outside the first area. Returns True if `still` was drawn as well.
         """
-        scene, self.parts = view.scene, None
+        scene, self.areas = view.scene, None
 
         def draw_anew() -> None:
             if isinstance(scene.background, Texture):
@@ -190,12 +190,12 @@ class Background:
         if self.cache is None or is_uncached or not is_worth_keeping(scene):
             draw_anew()
         else:
-            parts = self.cache.fill(target.framebuffer, view.viewport, (key, None), draw_anew, bounds=bounds)
-            self._filled(view, parts)
+            areas = self.cache.fill(target.framebuffer, view.viewport, (key, None), draw_anew, bounds=bounds)
+            self._filled(view, areas)
         return False
 
-    def _filled(self, view: SceneView, parts: tuple[Viewport, ...]) -> None:
-        self.parts = None if parts == (view.viewport,) else parts
+    def _filled(self, view: SceneView, areas: tuple[Viewport, ...]) -> None:
+        self.areas = None if areas == (view.viewport,) else areas
 
     def _draw_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
         """Fills a picture with the sky, which a camera that moves without turning sees unchanged."""
@@ -229,7 +229,7 @@ class Background:
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
         """Ends the frame: a prepared background is no longer valid. over: as for `BackgroundCache.end_frame`."""
-        self.parts = None
+        self.areas = None
         if self.cache is not None:
             self.cache.end_frame(over)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Scene
-from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls, grain_of, place_for
+from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls, place_for, small_size_of
 
 # Limits of the elevation: straight below and straight above. Beyond them the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
@@ -74,7 +74,7 @@ class Surroundings(NamedTuple):
 
     middle: tuple[float, float, float] | None
     radius_m: float
-    grain_m: float  # a quarter of a small body's radius, see `grain_of`
+    small_size_m: float  # a quarter of a small body's radius, see `small_size_of`
 
 
 @dataclass
@@ -160,7 +160,7 @@ class OrbitCamera:
         is_carried = scene.camera is not None and scene.camera.body is not None
         self.reach_m = bounds.radius_m + math.dist(bounds.middle, self.target)
         middle = None if is_carried else bounds.middle
-        self.among = Surroundings(middle, bounds.radius_m, grain_of(scene, bodies))
+        self.among = Surroundings(middle, bounds.radius_m, small_size_of(scene, bodies))
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
         """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled camera
@@ -204,10 +204,10 @@ class OrbitCamera:
         near_m = self.distance_m * NEAR_SHARE
         if self.among is None:
             return near_m
-        middle, radius_m, grain_m = self.among
+        middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
         # From outside: a tenth of the distance to a ball of twice the radius, since bodies may have spread meanwhile.
-        return min(near_m, max(grain_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
+        return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property
     def far_m(self) -> float:

@@ -22,7 +22,7 @@ from twixt.ipc.errors import TwixtError
 
 Context = moderngl.Context
 GL_VERSION = 330
-# Software renderers: parts of their GL_RENDERER, in lower case.
+# Software renderers: areas of their GL_RENDERER, in lower case.
 SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swrast", "swiftshader")
 
 # Parameters of glibc's mallopt, and how much freed memory the process keeps instead of returning it to the system.
@@ -95,7 +95,7 @@ def without_window() -> Context:
         ) from None
 
 
-def take_size(context: Context) -> None:
+def update_size(context: Context) -> None:
     """Has software OpenGL on X11 ask for the window's size now, 25 us, which it else does in the frame's first draw.
 
     If the size has changed all pixels are lost. Events read after this call say so.
@@ -103,10 +103,10 @@ def take_size(context: Context) -> None:
     read_pixels(context.screen, (0, 0, 1, 1))
 
 
-def read_pixels(framebuffer: moderngl.Framebuffer, part: tuple[int, int, int, int]) -> bytes:
-    """RGB pixels of a part of a framebuffer, a window's included, bottom row first. part: left, bottom, width, height."""
+def read_pixels(framebuffer: moderngl.Framebuffer, area: tuple[int, int, int, int]) -> bytes:
+    """RGB pixels of a area of a framebuffer, a window's included, bottom row first. area: left, bottom, width, height."""
     attachment = 0 if framebuffer.glo else BACK_BUFFER
-    return framebuffer.read(part, 3, attachment=attachment, alignment=1)
+    return framebuffer.read(area, 3, attachment=attachment, alignment=1)
 
 
 class NextBuffer:

@@ -23,7 +23,7 @@ from twixt.render.draw.frame.context import read_pixels
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.quality import FULL, Level
 
-# A part of the framebuffer: left, bottom, width, height, px.
+# A area of the framebuffer: left, bottom, width, height, px.
 Viewport = tuple[int, int, int, int]
 # Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_common.py.
 GUARD_PX = 64
@@ -67,7 +67,7 @@ class Floor(NamedTuple):
 
 
 class SceneView(NamedTuple):
-    """A picture to draw: a scene, a camera, a part of the framebuffer and a quality level.
+    """A picture to draw: a scene, a camera, a area of the framebuffer and a quality level.
 
     is_wide: spheres are seen as ellipses, see sphere_common.py. floor: what soft shadows fall on, None for nothing.
     """
@@ -136,7 +136,7 @@ class FrameTarget:
         self.framebuffer, self.size_px, self.is_begun = self._context.fbo, (1, 1), True
 
     def cover(self, viewport: Viewport, clip: Viewport) -> None:
-        """Adds the picture in the part `clip` of this viewport, and limits drawing to it by viewport and scissor."""
+        """Adds the picture in the area `clip` of this viewport, and limits drawing to it by viewport and scissor."""
         left_px, bottom_px, width_px, height_px = clip
         self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
         self.is_clipped, self._clip = clip != viewport, clip
@@ -147,15 +147,15 @@ class FrameTarget:
         self.framebuffer.viewport, self.framebuffer.scissor = viewport, self._clip
 
     def move(self, framebuffer: moderngl.Framebuffer, viewport: Viewport, clip: Viewport) -> None:
-        """Draws what follows into this part of another framebuffer, limited as by `cover`."""
+        """Draws what follows into this area of another framebuffer, limited as by `cover`."""
         self.framebuffer, self._clip = framebuffer, clip
         framebuffer.use()
         self.limit(viewport)
 
     @contextmanager
     def diverted(self, framebuffer: moderngl.Framebuffer, viewport: Viewport) -> Iterator[None]:
-        """Draws into this part of another framebuffer meanwhile; afterwards into the part that was set before."""
-        before, part, clip = self.framebuffer, self.framebuffer.viewport, self.framebuffer.scissor
+        """Draws into this area of another framebuffer meanwhile; afterwards into the area that was set before."""
+        before, area, clip = self.framebuffer, self.framebuffer.viewport, self.framebuffer.scissor
         self.framebuffer = framebuffer
         framebuffer.use()
         framebuffer.viewport = framebuffer.scissor = viewport
@@ -165,7 +165,7 @@ class FrameTarget:
             framebuffer.scissor = None  # type: ignore[assignment]  # stubs
             self.framebuffer = before
             before.use()
-            before.viewport, before.scissor = part, clip
+            before.viewport, before.scissor = area, clip
 
     def uncut(self) -> None:
         """Removes the scissor."""
@@ -210,7 +210,7 @@ class FrameUniforms:
 def frame_block(
     scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None
 ) -> NDArray[np.void]:
-    """The block of a picture in this part of the framebuffer, a single record of `FRAME_BLOCK`. floor: see `SceneView`."""
+    """The block of a picture in this area of the framebuffer, a single record of `FRAME_BLOCK`. floor: see `SceneView`."""
     floor = ground_of(scene) if floor is None else floor
     block = np.zeros((), FRAME_BLOCK)
     view, projection, eye = camera.view[:3, :3], camera.projection, np.array(camera.eye)

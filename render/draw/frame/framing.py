@@ -123,7 +123,7 @@ def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
     return seen_balls(scene, bodies).bounds
 
 
-def grain_of(scene: Scene, bodies: NDArray[np.void]) -> float:
+def small_size_of(scene: Scene, bodies: NDArray[np.void]) -> float:
     """A quarter of the lower quartile of the visible bodies' radii, metres; 0 without bodies."""
     radius = _radii(scene, bodies)
     radius = radius[((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius) & (radius > 0)]

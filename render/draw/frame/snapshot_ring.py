@@ -77,7 +77,7 @@ class _Slot:
     count: int = 0
     stretched: int = 0
     sample: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
-    few: NDArray[np.void] | None = None
+    few_records: NDArray[np.void] | None = None
     transparent: TransparentRows | None = None
     planes: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
     plane_rows: NDArray[np.uint32] | None = None
@@ -118,9 +118,9 @@ class SnapshotRing:
         """Evenly spaced records of the slot, dtype `BODY`: those of `sampled_rows`."""
         return self._slots.get(slot, _EMPTY).sample
 
-    def few(self, slot: int) -> NDArray[np.void] | None:
+    def few_records(self, slot: int) -> NDArray[np.void] | None:
         """All records of the slot, dtype `BODY`; None if there are more than FEW."""
-        return self._slots.get(slot, _EMPTY).few
+        return self._slots.get(slot, _EMPTY).few_records
 
     def attach(self, make: Make) -> None:
         """Has a value made of the records of each snapshot that is uploaded from now on, see `attached`."""
@@ -164,7 +164,7 @@ class SnapshotRing:
             buffer.write(records)
         held.count, held.stretched = count, 0
         held.sample = bodies[sampled_rows(count)].copy()
-        held.few = bodies.copy() if count <= FEW else None
+        held.few_records = bodies.copy() if count <= FEW else None
         held.transparent = transparent_of(bodies, held.sample, self.transparent_shapes)
         held.attached = {make: make(bodies) for make in self._attached}
         held.plane_rows, held.planes = self.plane_rows, NO_BODIES
@@ -190,7 +190,7 @@ class SnapshotRing:
         """All records of the slot, dtype `BODY`, and the scales along their own axes, if they have any. Waits for
         OpenGL if there are more than FEW. Copy what you keep."""
         held = self._slots.get(slot, _EMPTY)
-        records = _read(held.records, BODY, held.count) if held.few is None else held.few
+        records = _read(held.records, BODY, held.count) if held.few_records is None else held.few_records
         if not self.is_stretched(slot):
             return records, None
         return records, _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)

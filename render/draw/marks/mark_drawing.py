@@ -30,8 +30,8 @@ NO_MARKS_DRAWN = np.zeros(0, np.void)
 
 
 class MarkDrawing:
-    """Draws marks into pictures: `take` those of a picture, `draw` their opaque solids among the bodies, `draw_lines`
-    over all of them, then `draw_transparent` in runs of the order of `lay_transparent`."""
+    """Draws marks into pictures: `set_marks` those of a picture, `draw` their opaque solids among the bodies, `draw_lines`
+    over all of them, then `draw_transparent` in runs of the order of `upload_transparent`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, is_software: bool) -> None:
         self._context, self._target, self._is_software = context, target, is_software
@@ -42,7 +42,7 @@ class MarkDrawing:
         self._transparent = SolidRows(context, target, self._programs)
         self._lines: SmoothLines | None = None
 
-    def take(self, marks: NDArray[np.void]) -> None:
+    def set_marks(self, marks: NDArray[np.void]) -> None:
         """Takes a picture's marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
         if not len(marks):
             self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
@@ -76,7 +76,7 @@ class MarkDrawing:
         lines.draw()
         self._target.framebuffer.depth_mask = True
 
-    def lay_transparent(self, order: NDArray[np.intp]) -> None:
+    def upload_transparent(self, order: NDArray[np.intp]) -> None:
         """Uploads the rows of `transparent` in this order, for the picture that follows."""
         self._transparent.upload(self.transparent.rows[order])
 

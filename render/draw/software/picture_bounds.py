@@ -183,7 +183,7 @@ class PictureBounds:
             return None
         kept = self._of_slots.get(slot)
         if kept is None or kept[0] is not extent:
-            few = ring.few(slot)
+            few = ring.few_records(slot)
             places = corners_of(extent) if few is None else few["position"].astype(np.float64)
             balls = balls_around(places, extent, reach, self._gap_s, shadows)
             if len(self._of_slots) >= MOST_KEPT:

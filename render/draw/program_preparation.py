@@ -26,7 +26,7 @@ CHEAPER = frozenset(lod.name for lod in (*map(SphereLod._make, PLAIN), *FLAT))
 NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
 
 
-class ProgramsAhead:
+class ProgramPreparation:
     """Programs of a picture's bodies, meshes and marks that it may need next."""
 
     def __init__(
