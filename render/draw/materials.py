@@ -1,8 +1,11 @@
 """Draws the opaque bodies that have a material, except meshes: a draw call for each material and kind.
 
-Always: a picture without such bodies costs one look at the lists. Each body is a rectangle whose pixels cast true rays,
-as large ones without a material are; a sphere is drawn as an ellipsoid. Not here: bodies whose material has no image
-(`MaterialGroup.is_smooth`), which are drawn as those without a material, by solids.py.
+Also: textures on the GPU, the uniforms of a material, and images of a checker, which are computed instead of looked
+up.
+
+Always: a picture without such bodies costs one look at the lists. Each body is a rectangle whose pixels cast true
+rays, as for large bodies without a material; a sphere is drawn as an ellipsoid. Not here: bodies whose material has no
+image (`MaterialGroup.is_smooth`), which light/lit_pictures.py draws as bodies without a material.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compiles, in idle time, the programs that a change of method, level or number of bodies will need.
 
-The one idea: drivers compile at the first draw, so each program draws one body once, with an empty scissor rectangle.
+Drivers compile at the first draw, so each program draws one body once, with an empty scissor rectangle.
 Always: no pixel changes; one program a call, so that idle time can end between two.
 """
 

@@ -65,8 +65,8 @@ LEVELS = (
     FLAT,
     Level("half the size", "pixels of twice the size", 0.9, shadows=False, fine=False, skin=False, scale=0.5),
 )
-# On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what it
-# measures, and `python -m bench looks` shows them.
+# On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what
+# it measures, and `python -m bench looks` shows them.
 BEST = Level("best", mapped=True, contact=True, samples=4)
 LIT_LEVELS = (
     BEST,

@@ -125,9 +125,9 @@ class SceneRenderer:
         self._bodies.set_scene(scene)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they were in
-        the snapshots before. own: that scene, if one before it is still drawn. slots: those that
-        may be drawn again; None: all. Call it again when another scene is drawn."""
+        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they
+        were in the snapshots before. own: that scene, if one before it is still drawn. slots: those that may be drawn
+        again; None: all. Call it again when another scene is drawn."""
         self._bodies.begin_scene(own, slots)
 
     def forget_pixels(self) -> None:
@@ -142,11 +142,12 @@ class SceneRenderer:
         part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS,
         is_posed: bool = False,
     ) -> None:
-        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot. is_posed: they were
-        made by the CPU for the scene that is drawn.
+        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot. is_posed: they
+        were made by the CPU for the scene that is drawn.
 
-        part_columns: values of each part; `color`, `scale3` and `visible` are drawn in place of the scene's. Those with
-        another number of rows than the bodies have parts are not drawn. Raises TwixtError if the GPU has no memory left.
+        part_columns: values of each part; `color`, `scale3` and `visible` are drawn in place of the scene's. Those
+        with another number of rows than the bodies have parts are not drawn. Raises TwixtError if the GPU has no
+        memory left.
         """
         drawn = self._bodies
         drawn.make_room(count)
@@ -219,9 +220,10 @@ class SceneRenderer:
     ) -> None:
         """Draws the layers into an area of the framebuffer in use. viewport: left, bottom, width, height, px.
 
-        clip: the area of `viewport` that is drawn, by default all of it; the viewport may reach beyond the framebuffer.
-        marks: of this picture, (m,) of dtype `MARK`, finite and of known kinds; an array is not changed once drawn.
-        Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer or method.
+        clip: the area of `viewport` that is drawn, by default all of it; the viewport may reach beyond the
+        framebuffer. marks: of this picture, (m,) of dtype `MARK`, finite and of known kinds; an array is not changed
+        once drawn. Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer
+        or method.
         """
         bodies, scene, target = self._bodies, self._bodies.scene, self._target
         placed = place_all(layers, bodies.ring, bodies.members.layers)
@@ -333,8 +335,8 @@ class SceneRenderer:
                 self._small.end()
 
     def mark_covered(self, rectangles: Sequence[Rectangle] | None) -> None:
-        """Records what other code has drawn over the picture in this frame: these rectangles, from the window's top left,
-        and nothing else; None: unknown. Unless this is called, the next frame is drawn whole."""
+        """Records what other code has drawn over the picture in this frame: these rectangles, from the window's top
+        left, and nothing else; None: unknown. Unless this is called, the next frame is drawn whole."""
         self._covered = rectangles
 
     def invalidate(self) -> None:

@@ -1,11 +1,11 @@
-"""Draws all that is seen through, bodies and solids of marks, after all that is opaque: sorted, in runs of one kind.
+"""Draws transparent bodies and marks after all opaque ones: sorted, in runs of one kind.
 
-The one idea: the programs of bodies of any size (rectangles, planes, faces of meshes) have a variant that draws nothing
-but what is seen through, and the usual variant leaves that out. So the order is a list of row numbers, and a run of
-rows of one kind and layer is one draw call. Depth is tested, not written.
+The programs of bodies of any size (rectangles, planes, faces of meshes) have a variant that draws only transparent
+pixels, which the usual variant leaves out. So the order is a list of row numbers, and a run of rows of one kind and
+layer is one draw call. Depth is tested, not written.
 
-Always: a picture without such rows costs one look at each layer. What is seen through casts no shadow. Its far side is
-not seen through its near one: a closed mesh shows its front faces only; an open mesh shows both sides, in its own order.
+Always: a picture without such rows costs one look at each layer. Transparent bodies cast no shadow. Closed meshes are
+back-face culled; an open mesh shows both sides, in its own order.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class _MarkRun(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """Rows of all layers: number, index of the layer, kind, shape (0 for what has no material, except meshes), place from the eye, normal."""
+    """Rows of all layers: number, index of the layer, kind, shape (0 for what has no material, except meshes), place
+    from the eye, normal."""
 
     rows: NDArray[np.uint32]
     layers: NDArray[np.intp]

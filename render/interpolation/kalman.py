@@ -1,15 +1,14 @@
-"""Kalman: bodies whose published states are noisy, as a measured robot's, drawn where they most likely are.
+"""Kalman: Kalman-filtered poses for noisy states, such as those of a measured robot.
 
-A filter a body holds position and velocity, and orientation and angular velocity, with how sure they are of them
-(R. E. Kalman 1960; constant velocity, disturbed by an acceleration that is constant between snapshots: Bar-Shalom,
-Li, Kirubarajan, "Estimation with Applications to Tracking and Navigation", 2001, 6.3.2). The orientation's error is
-a rotation vector (Lefferts, Markley, Shuster 1982). Velocities are measurements too where they are given. What is
-kept and drawn are the filtered snapshots, straight between them, and past the newest by their velocities: see
-extrapolate.py.
+One filter a body estimates position and velocity, and orientation and angular velocity, with covariances (R. E. Kalman
+1960; constant velocity, disturbed by an acceleration that is constant between snapshots: Bar-Shalom, Li, Kirubarajan,
+"Estimation with Applications to Tracking and Navigation", 2001, 6.3.2). The orientation's error is a rotation vector
+(Lefferts, Markley, Shuster 1982). Velocities are measurements too where they are given. The filtered snapshots are
+kept and drawn: straight between them, and by their velocities past the newest, see extrapolate.py.
 
-Always: finite for every body whose published state is; begins anew where a body is spawned, despawned or moved
-elsewhere. A snapshot older than the newest is left out: a filter goes forward only. A newer state of the newest
-instant is no measurement but an edit: the filters of bodies whose record changed begin anew with it.
+Always: finite for every body whose published state is finite. A filter restarts where a body is spawned, despawned or
+moved elsewhere. A snapshot older than the newest is ignored: a filter only moves forward. A newer state of the newest
+instant is an edit, not a measurement: the filters of bodies whose record changed restart with it.
 """
 
 from __future__ import annotations
@@ -25,17 +24,18 @@ from twixt.render.interpolation.extrapolate import FASTEST, Extrapolate, Floats
 from twixt.render.interpolation.poses import finite, may_be_blended
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
 
-# Standard deviations. Of what is published: an indoor tracker or a robot's own odometry. Only their ratio to the
-# accelerations below counts for what is drawn: at 60 Hz half of the noise is left, and a body in free fall lags by 3
+# Standard deviations of the published values: an indoor tracker, or a robot's own odometry. Only their ratio to the
+# accelerations below affects the drawn poses: at 60 Hz half of the noise is left, and a body in free fall lags by 3
 # cm.
 POSITION_NOISE_M = 0.02
 VELOCITY_NOISE_M_S = 0.1
 TURN_NOISE_RAD = 0.04
 SPIN_NOISE_RAD_S = 0.2
-# Of what bodies do between snapshots that a constant velocity does not know: a hand, a robot that starts or turns.
+# Standard deviations of accelerations between snapshots, which a constant velocity does not model: a hand, a robot
+# that starts or turns.
 ACCELERATION_M_S2 = 5.0
 TURN_ACCELERATION_RAD_S2 = 10.0
-# Of velocities nobody knows yet: a body thrown, a wheel.
+# Standard deviations of velocities that are not measured yet: a thrown body, a wheel.
 FIRST_SPEED_M_S = 10.0
 FIRST_SPIN_RAD_S = 20.0
 
@@ -56,7 +56,7 @@ TURNING = MotionNoise(TURN_NOISE_RAD, SPIN_NOISE_RAD_S, TURN_ACCELERATION_RAD_S2
 
 @dataclass
 class Covariance:
-    """Covariances of n filters. Variances of place and speed, and what they have in common. The axes are alike."""
+    """Covariances of n filters. Variances of place and speed, and what they have in common. All axes are alike."""
 
     noise: MotionNoise
     position: Floats  # (n,)
@@ -65,20 +65,20 @@ class Covariance:
 
     @classmethod
     def initial(cls, noise: MotionNoise, given: NDArray[np.bool_]) -> Covariance:
-        """After one measurement. given: with its speed."""
+        """Covariances after one measurement. given: with its speed."""
         count = len(given)
         velocity = np.where(given, noise.velocity**2, noise.first_velocity**2)
         return cls(noise, np.full(count, noise.position**2), np.zeros(count), velocity)
 
     def predict(self, gap_s: float) -> None:
-        """The variances that a prediction over gap_s has."""
+        """Adds the uncertainty of a prediction over gap_s seconds."""
         spread = self.noise.acceleration**2 * gap_s**2
         self.position = self.position + 2 * gap_s * self.cross + gap_s**2 * self.velocity + spread * gap_s**2 / 4
         self.cross = self.cross + gap_s * self.velocity + spread * gap_s / 2
         self.velocity = self.velocity + spread
 
     def position_gains(self) -> tuple[Floats, Floats]:
-        """Kalman gains of a measured position, (n, 1) each."""
+        """Applies a position measurement; returns the Kalman gains of position and velocity, (n, 1) each."""
         total = self.position + self.noise.position**2
         share, gain = self.position / total, self.cross / total
         self.position, self.cross, self.velocity = (
@@ -89,7 +89,7 @@ class Covariance:
         return share[:, None], gain[:, None]
 
     def velocity_gains(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Kalman gains of a measured velocity, 0 where it is not given."""
+        """Applies a velocity measurement; returns the Kalman gains of position and velocity, 0 where it is not given."""
         total = self.velocity + self.noise.velocity**2
         gain, share = np.where(given, self.cross / total, 0.0), np.where(given, self.velocity / total, 0.0)
         self.position, self.cross, self.velocity = (
@@ -100,7 +100,7 @@ class Covariance:
         return gain[:, None], share[:, None]
 
     def copy_rows(self, rows: NDArray[np.intp], other: Covariance) -> None:
-        """Those rows from another."""
+        """Copies `other`, one row for each of `rows`, into these rows."""
         for name in ("position", "cross", "velocity"):
             getattr(self, name)[rows] = getattr(other, name)
 
@@ -117,7 +117,7 @@ class State:
     turning: Covariance
 
     def copy_rows(self, rows: NDArray[np.intp], other: State) -> None:
-        """Those rows from another."""
+        """Copies these rows from `other`."""
         for name in ("position", "velocity", "orientation", "spin"):
             getattr(self, name)[rows] = getattr(other, name)[rows]
         self.moving.copy_rows(rows, _rows_of(other.moving, rows))
@@ -125,7 +125,7 @@ class State:
 
 
 class Kalman(Extrapolate):
-    """`snapshots` are the filtered ones."""
+    """The held `snapshots` are the filtered ones."""
 
     _state: State | None = None
     _published: NDArray[np.void] | None = None  # the bodies of the newest snapshot
@@ -156,7 +156,7 @@ class Kalman(Extrapolate):
 
 
 def _same_records(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): which bodies are the same in every byte."""
+    """(min(n, m),): True for records that are equal in every byte."""
     both = min(len(old), len(new))
     old_bytes, new_bytes = (bodies[:both].copy().view("u1").reshape(both, BODY.itemsize) for bodies in (old, new))
     return (old_bytes == new_bytes).all(axis=1)  # type: ignore[no-any-return]
@@ -204,7 +204,7 @@ def _update(first: State, before: State, bodies: NDArray[np.void], rows: NDArray
     gain, share = turning.velocity_gains(turns)
     missed = first.spin[rows] - spin
     orientation, spin = multiply(exp(gain * missed), orientation), spin + share * missed
-    # What has grown beyond what can be drawn begins anew.
+    # Filters whose values are too large to be drawn restart.
     with np.errstate(invalid="ignore"):
         fine = (np.abs(position) < FASTEST).all(axis=1) & (np.abs(velocity) < FASTEST).all(axis=1)
         fine &= np.isfinite(spin).all(axis=1)
@@ -220,7 +220,7 @@ def _rows_of(covariance: Covariance, rows: Any) -> Covariance:
 
 
 def _records(bodies: NDArray[np.void], state: State) -> NDArray[np.void]:
-    """The bodies as they were published, but where and how the filters say."""
+    """The published records, with the filtered poses and velocities."""
     records = bodies.copy()
     rows = np.flatnonzero(finite(bodies))
     records["position"][rows] = state.position[rows]

@@ -3,8 +3,8 @@
 Always: all pictures share one camera, but in each it is carried by the body as that picture draws it.
 
 A carried camera rests: it keeps its place until its picture would shift by REST_PX, then goes to where the body is. So
-the picture of a floor is drawn once, not in each frame, while a body that lies still trembles. The shift at that moment
-is too small to be seen, and a body that moves faster carries the camera in each frame.
+the picture of a floor is drawn once, not in each frame, while a body that lies still trembles. The shift at that
+moment is too small to be seen, and a body that moves faster carries the camera in each frame.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Frames of reference in which methods blend bodies, over simulated time.
 
-A child is blended in its parent's frame. If its parent changes between two snapshots, it is blended between them in the
-world's frame: each of the two is composed with the parents of its own scene. So a frame applies from one snapshot to
-another one, with separate methods, which receive all snapshots converted into it.
+A child is blended in its parent's frame. If its parent changes between two snapshots, it is blended between them in
+the world's frame: each of the two is composed with the parents of its own scene. So a frame applies from one snapshot
+to another one, with separate methods, which receive all snapshots converted into it.
 
 Always: as long as no parent changes there is one frame, and snapshots go to its methods as they are.
 """

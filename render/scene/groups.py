@@ -1,8 +1,8 @@
 """Bodies of a picture that share draw time and method.
 
-One group holds all bodies that have no group and no parent in the scene; each group is a group, and so are all children
-of other bodies together. The shaders' methods draw from the two snapshots on the GPU. For all other methods a poser
-computes the poses, which are uploaded and drawn as they are.
+One group holds all bodies that have no group and no parent in the scene; each group is a group, and so are all
+children of other bodies together. The shaders' methods draw from the two snapshots on the GPU. For all other methods a
+poser computes the poses, which are uploaded and drawn as they are.
 """
 
 from __future__ import annotations
@@ -263,9 +263,9 @@ def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> 
 class PosingRules:
     """Rules of a scene for the poses of its bodies.
 
-    parents: of the bodies, by the scene of a snapshot; None: no body has one. create: makes a method of that name, with
-    the scene's rules for columns. color_by: the column whose blended values give the colours; None: colours themselves
-    are blended. discrete: fields that the shaders do not blend.
+    parents: of the bodies, by the scene of a snapshot; None: no body has one. create: makes a method of that name,
+    with the scene's rules for columns. color_by: the column whose blended values give the colours; None: colours
+    themselves are blended. discrete: fields that the shaders do not blend.
     """
 
     parents: SceneParents | None = None

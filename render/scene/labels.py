@@ -105,8 +105,8 @@ def place(
 ) -> list[PlacedLabel]:
     """Labels whose position is visible to `camera`, placed in `viewport`, farthest first.
 
-    height_px: of the whole framebuffer. area: what is drawn of `viewport`, by default all of it. Positions that are not
-    finite, or outside the view, are left out.
+    height_px: of the whole framebuffer. area: what is drawn of `viewport`, by default all of it. Positions that are
+    not finite, or outside the view, are left out.
     """
     if not labels:
         return []

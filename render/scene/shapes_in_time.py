@@ -1,9 +1,9 @@
 """The shapes that are drawn, over simulated time.
 
-Shapes are discrete: those of a newer scene are drawn from the instant on at which its first snapshot is, so that a body
-changes its colour where it changes its place. Until then the shapes before are drawn, with all else of the newer scene.
-One whose first snapshot has not come waits for it, but is drawn as soon as the picture stands still. Drawn at once are
-scenes in which bodies have another number of parts, other deforming meshes, or parts coloured by a column.
+Shapes are discrete: those of a newer scene are drawn from the instant on at which its first snapshot is, so that a
+body changes its colour where it changes its place. Until then the shapes before are drawn, with all else of the newer
+scene. One whose first snapshot has not come waits for it, but is drawn as soon as the picture stands still. Drawn at
+once are scenes in which bodies have another number of parts, other deforming meshes, or parts coloured by a column.
 
 Always: scenes follow in the order in which they came. Pure.
 """
@@ -45,8 +45,8 @@ class _Coming:
 
 
 class ShapesInTime:
-    """shown: the shapes that are drawn. own: those of the snapshots that come now. are_begun: these were others than those
-    shown before the last `show`."""
+    """shown: the shapes that are drawn. own: those of the snapshots that come now. are_begun: these were others than
+    those shown before the last `show`."""
 
     def __init__(self, shapes: ShapeList) -> None:
         self.shown = self.own = shapes
@@ -65,8 +65,8 @@ class ShapesInTime:
         return bool(self._coming) and self._coming[0].from_ns is None
 
     def add_scene(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
-        """Takes a scene that follows `before`. version: its own. history: of the snapshots held. Returns False where its shapes are drawn at
-        once, in place of all others."""
+        """Takes a scene that follows `before`. version: its own. history: of the snapshots held. Returns False where
+        its shapes are drawn at once, in place of all others."""
         newest = history.newest
         count = 0 if newest is None else newest.head.count
         differ = bool(self._coming) or not _are_kept(before, scene, count)
@@ -93,8 +93,8 @@ class ShapesInTime:
             self.own = begun[-1].shapes if begun else self.shown
 
     def show(self, draw_time_ns: int, history: History, method: str, is_still: bool) -> bool:
-        """Shows the shapes that are drawn at that time by this method. is_still: it is the time of the frame before. Returns
-        False if these are the ones shown."""
+        """Shows the shapes that are drawn at that time by this method. is_still: it is the time of the frame before.
+        Returns False if these are the ones shown."""
         held = history.entries
         if held:
             first = held[-1 if method == OF_THE_NEWEST else 0]
@@ -187,7 +187,8 @@ class FrameJumps:
         self._counts = np.zeros(0, np.uint32)
 
     def marked(self, snapshot: Snapshot, own: Scene) -> Snapshot:
-        """The snapshot, of the scene `own`, with an epoch of its own for bodies whose frame has jumped; changed in place."""
+        """The snapshot, of the scene `own`, with an epoch of its own for bodies whose frame has jumped; changed in
+        place."""
         last, before = self._last, self._own
         self._last, self._own = snapshot, own
         bodies = snapshot.bodies
@@ -207,8 +208,8 @@ class FrameJumps:
 
 
 def jumped_bodies(older: NDArray[np.void], before: Scene, newer: NDArray[np.void], after: Scene) -> NDArray[np.intp]:
-    """Bodies whose own frame jumps from the older to the newer records, (n,) and (m,) of dtype `BODY`, of these scenes, and
-    their children, ascending."""
+    """Bodies whose own frame jumps from the older to the newer records, (n,) and (m,) of dtype `BODY`, of these
+    scenes, and their children, ascending."""
     count = min(len(older), len(newer))
     shapes, now = (row_shapes(scene, part_rows(scene, count), count) for scene in (before, after))
     moved = moved_parts(now, shapes)

@@ -44,7 +44,8 @@ PLAIN = ("none", "")
 # Slots for poses of one picture, one for each group: more than a scene may have groups.
 POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # watcher of poses: see Picture.watch
-# Most held snapshots that are copied from the GPU when bodies become children: the clock draws a few behind the newest.
+# Most held snapshots that are copied from the GPU when bodies become children: the clock draws a few behind the
+# newest.
 MOST_COPIED = 16
 # Pixels of the black line between two halves.
 LINE_PX = 2
@@ -53,9 +54,9 @@ LINE_PX = 2
 class Stage:
     """All pictures of a window. Needs a current OpenGL context.
 
-    slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. parents: of the
-    latest scenes, `scene` last; empty: snapshots of all scenes have those of `scene`. Raises TwixtError for a `--draw`
-    function that cannot be loaded.
+    slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. parents: of
+    the latest scenes, `scene` last; empty: snapshots of all scenes have those of `scene`. Raises TwixtError for a
+    `--draw` function that cannot be loaded.
     """
 
     def __init__(
@@ -107,8 +108,8 @@ class Stage:
     # -- scenes, snapshots and plans
 
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept.
-        parents: of the latest scenes, this one last, with which their snapshots are composed. version: of the scene."""
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents:
+        of the latest scenes, this one last, with which their snapshots are composed. version: of the scene."""
         self.view.set_scene(scene)
         waits = self._shapes.add_scene(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents

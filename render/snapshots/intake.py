@@ -1,8 +1,8 @@
 """Intake of snapshots, the only place: from the channel into the GPU ring, the history and the clock.
 
 Each unread snapshot is uploaded once, straight from the shared memory, and validated afterwards: one that the writer
-overwrote meanwhile is discarded. Its marks and vertices, if there are any, are copied with it. Always: an entry of the history lies
-whole in its GPU slot.
+overwrote meanwhile is discarded. Its marks and vertices, if there are any, are copied with it. Always: an entry of the
+history lies whole in its GPU slot.
 
 A snapshot with corrections, or whose bodies a column colours, is prepared once, on a private copy. Colours and
 `scale3` are blended as the rules of their columns say: `linear` and `none` by the shaders, between what was made here;
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 # Bytes uploaded in one frame at most; the newest snapshot always is. Where a processor draws, less: a loop of 100,000
 # bodies that publishes twice a frame was slowed by 1 to 2 % less, and its picture came at 60 fps instead of 53.
 BYTE_BUDGET, SOFTWARE_BYTE_BUDGET = 64 << 20, 8 << 20
-# Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second does
-# not ask the kernel in each.
+# Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second
+# does not ask the kernel in each.
 PATIENCE_NS = 4_000_000
 # Most snapshots that are held back because their scene has not arrived: it arrives by a socket, mostly within 1 ms. If
 # large meshes take longer, motion continues with the present scene.
@@ -225,8 +225,8 @@ class Intake:
             yield claim
 
     def _upload(self, claim: Claim | WaitingSnapshot, slot: int, world_epoch: int) -> bool:
-        """Uploads a snapshot into a slot, without a copy where no method and no rule needs one. Returns False if it was
-        overwritten meanwhile."""
+        """Uploads a snapshot into a slot, without a copy where no method and no rule needs one. Returns False if it
+        was overwritten meanwhile."""
         stage, count = self._stage, claim.head.count
         if isinstance(claim, WaitingSnapshot):
             copied: Snapshot | None = claim.snapshot
@@ -269,8 +269,8 @@ def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:
 
 
 def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
-    """Prepares a snapshot for drawing. Its bodies are changed in place: they must be the caller's own. Part columns that
-    are not of the scene's parts, as those of the scene before it, are left out."""
+    """Prepares a snapshot for drawing. Its bodies are changed in place: they must be the caller's own. Part columns
+    that are not of the scene's parts, as those of the scene before it, are left out."""
     if snapshot.part_columns:
         bodies = scene.part_bodies(len(snapshot.bodies))
         columns = {name: values for name, values in snapshot.part_columns.items() if len(values) == len(bodies)}

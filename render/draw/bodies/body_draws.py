@@ -1,10 +1,12 @@
 """Draw calls of bodies: one for each program and layer that has bodies of the program's kind.
 
-Where the CPU draws, large draws are split into batches. llvmpipe processes all points of a draw before the first
+In software rendering large draws are split into batches. llvmpipe processes all points of a draw before the first
 pixel, then reads them back tile by tile: with 100,000 points, each is fetched from memory again. A flush after each
 batch keeps the points in the cache: 100,000 points are 1.2 times as fast, a million 1.45 times. (Batches do not make
 two threads work in parallel: Mesa 22 waits in a flush until all pixels are complete.) A GPU gains nothing by batches
 and gets each draw whole.
+
+Also: the key of planes that stand still, which software rendering caches with the background.
 """
 
 from __future__ import annotations
@@ -110,10 +112,10 @@ class BodyDraws:
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of another scene is uploaded, and when the scene drawn changes while `own` does
-        not. own: the scene of the snapshots that follow; None: the one that is drawn. slots: that may be drawn again; None:
-        all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not parts of bodies that
-        are stretched along their own axes."""
+        """Call it before the first snapshot of another scene is uploaded, and when the scene drawn changes while `own`
+        does not. own: the scene of the snapshots that follow; None: the one that is drawn. slots: that may be drawn
+        again; None: all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not parts of
+        bodies that are stretched along their own axes."""
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
             self.ring.rearrange(None, moved.kept_in_place, slots)

@@ -1,7 +1,7 @@
 """Programs that draw bodies, one for each pass and variant, and the lists of bodies that each program draws.
 
-The one idea: on a GPU the interpolation method could be a uniform, but software drawing executes both sides of every
-branch. So linear and curved motion are separate programs. Each is compiled when it is first used, or before that in idle time.
+Linear and curved motion are separate programs: a uniform would do on a GPU, but software rendering executes both sides
+of every branch. A program is compiled at its first use, or before that in idle time.
 
 Lists of bodies are made once per scene, and again when a snapshot has more bodies than before. A frame only looks
 them up.
@@ -180,10 +180,10 @@ class Membership:
     """Lists of the bodies that each program draws in each layer, for the first `count` bodies of one scene.
 
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
-    are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
-    present: names of the kinds that occur.
-    transparent: rows whose shape is transparent. plane_rows: those that are planes, ascending; none if they are more than
-    MOST_STILL. needs_own_draw: of each distinct shape. part_colors: see `shape_rows`.
+    are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES. present:
+    names of the kinds that occur. transparent: rows whose shape is transparent. plane_rows: those that are planes,
+    ascending; none if they are more than MOST_STILL. needs_own_draw: of each distinct shape. part_colors: see
+    `shape_rows`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:

@@ -1,9 +1,9 @@
-"""Finds the floor of a scene without a ground: a level plane that stands still, on which soft shadows then fall.
+"""Floor of a scene without a ground: a level plane that stands still, on which soft shadows fall.
 
-The one idea: such a floor is known from the records of the scene's planes, which body_draws.py keeps beside the
-snapshots on the GPU. Where these are the same as in the picture before, so is the floor.
+It is computed from the records of the scene's planes, of which the snapshot ring keeps copies, and again only when
+these records change.
 
-Always: a plane that moves, leans, is hidden or is seen through is no floor. Of several the largest is. Draws nothing.
+Always: a plane that moves, leans, is hidden or is transparent is no floor. The largest floor is used. Draws nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Records of snapshots that are drawn with the shapes of another scene than their own.
 
-Shapes, and the parts' places in their bodies' frames, are the same for all snapshots on the GPU. Records are changed
-instead, so that with the other scene each part is drawn where it was with its own, and as large, and blended from there.
+All snapshots on the GPU share one list of shapes and part poses. When a scene with other shapes is drawn, the records
+are changed instead: each part keeps the place and the size that its own scene gives it, and is blended from there.
 Sizes that differ by one factor in all directions count as scale.
 
-Always: rows whose parts differ in neither place nor size stay as they are, byte by byte. Pure.
+Always: rows whose parts differ in neither place nor size stay the same, byte by byte. Pure.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class MovedParts(NamedTuple):
 
 
 def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
-    """Parts that have another place or size in `after`; None if there are none. Of bodies with another number of parts:
-    none."""
+    """Parts that have another place or size in `after`; None if there are none. Of bodies with another number of
+    parts: none."""
     if before.scene is after.scene or (before.parts is None) != (after.parts is None):
         return None
     if before.parts is None and are_same(before.scene, after.scene):

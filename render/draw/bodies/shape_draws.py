@@ -1,6 +1,8 @@
-"""Draw calls of spheres, and of boxes, capsules, cylinders and ellipsoids.
+"""Draw calls of spheres, boxes, capsules, cylinders and ellipsoids.
 
-Always: every sphere that is seen is drawn by exactly one program, whatever `sphere_detail.py` chose.
+Also: the test for spheres that do not intersect, which are cheaper to draw in software rendering.
+
+Always: every visible body is drawn by exactly one program.
 """
 
 from __future__ import annotations
@@ -105,7 +107,8 @@ class SphereDrawing:
     def _few_apart(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
         """Records of a picture's bodies if they are few spheres that do not intersect (shape_draws.py), else None.
 
-        Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true depth.
+        Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true
+        depth.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
         if self._lod.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
@@ -158,8 +161,8 @@ class SphereDrawing:
 
 # Fewer spheres hide little of each other, and their edges are noticed.
 LEAST = 48
-# Largest overlap of two spheres, in radii of the smaller: their seam is off by half of that. In piles of bouncing balls
-# the overlap is up to a tenth.
+# Largest overlap of two spheres, in radii of the smaller: their seam is off by half of that. In piles of bouncing
+# balls the overlap is up to a tenth.
 TOLERANCE = 0.25
 # Pictures between two tests, 0.1 ms each for 300 spheres: if no spheres intersected in the last test, and if some did.
 LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240

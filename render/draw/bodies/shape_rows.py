@@ -1,5 +1,6 @@
-"""Shapes of bodies as the GPU reads them: a row of size and colour for each body, and its kind. Bodies of several parts
-have a row for each part (shape_rows.py).
+"""Shapes of bodies as the GPU reads them: a row of size and colour for each body, or for each part of a compound.
+
+Also: the colours and scales that columns give to bodies and parts.
 
 Made once per scene from its distinct shapes, with numpy alone: a few milliseconds for a million bodies. It does not
 change while bodies move.
@@ -26,8 +27,8 @@ from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.quaternion import normalized, rotate
 
 # One row a body, sizes in metres. Spheres: radius three times. Boxes: half edges. Planes: half edges, no thickness.
-# Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds: nothing.
-# Meshes: 0, since their vertices say their size.
+# Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds:
+# nothing. Meshes: 0, since their vertices say their size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
 # Largest alpha with which a shape is drawn as one that is seen through, of 255 steps.
@@ -302,7 +303,7 @@ def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
 
 
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:
-    """Rules of the column that colours the bodies or their parts, and of `scale3`; `linear` for one that the scene does
-    not have."""
+    """Rules of the column that colours the bodies or their parts, and of `scale3`; `linear` for one that the scene
+    does not have."""
     name = COLOR if scene.color_by is None else scene.color_by.column
     return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")

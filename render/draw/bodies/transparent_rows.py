@@ -1,17 +1,17 @@
-"""Rows of a snapshot that are seen through, their order from back to front, and the runs of it that are draw calls.
+"""Back-to-front order of transparent rows, and the runs of it that are draw calls.
 
-The one idea: blending is right only from back to front ("over", Porter and Duff 1984), and few bodies are seen through.
-So these alone are sorted, by the distance of their middles. A plane is no point: what is beyond a plane comes before it,
-what is on the eye's side comes after (binary space partition: Fuchs, Kedem, Naylor 1980), so that a floor or a pane of
-glass of any size is right.
+Blending is right only from back to front ("over", Porter and Duff 1984), and few bodies are transparent. So only these
+are sorted, by the distance of their centres. Planes divide the order instead: bodies beyond a plane come before it,
+bodies on the eye's side after it (binary space partition: Fuchs, Kedem, Naylor 1980). So the order is right for a
+floor or a pane of glass of any size.
 
-Weighted blending without an order (McGuire and Bavoil 2013) was the alternative. It needs two more framebuffers beside
-the depth of the window's, which a window does not lend, a pass over the whole picture, 2 ms in software at 800x600, and
-gives a pixel with two bodies a colour that is in between: sorted, it is exact.
+Weighted blending without an order (McGuire and Bavoil 2013) was the alternative. It needs two more framebuffers with
+the window's depth, which a window does not share, and a pass over the whole picture, 2 ms in software at 800x600. A
+pixel with two bodies gets a mixed colour; with sorting it is exact.
 
-Always: a row is seen through if its record's colour or its shape's has an alpha below 255. Where two such bodies
-intersect, the one whose middle is farther lies behind. With more than MOST_RUNS runs rows are sorted within those of
-one key only. Pure.
+Always: a row is transparent if the colour of its record or of its shape has an alpha below 255. Where two such bodies
+intersect, the one whose centre is farther lies behind. With more than MOST_RUNS runs, rows are sorted only among rows
+of the same key. Pure.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Background of a picture: one colour or a sky (sky.py), and the grid on the ground.
+"""Background of a picture: one colour or a sky, and the grid on the ground.
 
 The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. Its lines are many and
-faint, so they are plain OpenGL lines: smooth ones cost software drawing three times as much. It hides nothing (bodies
-below the ground are seen) and is drawn before the bodies.
+faint, so they are plain OpenGL lines: smooth ones cost software rendering three times as much. It hides nothing
+(bodies below the ground are visible) and is drawn before the bodies.
 
-Where the CPU draws, sky and grid are copied from a cached picture, with planes that stand still; and the sky alone from
-another one while the camera moves without turning: software/background_cache.py.
+In software rendering, sky, grid and planes that stand still are copied from a cached picture. While the camera moves
+without turning, the sky alone is copied from another cached picture: software/background_cache.py.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ class Background:
     ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
 
-        still: bodies that stand still. bounds: as for `BackgroundCache.fill`; with it, only `areas` of the picture may be
-        filled, and only the outline is drawn outside the first area. Returns True if `still` was drawn as well.
+        still: bodies that stand still. bounds: as for `BackgroundCache.fill`; with it, only `areas` of the picture may
+        be filled, and only the outline is drawn outside the first area. Returns True if `still` was drawn as well.
         """
         scene, self.areas = view.scene, None
 
@@ -257,7 +257,8 @@ class Background:
 
 # Texture unit of the sky: the overlay and passes over the picture use the first ones.
 SKY_UNIT = 7
-# Side of the cube that an image is projected onto, px: at most, and as a share of the image's height, which is 180 degrees.
+# Side of the cube that an image is projected onto, px: at most, and as a share of the image's height, which is 180
+# degrees.
 MOST_CUBE_PX, HEIGHT_SHARE = 1024, 0.5
 
 _VERTEX = (

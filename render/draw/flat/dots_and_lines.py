@@ -4,8 +4,8 @@ Each call is one upload into a reused buffer and one draw call, whatever the num
 quad in the plane of the picture, equally wide at every distance; edges of dots and lines fade over a pixel.
 
 Always: what is not finite is skipped; bodies hide dots and lines, which hide nothing. Positions are uploaded relative
-to the eye, which is subtracted before they are rounded to float32: positions in double precision are as steady far from
-the origin as near it.
+to the eye, which is subtracted before they are rounded to float32: positions in double precision are as steady far
+from the origin as near it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Dim rectangles behind the overlay's text.
+"""Rectangles over the picture: dim panes behind the overlay's text, and images.
 
-Drawn here and not by the overlay's library, whose only shader reads a texture for every pixel: for three panels that
-is half of the overlay's cost in software drawing.
+Panes are drawn here and not by the overlay's library. Its only shader reads a texture for every pixel, which for three
+panels is half of the overlay's cost in software rendering.
 """
 
 from __future__ import annotations

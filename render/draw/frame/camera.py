@@ -1,8 +1,8 @@
 """Orbit camera: eye, target and angles, and the view and projection matrices.
 
-A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed from
-them for the size of the picture. An orthographic camera shows as much of the plane through its target as a perspective
-one at the same distance, so that it moves by the same rules.
+A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed
+from them for the size of the picture. An orthographic camera shows as much of the plane through its target as a
+perspective one at the same distance, so that it moves by the same rules.
 
 Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns
 a rolled camera upright, z up. Pure: numbers in, numbers out. It knows no window; to follow a body, give `follow` its
@@ -163,8 +163,8 @@ class OrbitCamera:
         self.among = Surroundings(middle, bounds.radius_m, small_size_of(scene, bodies))
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled camera
-        is turned upright by an equal angle."""
+        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled
+        camera is turned upright by an equal angle."""
         turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
         if self.roll_rad:
             cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
@@ -289,8 +289,8 @@ def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> fl
 def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:
     """World camera of a camera given in a body's frame.
 
-    position: the body's drawn position (3,), metres. turn: its orientation, unit quaternion xyzw. If one of them is not
-    finite, `camera` is returned unchanged.
+    position: the body's drawn position (3,), metres. turn: its orientation, unit quaternion xyzw. If one of them is
+    not finite, `camera` is returned unchanged.
     """
     x, y, z, w = (float(value) for value in turn)
     rotation = np.array(

@@ -45,8 +45,8 @@ def drawing_threads(cores: int) -> int:
 
     With two cores or fewer it is 0: the calling thread draws. A single drawing thread is no faster than the caller,
     which waits for it (default world: 2.8 ms a frame with it, 2.6 ms without). Besides, llvmpipe (Mesa 22.3,
-    `lp_setup_get_empty_scene`) frees a fence as soon as its count is complete, when the drawing thread that counted may
-    still hold the fence's lock. On a busy machine this corrupts memory, once in some hundred runs.
+    `lp_setup_get_empty_scene`) frees a fence as soon as its count is complete, when the drawing thread that counted
+    may still hold the fence's lock. On a busy machine this corrupts memory, once in some hundred runs.
     """
     return cores - 1 if cores > 2 else 0
 

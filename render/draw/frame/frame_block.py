@@ -56,9 +56,9 @@ LAYER_BLOCK = struct.Struct("<4f 4i 3i 4x")
 
 
 class Floor(NamedTuple):
-    """A level rectangle that soft shadows fall on: its middle, metres, world; the direction of its x axis, (cosine, sine)
-    in the world's x and y; its half edges, metres. fade_radii: height at which a body no longer casts the light's shadow,
-    from its lowest point, in radii."""
+    """A level rectangle that soft shadows fall on: its middle, metres, world; the direction of its x axis, (cosine,
+    sine) in the world's x and y; its half edges, metres. fade_radii: height at which a body no longer casts the
+    light's shadow, from its lowest point, in radii."""
 
     middle: tuple[float, float, float]
     along: tuple[float, float]
@@ -97,8 +97,8 @@ class SceneView(NamedTuple):
 class LayerUniforms(NamedTuple):
     """Contents of a layer's uniform block, in the order of LAYER_GLSL.
 
-    share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot to
-    the newer, and to the older from the one before. older_count, newer_count, before_count: bodies that are read of
+    share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot
+    to the newer, and to the older from the one before. older_count, newer_count, before_count: bodies that are read of
     each snapshot. has_transparent: transparent bodies are drawn apart, after all others. method: index into METHODS.
     keeps_color, keeps_scale3: not blended.
     """
@@ -210,7 +210,8 @@ class FrameUniforms:
 def frame_block(
     scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None
 ) -> NDArray[np.void]:
-    """The block of a picture in this area of the framebuffer, a single record of `FRAME_BLOCK`. floor: see `SceneView`."""
+    """The block of a picture in this area of the framebuffer, a single record of `FRAME_BLOCK`. floor: see
+    `SceneView`."""
     floor = ground_of(scene) if floor is None else floor
     block = np.zeros((), FRAME_BLOCK)
     view, projection, eye = camera.view[:3, :3], camera.projection, np.array(camera.eye)
@@ -246,8 +247,8 @@ def ground_of(scene: Scene) -> Floor:
 
 
 def faintest_shadow(scene: Scene) -> float:
-    """Largest share of black that is invisible on what is below the bodies: 1.5 of 255 steps of its brightness. A floor
-    may be white."""
+    """Largest share of black that is invisible on what is below the bodies: 1.5 of 255 steps of its brightness. A
+    floor may be white."""
     if scene.ground is None:
         return 1.5 / 255
     background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background

@@ -1,8 +1,8 @@
-"""Layers: groups of bodies, each drawn between two snapshots of its own, by a method of its own.
+"""Layers: groups of bodies, each drawn between its own two snapshots, by its own method.
 
-The one idea: all layers of a picture are drawn program by program, so that depth and blending are as with one layer;
-a layer costs a small uniform block and no pass over the picture. A scene without groups and parents has one layer,
-`None`, with all bodies in it.
+All layers of a picture are drawn program by program, so depth and blending are as with one layer. A layer costs a
+small uniform block and no pass over the picture. A scene without groups and parents has one layer, `None`, with all
+bodies.
 
 Always: each body is in exactly one layer: in `CHILDREN` if it has a parent, else in its group, else in `None`.
 """

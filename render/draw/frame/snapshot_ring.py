@@ -1,12 +1,12 @@
-"""The snapshots on the GPU: a ring of buffers that hold the records exactly as shared memory held them.
+"""Snapshots on the GPU: a ring of buffers that hold the records exactly as shared memory held them.
 
-The one idea: a snapshot is uploaded once, straight from the mapping, into the slot that the history chose;
-a frame then names the slots it is drawn from. This module knows only the bytes in a slot; the caller knows which
-snapshot it is, and checks whether it was torn. Slots beyond the ring hold poses made by the CPU.
+A snapshot is uploaded once, straight from the mapping, into the slot that the history chose; a frame then names the
+slots it is drawn from. This module knows only the bytes in a slot. The caller knows which snapshot it is, and checks
+whether it was torn. Slots beyond the ring hold poses made by the CPU. Also: vertex arrays over these buffers.
 
 Always: a slot's buffer has room for the largest snapshot seen when the slot was written, so that an older and a newer
-snapshot of different sizes can be read side by side. Growing doubles the capacity and changes only the slot that is
-written: the pair being drawn stays as it is.
+snapshot of different sizes can be read side by side. Growing doubles the capacity and replaces only the buffer of the
+slot that is written, so the pair being drawn stays valid.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class _Slot:
     """A snapshot on the GPU, and parts of it in main memory.
 
     records, stretches: GPU buffers, at least as large as what was written last. count: bodies. stretched: rows of
-    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. transparent:
-    None without any. planes: records of plane_rows. attached: values made of all records, by the functions that made them.
+    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW.
+    transparent: None without any. planes: records of plane_rows. attached: values made of all records, by the
+    functions that made them.
     """
 
     records: moderngl.Buffer | None = None
@@ -357,8 +358,8 @@ _NODE = re.compile(r"(\d+)([fiu])([1248]?)")
 def vertex_array(
     context: moderngl.Context, program: moderngl.Program, content: Iterable[tuple[Any, ...]], **options: Any
 ) -> moderngl.VertexArray:
-    """Vertex array of `program`. content, options: as of moderngl's `vertex_array`; names that the program does not use
-    are left out."""
+    """Vertex array of `program`. content, options: as of moderngl's `vertex_array`; names that the program does not
+    use are left out."""
     used = (_used(program, *entry) for entry in content)
     return context.vertex_array(program, [entry for entry in used if len(entry) > 2], **options)
 

@@ -1,17 +1,16 @@
 """GLSL for the pose of a body between two snapshots, computed in the vertex shader from the 64-byte records.
 
-The one idea: snapshots lie in GPU buffers exactly as they lay in shared memory, and every program that draws
-bodies begins with the text of `pose_glsl`, whose `drawn_pose()` returns the body's pose. So a frame costs one
-small uniform write, whatever the number of bodies, and all shapes move by the same rule. OpenGL guarantees 16 vertex
-inputs: a record is read as four inputs of 16 bytes, and unpacked here.
+Snapshots lie in GPU buffers exactly as they lay in shared memory. Every program that draws bodies begins with the text
+of `pose_glsl`, whose `drawn_pose()` returns the body's pose. So a frame costs one small uniform write, whatever the
+number of bodies, and all shapes move by the same rule. OpenGL guarantees 16 vertex inputs: a record is read as four
+inputs of 16 bytes, and unpacked here.
 
 Always: a body keeps the older snapshot's pose until the newer's instant if its continuity (low half of the epoch)
 differs between the two, if only the older has it, or if it is not finite in the newer. A part is placed in its body's
-frame after that, so that it moves on an arc where its body spins. A record that is hidden or not finite is not drawn.
-A scale does not change its sign. Positions are relative to the eye before they are blended, so that motion far from
-the origin is as smooth as near it. `twixt.render.interpolation` has the numpy reference of each method; a test compares
-the two.
-Quaternions are xyzw, rotations radians about the world's axes.
+frame after that, so it moves on an arc while its body spins. A record that is hidden or not finite is not drawn. A
+scale does not change its sign. Positions are relative to the eye before they are blended, so that motion far from the
+origin is as smooth as near it. `twixt.render.interpolation` has the numpy reference of each method; a test compares
+the two. Quaternions are xyzw, rotations radians about the world's axes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """GLSL of the uniform blocks of a picture and of a layer, shared by all programs; `frame_block.py` packs them.
 
-Also: the functions from a place in the world to a pixel and its depth, by either kind of camera, and the switches that a
-program of bodies is compiled with.
+Also: the functions from a place in the world to a pixel and its depth, by either kind of camera, and the switches that
+a program of bodies is compiled with.
 """
 
 from __future__ import annotations
@@ -103,13 +103,14 @@ GIVEN = "given"
 
 
 class PoseVariant(NamedTuple):
-    """Variant of the pose program. motion: one of POSE_VARIANTS, or GIVEN. stretched: bodies have a scale along each axis.
+    """Variant of the pose program. motion: one of POSE_VARIANTS, or GIVEN. stretched: bodies have a scale along each
+    axis.
 
-    wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
-    a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`, the scales
-    are of parts, along their own axes. transparent: draws what is seen through,
-    and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how
-    materials are drawn, see light.py.
+    wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies
+    have a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`,
+    the scales are of parts, along their own axes. transparent: draws what is seen through, and nothing else. sampled:
+    alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how materials are drawn, see
+    light.py.
     """
 
     motion: str = "linear"

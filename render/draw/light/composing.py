@@ -1,18 +1,18 @@
-"""Composes a picture: takes the light away where it does not reach, and makes one pixel of its samples.
+"""Composes a picture: darkens surfaces that light does not reach, and averages the samples of each pixel.
 
-The one idea: bodies are drawn fully lit into a target of their own, whatever their program. Then one pass over the
-picture's pixels finds each pixel's place and normal from the depths, and whether the light reaches that place: shadows
-lie on every surface, and no program of bodies knows of them. The sun's part of a surface's brightness follows from its
-normal (light.py), so a shadow takes away exactly that part, and nothing where a surface is turned from the light
-anyway. The ground has no depth; its place is where the pixel's ray meets it.
+Bodies are drawn fully lit into a separate target, whatever their program. Then one pass over the picture's pixels
+computes each pixel's position and normal from the depths, and whether the light reaches it. So shadows lie on every
+surface, and no program of bodies handles them. The sun's share of a surface's brightness follows from its normal
+(glsl/light.py): a shadow removes exactly that share, and nothing where a surface faces away from the light. The ground
+has no depth; its position is where the pixel's ray meets it.
 
 - Soft shadows: TAPS comparisons with the map over a disc, each between four of its pixels (percentage closer filtering,
-  Reeves 1987). Against self-shadowing the place is moved along the normal by the disc's width on the surface.
-- Contact shading: what stands close around a place keeps the sky's light from it (screen-space ambient occlusion:
-  Mittring 2007, Bavoil 2008). It dims the hemisphere light alone.
+  Reeves 1987). Against self-shadowing the position is moved along the normal by the disc's width on the surface.
+- Contact shading: nearby surfaces block the sky's light (screen-space ambient occlusion: Mittring 2007, Bavoil 2008).
+  It dims the hemisphere light alone.
 - Multisampling: all samples of a pixel have one shade, except where they lie on different surfaces.
 
-Always: a picture in which nothing is in shadow keeps its colours. The depth is written on, for what is drawn over it.
+Always: a picture in which nothing is in shadow keeps its colours. Depth is written as well, for later draws.
 """
 
 from __future__ import annotations

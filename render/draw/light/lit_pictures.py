@@ -1,11 +1,12 @@
 """Pictures with shadows on every surface: drawn once from the light, once from the eye, then composed.
 
-The one idea: three passes, each of which knows nothing of the others' insides. The shadow map is a picture from the
-light (lit_pictures.py); the bodies are drawn into a target whose depths can be read, with several samples a pixel where
-the level says so; composing.py makes the picture of both.
+The shadow map is a picture from the light. The bodies are drawn into a target whose depths can be read, with several
+samples a pixel where the level has them. composing.py makes the picture of both.
 
-Always: the frame's framebuffer gets colours and depths as if bodies had been drawn into it, so that dots, lines and
-panels over the picture need not know. Nothing is allocated before the first such picture.
+Also: the light's camera, and the draw calls of bodies that both pictures share.
+
+Always: the frame's framebuffer gets colours and depths as if bodies had been drawn into it, so dots, lines and panels
+are drawn over it as usual. Nothing is allocated before the first such picture.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of, grown, 
 Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
 
-# Capabilities of OpenGL that moderngl has no name for. By the first, a pixel's alpha is the share of its samples that are
-# drawn; by the second, they are then drawn opaque.
+# Capabilities of OpenGL that moderngl has no name for. By the first, a pixel's alpha is the share of its samples that
+# are drawn; by the second, they are then drawn opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
 # Marks do not count for the map's region, whose size would change as they come and go: it is deeper where there are
 # some, so that those this many radii of it towards the light still cast shadows into it. Depth costs no sharpness.
@@ -227,7 +228,8 @@ class Region(NamedTuple):
 
 
 def casting_reach(scene: Scene) -> float:
-    """Largest radius of a body around its position, metres at scale 1, floors and walls left out where there are others.
+    """Largest radius of a body around its position, metres at scale 1, floors and walls left out where there are
+    others.
 
     A floor that reaches beyond the region casts its shadow all the same.
     """

@@ -1,12 +1,12 @@
 """Draws the marks of a picture: solids by the programs of ray cast bodies, thin lines as lines.
 
-The one idea: marks are blended before they come here, and all solids of a picture are one upload. Nothing is kept
-between pictures but buffers and compiled programs; marks that are drawn again, the same array, are not laid out again.
+Marks arrive blended, and all solids of a picture are one upload. Only buffers and compiled programs are kept between
+pictures. The same array of marks, drawn again, is not converted again.
 
-Always: marks hide bodies and each other, and are hidden, by their true depth; they have the light and the look of
-bodies, never the pattern. Where shadows are mapped, they fall on marks, and opaque solids cast them, as far as the map
-reaches: that is as far as bodies do, since marks that come and go would change its size. Those that are seen through
-are sorted together with such bodies (transparency/). Without marks nothing here runs, and nothing is compiled.
+Always: marks hide bodies and each other, and are hidden, by their true depth. They have the light and the look of
+bodies, without the pattern. Where shadows are mapped, they fall on marks. Opaque solids cast them as far as the map
+reaches; its region is that of the bodies, since marks that come and go would change its size. Transparent marks are
+sorted together with transparent bodies. Without marks nothing here runs, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NO_MARKS_DRAWN = np.zeros(0, np.void)
 
 
 class MarkDrawing:
-    """Draws marks into pictures: `set_marks` those of a picture, `draw` their opaque solids among the bodies, `draw_lines`
-    over all of them, then `draw_transparent` in runs of the order of `upload_transparent`."""
+    """Draws marks into pictures: `set_marks` those of a picture, `draw` their opaque solids among the bodies,
+    `draw_lines` over all of them, then `draw_transparent` in runs of the order of `upload_transparent`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, is_software: bool) -> None:
         self._context, self._target, self._is_software = context, target, is_software
@@ -85,8 +85,8 @@ class MarkDrawing:
         self._transparent.render((whole_pass(SOLIDS[solid]), variant_of(view, transparent=True)), first, count, view)
 
     def prepare(self, view: SceneView) -> bool:
-        """Compiles, by drawing one solid, a program that other marks, more of the present ones, or a cheaper level will
-        need. False when none is left, and while there are no marks.
+        """Compiles, by drawing one solid, a program that other marks, more of the present ones, or a cheaper level
+        will need. False when none is left, and while there are no marks.
         """
         variant, counts = variant_of(view), self._solids.counts
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):

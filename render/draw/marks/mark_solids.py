@@ -1,11 +1,11 @@
 """Marks as the solids and thin lines that draw them: boxes, capsules, cylinders, ellipsoids, cones.
 
-The one idea: five solids suffice. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line a cylinder, axes
-are three cylinders, and a line or an arrow of radius 0 is a thin line. Each solid is one row of position, orientation,
-half size and colour; the rows of a solid are a run, so one draw call draws it.
+Five solids suffice. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line a cylinder, axes are three
+cylinders, and a line or an arrow of radius 0 is a thin line. Each solid is one row of position, orientation, half size
+and colour. The rows of one kind of solid are consecutive, so one draw call draws them.
 
-Always: rows are in the order of SOLIDS; those that are seen through are apart. A mark that has no extent at all gives rows of size 0, which are not drawn; one
-that is flat is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
+Always: rows are in the order of SOLIDS; transparent ones are separate. A mark without any extent gives rows of size 0,
+which are not drawn; a flat mark is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Meshes on the GPU, one set of buffers for each distinct one, and the lists of bodies that share it.
+"""Meshes on the GPU, one set of buffers for each distinct mesh, and the lists of bodies that share it.
+
+Also: deforming meshes, whose vertices are blended between two snapshots.
 
 Always: meshes of the same arrays share buffers, whatever their colours. Buffers are kept from one scene to the next
 where both have the mesh. The rows of a layer are listed mesh by mesh, so those of a mesh are a run of the list.
@@ -175,7 +177,8 @@ def _places_in(listed: NDArray[np.intp], bodies: NDArray[np.uint32]) -> NDArray[
 # rest shapes. Rows are those of `ipc/scene/surfaces.py`.
 
 
-# Snapshots whose vertices and normals are kept on the GPU: two of each half of a split view, and of groups with a delay.
+# Snapshots whose vertices and normals are kept on the GPU: two of each half of a split view, and of groups with a
+# delay.
 MOST_FILLED = 8
 FORMAT = "3f 3f"
 
@@ -200,8 +203,8 @@ class _Held(NamedTuple):
 
 
 class _Filled(NamedTuple):
-    """Vertices of a snapshot on the GPU, rows of VERTEX of all bodies. number: of `held`, 0 for rest shapes. bounds: of
-    each body; None: it is not drawn."""
+    """Vertices of a snapshot on the GPU, rows of VERTEX of all bodies. number: of `held`, 0 for rest shapes. bounds:
+    of each body; None: it is not drawn."""
 
     number: int
     held: _Held | None

@@ -1,8 +1,8 @@
 """Draws the bodies whose shape is a mesh: poses first, once a body, then an instanced draw for each distinct mesh.
 
-Poses are computed before anything else of a picture is drawn: the driver then has nothing to interrupt.
+Poses are computed before the other draws of a picture, so that the driver need not interrupt these.
 
-Always: a scene without meshes costs a comparison. Faces have hard edges; soft silhouettes are drawn over all bodies at
+Always: a scene without meshes costs a comparison. Faces have hard edges. Soft silhouettes are drawn over all bodies at
 the end, where they are affordable and the framebuffer has one sample a pixel.
 """
 

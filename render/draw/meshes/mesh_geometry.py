@@ -1,11 +1,12 @@
-"""Arrays of a mesh as drawing uploads them: vertices, triangles, silhouette edges, bounds.
+"""Arrays of a mesh as drawing uploads them: vertices, triangles, silhouette edges, bounds; and those of deforming
+meshes.
 
-The one idea: OpenGL gives all pixels of a triangle the `flat` outputs of its last vertex. So a flat mesh needs one
-vertex a face that carries the face's normal, and shares all other vertices: half as many as three a face. Exact at
-edges, where normals from derivatives of the position are not.
+OpenGL gives all pixels of a triangle the `flat` outputs of its last vertex. So in a flat mesh one vertex of each face
+carries the face's normal, and all other vertices are shared: half as many as three a face. Unlike normals from
+derivatives of the position, these are exact at edges.
 
-Always: each face is drawn once. Where a mesh has normals of vertices, its faces are turned so that their front is where
-these point. Pure: arrays in, arrays out.
+Always: each face is drawn once. Where a mesh has vertex normals, the faces are turned so that their front agrees with
+them. Pure: arrays in, arrays out.
 """
 
 from __future__ import annotations

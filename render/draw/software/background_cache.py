@@ -1,13 +1,13 @@
-"""Background, grid and floors that stand still as a cached picture, drawn again when the camera moves.
+"""Cached picture of background, grid and floors that stand still, drawn again when the camera moves.
 
-A copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills
-them with one colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied
-in 0.1 ms. Where the framebuffer has kept the last frame's pixels (background_cache.py), only those areas are copied in
-which that frame or this one draws more than the background.
+A copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills them with one
+colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied in 0.1 ms. If
+the framebuffer has kept the last frame's pixels, only those areas are copied in which that frame or this one draws
+more than the background.
 
 Always: the copied pixels are those that drawing would give; the key holds everything that they depend on. One frame
 after the first picture is kept, copying is timed against drawing (between different formats it is slower). If it is
-not faster, nothing is kept from then on.
+not faster, no picture is kept from then on.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MOST_KEPT = 3
 # Timings of each way; the shortest counts.
 TRIES = 3
 
-# Largest share of a picture that is copied in areas: a area takes twice as long as its share of a whole copy, since its
-# rows are not contiguous in memory.
+# Largest share of a picture that is copied in areas: a area takes twice as long as its share of a whole copy, since
+# its rows are not contiguous in memory.
 MOST_SHARE = 0.5
 # Pixel that a window clears to wait until its next buffer is free.
 FENCE_PIXEL: Viewport = (0, 0, 1, 1)
@@ -39,8 +39,8 @@ Place = tuple[int, Viewport]  # a framebuffer's name, and a area of it
 class _Kept:
     """Cached picture of one area of one framebuffer: another framebuffer may store its rows in the opposite order.
 
-    has_depth: its depth is not 1.0 all over. stale: areas in which `framebuffer`, that of the last frame, may differ from
-    it, the area with bodies first; None: it may differ anywhere.
+    has_depth: its depth is not 1.0 all over. stale: areas in which `framebuffer`, that of the last frame, may differ
+    from it, the area with bodies first; None: it may differ anywhere.
     """
 
     def __init__(self, key: Hashable) -> None:
@@ -340,8 +340,8 @@ class KeepingTrial:
         self._found = 0
 
     def frame_ended(self, area: Viewport, over: Sequence[Viewport], read: Callable[[Viewport], bytes]) -> None:
-        """Samples the middle of a area in which bodies move. read: pixels of a area of the framebuffer. over: areas that
-        are still changed until the swap, as panels are: where one is in the middle, nothing is sampled."""
+        """Samples the middle of a area in which bodies move. read: pixels of a area of the framebuffer. over: areas
+        that are still changed until the swap, as panels are: where one is in the middle, nothing is sampled."""
         if self.keeps is not None:
             return
         left, bottom, width, height = area

@@ -1,8 +1,8 @@
-"""Pixels kept in a texture, copied from and to a framebuffer.
+"""Pixels kept in a texture, copied from and to a framebuffer; and pictures drawn small and enlarged.
 
-Between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order
-of channels and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down. Depth is kept in
-the framebuffer's own format, too, with the stencil that shares its words.
+Between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order of channels
+and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down. Depth is kept in the
+framebuffer's own format, too, with the stencil that shares its words.
 
 Always: places are counted from the bottom left, in the texture as in the framebuffer.
 """
@@ -78,10 +78,10 @@ def functions() -> Functions:
 class Pixels:
     """A picture of this size, px. framebuffer: OpenGL name of the one that it is copied from and to; 0: a window's.
 
-    own_framebuffer, texture: OpenGL names of the framebuffer that holds it, and of its colours. is_upside_down: its rows
-    are from the top down. has_depth: its depth is copied, too; where the format is not known the copies leave an OpenGL
-    error.
-    `store` and `restore` bind other framebuffers and switch the scissor off; the caller sets what it uses next.
+    own_framebuffer, texture: OpenGL names of the framebuffer that holds it, and of its colours. is_upside_down: its
+    rows are from the top down. has_depth: its depth is copied, too; where the format is not known the copies leave an
+    OpenGL error. `store` and `restore` bind other framebuffers and switch the scissor off; the caller sets what it
+    uses next.
     """
 
     def __init__(self, size_px: tuple[int, int], framebuffer: int, has_depth: bool = False) -> None:
@@ -114,8 +114,8 @@ class Pixels:
     def restore_areas(self, areas: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
         """Copies the colours of areas of the framebuffer from where they are in the picture, and depth into the first.
 
-        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same everywhere, so that a few rows,
-        which stay in the processor's cache, are copied to all others.
+        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same everywhere, so that a few
+        rows, which stay in the processor's cache, are copied to all others.
         """
         self._bind(self.own_framebuffer, self.framebuffer)
         for area in areas:
@@ -280,8 +280,8 @@ class SmallPictures:
         self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None  # the second: the frame's
 
     def begin(self, viewport: Viewport, area: Viewport, scale: float) -> Viewport:
-        """Has the next picture, of this area of the frame's viewport, drawn at `scale` times its size. Returns its viewport
-        in the small framebuffer."""
+        """Has the next picture, of this area of the frame's viewport, drawn at `scale` times its size. Returns its
+        viewport in the small framebuffer."""
         screen = self._target.framebuffer
         key = screen.glo, area, scale
         if key not in self._made:

@@ -1,7 +1,7 @@
-"""Rectangle of a picture outside which no body and no shadow is seen.
+"""Rectangle of a picture that contains all visible bodies and shadows.
 
 Each body of a snapshot, and its shadow, is bounded by a ball, grown by how far the path to the next snapshot may bend
-away from a straight line. The rectangle of a snapshot contains the projections of all its balls; that of a pair of
+away from a straight line. The rectangle of a snapshot contains the projections of all its balls. That of a pair of
 snapshots contains both rectangles, so each snapshot is computed once. Many bodies are bounded by one box.
 
 Always: the result is None if such a rectangle is not certain.
@@ -111,8 +111,8 @@ class PictureBounds:
         self._outline: Viewport | None = None
 
     def of_picture(self, view: SceneView, layers: Sequence[PlacedLayer], are_planes_still: bool) -> Viewport | None:
-        """Part of the picture outside which no body and no shadow is seen; None: not known. are_planes_still: planes are
-        drawn with the background, and left out."""
+        """Part of the picture outside which no body and no shadow is seen; None: not known. are_planes_still: planes
+        are drawn with the background, and left out."""
         members = self._bodies.members
         if members is not self._reach_of:
             self._reach_of, self._reach = members, _reach_of(self._bodies)

@@ -104,10 +104,10 @@ float pattern_depth(float px_in_radii) {
 
 # Asks the GPU in each picture whether any sphere is too wide to be drawn as a point: an occlusion query over a draw in
 # which each such sphere is a point and all others are clipped away. It needs positions and sizes alone, and changes no
-# pixel: 0.02 us a body, against 0.13 us for a draw of empty rectangles. So the few large spheres of a picture are never
-# missing, and pictures without them (most) do not pay for them.
-# The query passes whenever a visible sphere does not fit. If it passes without need, the cost is one empty draw, so
-# expensive parts of a pose are left out: a straight line replaces the curve, with room for its bulge.
+# pixel: 0.02 us a body, against 0.13 us for a draw of empty rectangles. So the few large spheres of a picture are
+# never missing, and pictures without them (most) do not pay for them. The query passes whenever a visible sphere does
+# not fit. If it passes without need, the cost is one empty draw, so expensive parts of a pose are left out: a straight
+# line replaces the curve, with room for its bulge.
 #
 # A cubic leaves the straight line by s (1 - s)^2 and s^2 (1 - s) of the difference of each velocity from the mean one,
 # times the gap: 4/27 at most.
@@ -190,7 +190,8 @@ def sphere_points(context: moderngl.Context, variant: PoseVariant, vertex: str, 
 
 
 def beyond_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of the occlusion query: a sample passes for each visible sphere that may not fit a point of `range_px.y`.
+    """Program of the occlusion query: a sample passes for each visible sphere that may not fit a point of
+    `range_px.y`.
 
     Takes GL_POINTS of bodies.
     """
