@@ -132,8 +132,8 @@ FARTHEST = 1e30
 # precision a larger angle has an error above 1e-4; such a body turns the short way, which looks the same.
 MOST_TURN_RAD = 128 * math.pi
 
-# Limits of the rules of auto (hermite.py), in its order. Change of the acceleration, relative to it: 0.52 on a circle
-# at 30 degrees a snapshot, 0.7 at 41; a bounce has over 1.
+# Rule 1 of auto (hermite.py). Change of the acceleration, relative to it: 0.52 on a circle at 30 degrees a snapshot,
+# 0.7 at 41; a bounce has over 1.
 ACCELERATION_CHANGE = 0.7
 # Distance from the parabola, relative to the change of velocity times the gap: 0.044 on a circle at 30 degrees a
 # snapshot, 0.07 at 48; at a bounce, its distance from the middle of the interval, as a share of that.

@@ -1,8 +1,8 @@
-"""Bodies of a picture that share draw time and method.
+"""Groups of bodies of a picture that share draw time and method, and their poses computed in numpy.
 
-One group holds all bodies that have no group and no parent in the scene; each group is a group, and so are all
-children of other bodies together. The shaders' methods draw from the two snapshots on the GPU. For all other methods a
-poser computes the poses, which are uploaded and drawn as they are.
+One group holds all bodies that have no group and no parent in the scene. Each group of the scene is one, and all
+children of other bodies together are one. The shaders' methods draw from the two snapshots on the GPU. For all other
+methods a poser computes the poses, which are uploaded and drawn without blending.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 OF_THE_NEWEST = "latest"
 # Methods that the shaders draw.
 SHADED = frozenset((*METHODS, OF_THE_NEWEST))
-# Methods that show a snapshot as it is, whatever the draw time.
+# Methods that show a snapshot unchanged, whatever the draw time.
 AS_PUBLISHED = ("none", OF_THE_NEWEST)
-# Method used until a method of numpy has received two snapshots.
+# Method used until a numpy method has received two snapshots.
 MEANWHILE = "linear"
 
 
@@ -75,7 +75,7 @@ class GroupDefinition(NamedTuple):
 class BodyGroup:
     """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
 
-    Another method is drawn at once if a shader draws it; else from when it has received enough snapshots.
+    A changed method is used at once if a shader draws it; else when it has received enough snapshots.
     """
 
     def __init__(self, definition: GroupDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
@@ -85,7 +85,7 @@ class BodyGroup:
         self._poser: Poser | None = None
         self._watchers: dict[str, Poser] = {}
         self._draw_time_ns = 0
-        self._posed: Poses | None = None  # what the poser made for this frame
+        self._posed: Poses | None = None  # poses of this frame
 
     @property
     def needs_copies(self) -> bool:
@@ -94,7 +94,7 @@ class BodyGroup:
 
     @property
     def stands_by_itself(self) -> bool:
-        """True if its own method shows states as published, so that it stands still between snapshots."""
+        """True if its own method shows published states, so that it stands still between snapshots."""
         return self.definition.method in AS_PUBLISHED
 
     @property
@@ -181,7 +181,7 @@ class BodyGroup:
         history.release(self.definition.name)
 
     def prepare(self) -> None:
-        """Makes or drops the poser, as the methods in use require, and sets the methods of all posers."""
+        """Creates or drops the poser, as the methods in use require, and sets the methods of all posers."""
         if self._is_shaded(self._method) and self._is_shaded(self._wanted):
             self._poser = None
         elif self._poser is None:
@@ -191,7 +191,7 @@ class BodyGroup:
 
     @property
     def _methods(self) -> frozenset[str]:
-        """The method in use, and the one that is to replace it."""
+        """The method in use, and the one that will replace it."""
         return frozenset((self._method, self._wanted))
 
     def _posers(self) -> list[Poser]:
@@ -228,7 +228,7 @@ class BodyGroup:
 
 
 def _drawn_ns(method: str, pair: Pair, newest: HeldSnapshot, blended_ns: int) -> int:
-    """Simulated time that is shown. blended_ns: by methods that do not show states as published."""
+    """Simulated time that is shown. blended_ns: the result for methods that blend."""
     if method not in AS_PUBLISHED:
         return blended_ns
     return newest.head.sim_time_ns if method == OF_THE_NEWEST else pair.previous.head.sim_time_ns
@@ -254,9 +254,8 @@ def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> 
 
 # Poses computed in numpy, for methods without a shader, for children of bodies, and for the user's drawing.
 #
-# A poser has some rows of the world (or all), and their ancestors; its poses are in the world frame, also for bodies
-# that have a parent. It receives private copies of snapshots, and holds two methods while one is to replace the
-# other.
+# A poser has some rows of the world (or all), and their ancestors. Its poses are in the world frame, also for bodies
+# that have a parent. It receives private copies of snapshots. While one method replaces another it holds both.
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +294,7 @@ class Poser:
             self._frames.use(names)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Adds a snapshot with memory of its own to every method in use."""
+        """Adds a snapshot, with its own memory, to every method in use."""
         if self._received_rows is not None:
             rows = self._received_rows[: np.searchsorted(self._received_rows, len(snapshot.bodies))]
             columns = {name: values[rows] for name, values in snapshot.columns.items()}
@@ -314,7 +313,7 @@ class Poser:
         return method is not None and method.covers(draw_time_ns)
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
-        """True if the method also has the snapshot before: its poses are then those of one that received them all."""
+        """True if the method also has the snapshot before: its poses then do not depend on when it was created."""
         method = self._at(draw_time_ns).get(name)
         return method is not None and method.knows_before(draw_time_ns)
 

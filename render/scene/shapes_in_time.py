@@ -1,9 +1,10 @@
-"""The shapes that are drawn, over simulated time.
+"""Shapes that are drawn, over simulated time, and bodies whose own frame a scene moves.
 
-Shapes are discrete: those of a newer scene are drawn from the instant on at which its first snapshot is, so that a
-body changes its colour where it changes its place. Until then the shapes before are drawn, with all else of the newer
-scene. One whose first snapshot has not come waits for it, but is drawn as soon as the picture stands still. Drawn at
-once are scenes in which bodies have another number of parts, other deforming meshes, or parts coloured by a column.
+Shapes are discrete: the shapes of a newer scene are drawn from the instant of its first snapshot on, so that a body
+changes its colour where it changes its place. Until then the previous shapes are drawn, with everything else of the
+newer scene. A scene without a snapshot waits for its first one, but is drawn as soon as the picture stands still. A
+scene is drawn at once if its bodies have another number of parts, other deforming meshes, or parts coloured by a
+column.
 
 Always: scenes follow in the order in which they came. Pure.
 """
@@ -31,7 +32,7 @@ SHAPE_FIELDS = ("shapes", "distinct_shapes", "shape_index")
 OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in (*SHAPE_FIELDS, "camera"))
 # Before all snapshots, ns.
 EVER = -(1 << 62)
-# Scenes that wait, at most: more than a clock draws behind the newest snapshot.
+# Most scenes that wait: more snapshots than a clock draws behind the newest.
 MOST_WAITING = 64
 
 
@@ -80,7 +81,7 @@ class ShapesInTime:
         return False
 
     def begin(self, first: Head, history: History) -> None:
-        """The first snapshot of a scene comes; `history` does not have it yet."""
+        """Sets the instant of a scene's shapes, by its first snapshot, which `history` does not have yet."""
         newest = history.newest
         is_other_world = newest is not None and newest.head.world_epoch != first.world_epoch
         begun = [coming for coming in self._coming if coming.version <= first.scene_version]
@@ -125,7 +126,7 @@ def with_shapes(scene: Scene, shapes: ShapeList) -> Scene:
 
 
 def differ_in_shapes_alone(before: Scene, scene: Scene) -> bool:
-    """True if all else, but for the camera, is the same in both."""
+    """True if everything except shapes and camera is the same in both."""
     return all(getattr(before, name) == getattr(scene, name) for name in OTHER_FIELDS)
 
 
@@ -163,18 +164,18 @@ def _parts_of(shape: Shape) -> int:
     return -1 if deforming(shape) is not None else 0
 
 
-# Bodies whose own frame a scene moves: methods of numpy cut them there.
+# Bodies whose own frame a scene moves: numpy methods cut them there.
 #
-# A scene may place all parts of a body anew while its record makes up for it, as where the origin of a body goes to
-# its centre of mass, or give it another size and the scale that makes up for that. What is drawn rests, but between
-# the two snapshots the body's pose leads from one frame to the other. So it stands where it was until the newer
-# snapshot is drawn, with the shapes of the older scene. (The shaders blend each part by itself:
+# A scene may move all parts of a body in its frame while the body's record compensates for it. For example, the origin
+# of a body moves to its centre of mass, or its size changes and its scale compensates. The drawn body rests, but a
+# blend of its poses would lead from one frame to the other. So the body keeps its pose until the newer snapshot is
+# drawn, with the shapes of the older scene. (The shaders blend each part by itself:
 # render/draw/bodies/part_changes.py.)
 #
-# Always: a body of which only some parts move is not cut, nor one whose record does not make up for it. Pure.
+# Always: a body is not cut if only some of its parts move, or if its record does not compensate. Pure.
 
 
-# A record makes up for its scene where, as seen from the older frame, it moves less than this share of what it does.
+# A record compensates for its scene if, seen from the older frame, it moves less than this share of its own motion.
 MOST_LEFT = 0.5
 
 

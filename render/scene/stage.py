@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from twixt.render.scene.user_drawing import UserDrawing
 
 MAIN, LEFT = "main", "left"
-# Method and clock (empty: the run's) of the left half without `--split`: those of a viewer that does not interpolate.
+# Method and clock (empty: the run's) of the left half without `--split`: as in a viewer that does not interpolate.
 PLAIN = ("none", "")
 # Slots for poses of one picture, one for each group: more than a scene may have groups.
 POSE_SLOTS = 1 << 20
@@ -108,7 +108,7 @@ class Stage:
     # -- scenes, snapshots and plans
 
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents:
+        """Sets a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents:
         of the latest scenes, this one last, with which their snapshots are composed. version: of the scene."""
         self.view.set_scene(scene)
         waits = self._shapes.add_scene(self.scene, scene, version, self.history)
@@ -125,7 +125,7 @@ class Stage:
         self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
 
     def set_camera(self, camera: Camera | None) -> None:
-        """Takes a camera that was published by itself: the user's view is replaced by it."""
+        """Applies a camera that was published by itself; it replaces the user's view."""
         self.scene = self.scene.with_camera(camera)
         self.view.apply_camera(self.scene)
         past = self._past()
@@ -133,7 +133,8 @@ class Stage:
             self.view.watch(picture, past)
 
     def begin_anew(self, scene: Scene, bodies: Bodies, parents: ParentLog = ()) -> None:
-        """Takes another simulation's scene and drops all snapshots. In an equal scene the user's view is kept."""
+        """Follows another simulation: sets its scene and drops all snapshots. In an equal scene the user's view is
+        kept."""
         self.count = len(scene.shapes)
         self.history.clear()
         self.marks.clear()
@@ -157,7 +158,7 @@ class Stage:
                 self._divide_anew()
             else:
                 self._watch_trails()
-        # Not the instant at which this viewer found it: that depends on the viewer's frames, not on physics.
+        # Not the instant at which this viewer read it: that depends on the viewer's frames, not on physics.
         for clock in self.clocks:
             clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
 
@@ -233,16 +234,16 @@ class Stage:
 
     @property
     def _scene_of_children(self) -> Scene:
-        """The scene, in which bodies that had a parent in the scene of a held snapshot are children too."""
+        """The scene, where bodies that had a parent in the scene of a held snapshot count as children."""
         return self.scene if len(self._parents) < 2 else self.scene.with_children(merged_parents(self._parents))
 
     @property
     def _scene_drawn(self) -> Scene:
-        """The scene that is drawn: it has the shapes of the draw time."""
+        """The scene with the shapes of the draw time."""
         return with_shapes(self._scene_of_children, self._shapes.shown)
 
     def _forget_old_parents(self) -> bool:
-        """Forgets parents of scenes that no held snapshot has. True if fewer bodies are children now."""
+        """Drops the parents of scenes without a held snapshot. True if fewer bodies are children now."""
         oldest = self.history.oldest
         kept = self._parents if oldest is None else from_version(self._parents, oldest.head.scene_version)
         if len(kept) == len(self._parents):

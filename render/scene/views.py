@@ -65,7 +65,7 @@ class Picture:
         self.first_slot, self.methods = first_slot, methods
         self._groups: list[BodyGroup] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
-        self._rules_key: object = None  # of the groups' rules; groups with other rules are made anew
+        self._rules_key: object = None  # of the groups' rules; a group with other rules is replaced
         self._has_ungrouped = True
 
     @property
