@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 # Most bytes uploaded in one frame; the newest snapshot is always uploaded. Less in software rendering: a loop of
 # 100,000 bodies that publishes twice a frame was slowed by 1 to 2 % less, and its picture came at 60 fps instead of 53.
 BYTE_BUDGET, SOFTWARE_BYTE_BUDGET = 64 << 20, 8 << 20
-# Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second
-# does not ask the kernel in each.
+# Shortest interval between two polls of the link. It is shorter than most frames, so only a loop of many hundred frames
+# a second skips polls.
 PATIENCE_NS = 4_000_000
 # Most snapshots that wait for their scene, which arrives by a socket, mostly within 1 ms. If large meshes take longer,
 # motion continues with the present scene.
-MOST_HELD_BACK = 16
+MOST_WAITING = 16
 
 
 class IntakeResult(NamedTuple):
@@ -171,7 +171,7 @@ class Intake:
 
     def _is_scene_there(self, head: Head) -> bool:
         """True if the scene of a snapshot has arrived, or the wait for it has ended."""
-        if len(self._waiting) >= MOST_HELD_BACK or self.link.ended is not None:
+        if len(self._waiting) >= MOST_WAITING or self.link.ended is not None:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)
 

@@ -39,7 +39,7 @@ POINTS = moderngl.POINTS
 LAYER_STRIDE = 256  # bytes; the largest UNIFORM_BUFFER_OFFSET_ALIGNMENT that OpenGL permits
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
 # The same for premultiplied colours. Colour and alpha then have the same factors, and the source needs none: software
-# drawing takes 4 % less time for a pile of balls.
+# rendering takes 4 % less time for a pile of balls.
 PREMULTIPLIED = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
 # Bodies between two flushes. A flush costs about 0.03 ms, too much below 1,000 bodies; above 4,000 the cache is too
 # small.
@@ -125,7 +125,7 @@ class BodyDraws:
 
     @property
     def is_uploaded_as_is(self) -> bool:
-        """True if snapshots' records are drawn as they are."""
+        """True if the records of snapshots are drawn unchanged."""
         return self.parts is None and self.members.part_colors is None and self._to_held is None
 
     @property
@@ -257,12 +257,12 @@ class BodyDraws:
         return array
 
     def flush(self) -> None:
-        """Calls glFlush where the CPU draws: it starts on the pixels of all draws so far."""
+        """Calls glFlush in software rendering: the pixels of all draws so far are then computed."""
         if self._flush is not None:
             self._flush()
 
     def release(self) -> None:
-        """Gives the snapshots' and shapes' GPU memory back."""
+        """Releases the GPU memory of snapshots and shapes."""
         self.ring.release()
         self.members.release()
 
@@ -294,16 +294,16 @@ class BodyDraws:
         draw(POINTS, count - last, first=last)
 
 
-# Finds pictures whose planes stand still: then they are part of the background, which a processor copies.
+# Key of a picture's planes that stand still: they are drawn with the background, which software rendering copies.
 #
-# A floor fills the picture and never moves. If the records of all planes are the same in both snapshots, and say that
-# nothing moves, every pixel of them depends on the camera, the scene and these records alone.
+# A floor fills the picture and never moves. If the records of all planes are the same in both snapshots, without
+# motion, every pixel of the planes depends only on the camera, the scene and these records.
 #
 # Always: None if a plane might move or change between the two snapshots. Draws nothing.
 
 
 def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -> Hashable | None:
-    """What the planes of a picture depend on, except the camera; None if there are none, or some may move.
+    """Key of everything that the planes' pixels depend on, except the camera; None without planes, or if one may move.
 
     scene: with one shape a row; another object for each scene that was set.
     """
@@ -321,7 +321,7 @@ def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -
 
 
 def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
-    """For each of these records, dtype `BODY`: True if it says that its body moves."""
+    """Mask of these records, dtype `BODY`: True where the record's body moves."""
     return np.asarray(records["velocity"].any(axis=1) | records["angular_velocity"].any(axis=1))
 
 

@@ -151,7 +151,7 @@ class Members(NamedTuple):
         """Number of listed bodies in a snapshot of `count` bodies."""
         if self.indices is None:
             return min(self.end, count)
-        # With a value of another type numpy would first convert the whole list.
+        # A value of another type would make numpy convert the whole list first.
         return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, np.uint32(count)))
 
 
@@ -204,7 +204,7 @@ class Membership:
         self._context = context
         self.layers = frozenset(by_layer)
         materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]
-        # Of distinct shapes: meshes, and what has a material. A draw call draws one of them.
+        # Mask of distinct shapes that need their own draw calls: meshes, and shapes with a material.
         self.needs_own_draw = np.array(
             [isinstance(shape, Mesh) or material_of(shape) is not None for shape in scene.distinct_shapes], np.bool_
         )
@@ -226,7 +226,7 @@ class Membership:
         return self._members.get((layer, PASSES[program].kind), NONE)
 
     def material_groups(self, layer: str | None) -> Sequence[MaterialGroup]:
-        """Bodies of this layer that have a material, except meshes; also those that are seen through."""
+        """Bodies of this layer that have a material, except meshes; transparent ones included."""
         return self._material_groups.get(layer, ())
 
     def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:
@@ -240,7 +240,7 @@ class Membership:
         return any(one.is_smooth for listed in self._material_groups.values() for one in listed)
 
     def is_as_opaque_as(self, other: Membership) -> bool:
-        """True if the same rows have a shape that is seen through, as far as both lists reach."""
+        """True if the same rows have a transparent shape, for the rows that both lists have."""
         end = np.uint32(min(len(self.kinds), len(other.kinds)))
         mine, theirs = (rows[: np.searchsorted(rows, end)] for rows in (self.transparent, other.transparent))
         return np.array_equal(mine, theirs)
@@ -250,7 +250,7 @@ class Membership:
         return self._members.get((layer, ALL_KINDS), NONE)
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self.shape_rows.release()
         if self.places is not None:
             self.places.release()

@@ -24,7 +24,7 @@ from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
 # Largest horizontal part of a level plane's unit normal: at 100 m from its middle such a plane is 1 mm off.
 LEAN = 1e-5
-# Up to this many bodies or parts cast their shadows from as far above the floor as FAR_FADE_RADII says.
+# Up to this many bodies or parts cast shadows from a height of FAR_FADE_RADII.
 FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
 
 
@@ -36,7 +36,7 @@ class _Planes(NamedTuple):
 
 
 class LevelFloor:
-    """Finds the floor of each picture, and remembers the last one."""
+    """Finds the floor of each picture; keeps the last result."""
 
     def __init__(self, bodies: BodyDraws) -> None:
         self._bodies = bodies

@@ -21,9 +21,9 @@ from twixt.render.interpolation.quaternion import conjugate, multiply, normalize
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
-# Values that are counted, at most; more are sorted, which takes longer.
+# Largest number of possible values that are counted; more are sorted, which takes longer.
 MOST_COUNTED = 1 << 20
-SAME = 1e-6  # largest difference between factors that are one, relative
+SAME = 1e-6  # largest relative difference between equal factors
 
 
 class RowShapes(NamedTuple):
@@ -116,7 +116,7 @@ def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
 
 
 def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Floats]:
-    """Those of the rows whose sizes differ by one factor, and these factors."""
+    """The rows whose sizes differ by one factor, and these factors."""
     index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
     known = np.array([index.get(shape, -1) for shape in after.distinct_shapes], np.intp)
     if not len(rows) or not len(known) or not index:
@@ -147,7 +147,7 @@ def _distinct(values: NDArray[np.int64], end: int) -> list[int]:
 
 
 def _factor(before: Shape, after: Shape) -> float:
-    """The factor from the size after to the one before; 1 where there is none."""
+    """Size before divided by size after; 1 if the sizes do not differ by one factor."""
     if type(before) is not type(after):
         return 1.0
     old, new = np.array(half_size(before)), np.array(half_size(after))

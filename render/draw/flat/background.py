@@ -30,7 +30,7 @@ from twixt.render.draw.software.background_cache import BackgroundCache
 FINEST_SHARE = 1 / 8
 # Radius of the grid and, within it, of the finest lines, in camera distances.
 GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
-# The finest lines fade out over this share of the way to the next spacing: later there would be hundreds.
+# The finest lines fade out over this share of the range up to the next spacing: beyond it there would be hundreds.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
 
@@ -134,7 +134,7 @@ class Still(NamedTuple):
 
 
 class Background:
-    """Draws what is behind all bodies. cache: None where the GPU draws."""
+    """Draws the background of all bodies. cache: None on a GPU."""
 
     def __init__(self, context: moderngl.Context, is_software: bool) -> None:
         self._context, self._grid = context, Grid(context)
@@ -214,7 +214,7 @@ class Background:
     def prepare(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
     ) -> bool:
-        """Fills the background between two frames; False if nothing was done, since it would save no time.
+        """Fills the background between two frames. Returns False, having done nothing, if that would save no time.
 
         still_key: of the bodies that stand still, None without any.
         """
@@ -239,14 +239,14 @@ class Background:
             self.cache.invalidate()
 
     def release(self) -> None:
-        """Gives the memory of the sky and of kept pixels back."""
+        """Releases the memory of the sky and of kept pixels."""
         self._sky.release()
         for cache in (self.cache, self._skies):
             if cache is not None:
                 cache.release()
 
 
-# A texture behind everything: the sky of a picture.
+# Sky of a picture: a texture behind everything.
 #
 # The sky is infinitely far away, so a pixel's colour depends on the direction of its line of sight alone. One
 # triangle covers the picture; its corners have directions, which are linear over the picture, and each pixel reads a
@@ -305,7 +305,7 @@ class Sky:
         self._vertex_array.render(moderngl.TRIANGLES, vertices=3)
 
     def release(self) -> None:
-        """Gives the texture's memory back."""
+        """Releases the texture's memory."""
         if self._kept is not None:
             self._kept[1].release()
             self._kept = None

@@ -1,6 +1,6 @@
 """Cached picture of the overlay, drawn when it changes and blended over each frame.
 
-The overlay covers a part of the window and changes seldom, so it is drawn into a texture. A frame then costs one
+The overlay covers a small area of the window and changes seldom, so it is drawn into a texture. A frame then costs one
 texture read and one blend for each pixel of the overlay's rectangles, and nothing for the rest of the window.
 
 Always: the texture's colours are premultiplied by their alpha, so that blending it over a frame gives the same as
@@ -66,7 +66,7 @@ class Sheet:
     ) -> Iterator[None]:
         """Context manager: draws inside it go into the sheet.
 
-        rectangles: the parts that are shown, filled with tint, rgba 0..1.
+        rectangles: the areas that are shown, filled with tint, rgba 0..1.
         """
         in_use = self._context.fbo
         drawn, shown = self._pages_of(size_px)
@@ -98,7 +98,7 @@ class Sheet:
         self._context.finish()
 
     def release(self) -> None:
-        """Gives the textures' memory back; `drawing` makes new ones."""
+        """Releases the textures' memory; `drawing` makes new ones."""
         for page in self._pages or ():
             page.framebuffer.release()
             page.texture.release()

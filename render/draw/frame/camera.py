@@ -231,8 +231,8 @@ class OrbitCamera:
     def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
         """View and projection for a picture of this size, which is drawn into the viewport `around_axis`.
 
-        window_px: size of the window, if the picture is a part of it. A part that is narrower in its proportions sees
-        as much to the left and right as the whole window would.
+        window_px: size of the window, if the picture is one half of it. A picture narrower in proportion shows as much
+        to the left and right as the whole window would.
         """
         right, up, backward = self._axes()
         eye = np.asarray(self.eye)
@@ -280,7 +280,7 @@ class OrbitCamera:
 
 
 def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
-    """Factor on the focal length of a picture that is a narrower part of a window; 1 otherwise."""
+    """Factor on the focal length of a picture that is narrower, in proportion, than its window; 1 otherwise."""
     if window_px is None:
         return 1.0
     return min(1.0, max(size_px[0], 1) / max(size_px[1], 1) * max(window_px[1], 1) / max(window_px[0], 1))

@@ -52,7 +52,7 @@ def drawing_threads(cores: int) -> int:
 
 
 def keep_freed_memory(renderer: str) -> None:
-    """Has the process keep freed memory if `renderer` (GL_RENDERER) draws on the CPU."""
+    """Makes the process keep freed memory if `renderer` (GL_RENDERER) draws on the CPU."""
     if is_software(renderer) and sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
         if mallopt is not None:
@@ -96,9 +96,9 @@ def without_window() -> Context:
 
 
 def update_size(context: Context) -> None:
-    """Has software OpenGL on X11 ask for the window's size now, 25 us, which it else does in the frame's first draw.
+    """Makes software OpenGL on X11 query the window's size now, 25 us, instead of in the frame's first draw.
 
-    If the size has changed all pixels are lost. Events read after this call say so.
+    If the size has changed, all pixels are lost; events read after this call report it.
     """
     read_pixels(context.screen, (0, 0, 1, 1))
 

@@ -97,10 +97,10 @@ class SceneView(NamedTuple):
 class LayerUniforms(NamedTuple):
     """Contents of a layer's uniform block, in the order of LAYER_GLSL.
 
-    share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot
-    to the newer, and to the older from the one before. older_count, newer_count, before_count: bodies that are read of
-    each snapshot. has_transparent: transparent bodies are drawn apart, after all others. method: index into METHODS.
-    keeps_color, keeps_scale3: not blended.
+    share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot to
+    the newer, and to the older from the one before. older_count, newer_count, before_count: bodies that are read of
+    each snapshot. has_transparent: transparent bodies are drawn separately, after all others. method: index into
+    METHODS. keeps_color, keeps_scale3: not blended.
     """
 
     share: float

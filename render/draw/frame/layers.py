@@ -142,10 +142,10 @@ def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:
 
 
 def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, before: int | None) -> Slots:
-    """Slots of a layer; inputs that are not read are bound to slots of their own too.
+    """Slots of a layer. Unused inputs get distinct slots.
 
-    When two inputs are in one buffer, Mesa compiles the program again (0.1 s and more, unless it did so before). The
-    first frame that holds must not wait for that.
+    Mesa compiles the program again when two inputs are in one buffer (0.1 s and more, the first time). The first frame
+    that holds must not wait for that.
     """
     spare = (slot for slot in ring.filled if slot not in (older, newer, before) and not ring.reads_beyond(slot, count))
     return Slots(older, *(next(spare, older) if slot is None else slot for slot in (newer, before)))

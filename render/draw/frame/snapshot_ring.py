@@ -42,14 +42,14 @@ GPU_BYTES = 256 << 20
 # kernel clears each slot's memory first: 2 ms for 100,000 bodies.
 MOST_LARGE_SLOTS = 16
 LARGE_BYTES = 4 << 20
-# Size of a slot's sample; up to twice as many are taken. Its share of large spheres is off by a few percent.
+# Size of a slot's sample, records; up to twice as many are used. Its share of large spheres is off by a few percent.
 SAMPLED = 128
-# Up to this many records a copy of all is kept in main memory.
+# Up to this many records, all are copied to main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
 NO_ROWS = np.zeros(0, np.uint32)
 OPAQUE = 255  # alpha of a colour
-# With more bodies a sample decides whether colours are looked through for alpha: a byte of each of 32,768 records
+# With more bodies a sample decides whether all colours are searched for alpha: reading a byte of each of 32,768 records
 # takes 0.02 ms, of a million 5 ms.
 MOST_LOOKED_AT = 1 << 15
 # Vertex arrays kept: a few for each pair of slots. Pairs change as the ring is thinned.
@@ -65,10 +65,10 @@ class TransparentRows(NamedTuple):
 
 @dataclass(slots=True)
 class _Slot:
-    """A snapshot on the GPU, and parts of it in main memory.
+    """A snapshot on the GPU, and some of its records in main memory.
 
     records, stretches: GPU buffers, at least as large as what was written last. count: bodies. stretched: rows of
-    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW.
+    `scale3` that belong to the snapshot. sample: some records. few_records: all records, if there are at most FEW.
     transparent: None without any. planes: records of plane_rows. attached: values made of all records, by the
     functions that made them.
     """
@@ -124,7 +124,8 @@ class SnapshotRing:
         return self._slots.get(slot, _EMPTY).few_records
 
     def attach(self, make: Make) -> None:
-        """Has a value made of the records of each snapshot that is uploaded from now on, see `attached`."""
+        """Registers a function to call with the records of each snapshot uploaded from now on; `attached` returns its
+        result."""
         self._attached.append(make)
 
     def attached(self, slot: int, make: Callable[[NDArray[np.void]], Made]) -> Made | None:
@@ -265,7 +266,7 @@ class SnapshotRing:
         self._vertex_arrays.clear()
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self.forget_vertex_arrays()
         for held in self._slots.values():
             for buffer in held.buffers:
@@ -300,7 +301,7 @@ class SnapshotRing:
 
 
 def gpu_slots(snapshot_bytes: int) -> int:
-    """Number of GPU slots for snapshots that take so much GPU memory each."""
+    """Number of GPU slots for snapshots of this size each."""
     most = MOST_LARGE_SLOTS if is_large(snapshot_bytes) else MOST_SLOTS
     return min(most, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
 
@@ -345,7 +346,7 @@ def _named(role: str, fields: tuple[str, ...]) -> list[str]:
     return [f"{role}_{field}" for field in fields]
 
 
-# Vertex arrays of programs that use only some of the inputs which their buffers hold.
+# Vertex arrays of programs that use only some of the inputs in their buffers.
 #
 # Always: no input is bound that the program does not use. moderngl's own `skip_errors` looks up an unknown name as
 # location -1; in a program that reads gl_VertexID it finds that input there and binds it, which is an OpenGL error.

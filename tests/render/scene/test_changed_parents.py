@@ -27,7 +27,7 @@ from tests.render.scene.changing import (
 from twixt.ipc.scene import Camera
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.input.picking import SeenBodies
-from twixt.render.snapshots.intake import MOST_HELD_BACK
+from twixt.render.snapshots.intake import MOST_WAITING
 
 SHADED, BY_NUMPY = (
     ("none", "linear", "hermite", "auto"),
@@ -180,14 +180,14 @@ def test_a_snapshot_waits_for_its_scene_and_not_for_ever(small_window):
             rig.publish()
             rig.intake.receive()
         assert rig.intake.newest.tick == CHANGED_AT - 1
-        while rig.published < CHANGED_AT + MOST_HELD_BACK:
+        while rig.published < CHANGED_AT + MOST_WAITING:
             rig.publish()
             rig.intake.receive()
         assert rig.intake.newest.tick == CHANGED_AT - 1
         rig.publish()
         rig.intake.receive()
         assert rig.intake.newest.tick == rig.published - 1, "a scene that takes so long must not stop the picture"
-        assert not rig.intake._held_back
+        assert not rig.intake._waiting
     finally:
         rig.close()
 
