@@ -76,13 +76,13 @@ def pass_of_any_size(kind: str, is_stretched: bool) -> str:
     return f"large {kind}"
 
 
-# Materials as programs get them: textures on the GPU, and the uniforms of a material.
+# Textures on the GPU, and the uniforms of a material.
 #
-# The image of a material is bound for its draw call, in its own size. An array of images would need all of one size,
-# and an atlas cannot be repeated or have smaller copies without seams; a scene has few materials.
+# The image of a material is bound for its draw call, in its own size. In an array all images would need the same size,
+# and an atlas cannot repeat or have mipmaps without seams. A scene has few materials.
 #
 # Always: textures of the same pixels share memory, and are kept from one scene to the next where both have them.
-# Images larger than the GPU takes are shown with every second pixel, or fewer.
+# Images too large for the GPU are shown with every second pixel, or fewer.
 
 
 # Texture unit of the image: the overlay and passes over the picture use the first ones.
@@ -112,7 +112,7 @@ class MaterialUniforms:
         self._checkers: dict[bytes, Checker | None] = {}
 
     def keep(self, scene: Scene) -> None:
-        """Uploads the textures that are new, and gives back the memory of those that the scene has not."""
+        """Uploads new textures, and releases those that the scene does not have."""
         wanted = {one.digest: one for one in _textures_of(scene)}
         for digest in self._textures.keys() - wanted.keys():
             self._textures.pop(digest).release()
@@ -130,7 +130,7 @@ class MaterialUniforms:
     def apply(self, program: moderngl.Program, material: Material, is_by_uv: bool = False) -> None:
         """Sets the uniforms for the draws that follow, and binds the image.
 
-        is_by_uv: the mesh says where in the image its vertices are.
+        is_by_uv: the mesh has image coordinates for its vertices.
         """
         strength = GLOSS * material.specular
         finish = strength, EXPONENT / material.roughness**2, material.emission, RIM * material.specular
@@ -180,13 +180,13 @@ def _textures_of(scene: Scene) -> Iterable[Texture]:
             yield material.texture
 
 
-# Recognizes images of a checker, which programs of planes draw by arithmetic instead of reading the image.
+# Images of a checker, which programs of planes compute instead of reading the image.
 #
 # Most floors are two squares each way, with or without a thin line along the image's border. A pixel's mean of such a
-# pattern is a product of one term along x and one along y. Where the CPU draws, that takes a twentieth of the time of
-# a lookup in the image and its smaller copies, and far squares stay apart where those copies are one grey.
+# pattern is a product of one term along x and one along y. In software rendering that takes a twentieth of the time of
+# a lookup in the image and its mipmaps, and far squares stay distinct where the mipmaps are a single grey.
 #
-# Always: an image is a checker only if each of its pixels says so. Pure.
+# Always: an image is a checker only if all of its pixels agree. Pure.
 
 
 # Fewer pixels a side: the larger of two squares of an odd number of pixels would be noticed.
@@ -209,7 +209,7 @@ class Checker(NamedTuple):
 
 
 def checker_of(texture: Texture) -> Checker | None:
-    """The checker that an image shows; None if it shows anything else, or is seen through."""
+    """The checker that an image shows; None if it shows anything else, or is transparent."""
     pixels = texture.pixels
     if texture.is_cube or texture.has_alpha or pixels.shape[0] != pixels.shape[1] or len(pixels) < LEAST_SIDE_PX:
         return None

@@ -69,7 +69,7 @@ class ProgramPreparation:
         return self._prepare_meshes(view)
 
     def _views(self, view: SceneView) -> list[SceneView]:
-        """This view, and those that its shadow map and what is not multisampled are drawn with."""
+        """This view, and the views of its shadow map and of draws that are not multisampled."""
         if not view.is_mapped or self._lit.light_view is None:
             return [view]
         return [view, view._replace(level=view.level._replace(samples=1)), self._lit.light_view]

@@ -2,13 +2,12 @@
 
 The longest frames make motion uneven, not the usual ones. So a level is judged by the *tail* of its frames' costs,
 p50 + 3 (p90 - p50): about the longest frame in 100 if costs vary. It ignores rare long frames, which no cheaper level
-prevents. The cost ratio of each step between levels is measured beforehand (`Level.share`) and corrected by each step
-that is taken.
+prevents. The cost ratio of each step between levels is measured beforehand (`Level.share`) and corrected by each step.
 
 - Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. At once if the median of the last
   10 frames, or each of the last 4, exceeds it. It skips levels whose expected cost does not fit. A smaller picture is a
-  step of its own, taken if even the median of three blocks does not fit.
-- A step after which the usual frames still do not fit is taken back if it saves less than 4 % of them, if possible after
+  separate step, made if even the median of three blocks does not fit.
+- A step after which the usual frames still do not fit is reversed if it saves less than 4 % of them, if possible after
   a trial of the cheapest level. Another step is tried when the cost has grown by half, or after ten minutes.
 - Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
   of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes, until a finer level has
@@ -17,8 +16,8 @@ that is taken.
 
 A constant load comes to rest at one level within 20 s, after at most three changes (on recorded costs).
 
-Always: each level also leaves out what those before it leave out. With software OpenGL the choice is among LEVELS, on
-a GPU among LIT_LEVELS, whose first is BEST: shadows on every surface take a processor fifty times as long. `low`,
+Always: each level also leaves out what those before it leave out. With software OpenGL the choice is among LEVELS, on a
+GPU among LIT_LEVELS, whose first is BEST: shadows on every surface take software rendering fifty times as long. `low`,
 `high` (the finest of those levels) and `best` (the finest of all) never change the level. Short cores do not change a
 GPU's. Pure: reads no clock; time is the sum of the intervals.
 """
@@ -73,7 +72,7 @@ LIT_LEVELS = (
     Level("mapped shadows", "no contact shading, no multisampling", 0.5, mapped=True),
     Level("round shadows", "shadows on the ground alone", 0.5),
 )
-# `--quality best` where the processor draws: four samples a pixel take twice as long as one.
+# `--quality best` in software rendering: four samples a pixel take twice as long as one.
 BEST_SOFTWARE = BEST._replace(samples=1)
 CHEAPEST = FLAT  # of those drawn at full size: `--quality low`
 # Number of the coarsest level that short cores alone choose; a coarser one is noticed at once.
@@ -99,7 +98,7 @@ WORTH, GROWN = 0.04, 1.5
 MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 # Weight of a new measurement of a step's share, and the bounds of a share.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
-# While cores are short, a step down is taken after this many frames of a level.
+# While cores are short, a step down follows after this many frames of a level.
 SHORT_FRAMES = 10
 # Frames after a rest or a change of the window's size that are not judged: caches fill, the overlay is laid out anew.
 SETTLING = 20
@@ -135,7 +134,7 @@ class Trial(NamedTuple):
 
 
 class Governor:
-    """Chooses the level of each frame. choice: auto, low, high or best. is_software: True where the CPU draws.
+    """Chooses the level of each frame. choice: auto, low, high or best. is_software: True for software rendering.
 
     is_held: frames are measured, so that no level may change meanwhile.
     """
@@ -198,7 +197,7 @@ class Governor:
     def _judge(self, room_ns: float, interval_ns: int, cores_are_short: bool) -> None:
         costs = list(self._costs)
         is_block = self._count % BLOCK == 0
-        if self._trial is not None:  # it is judged before another step
+        if self._trial is not None:  # it is judged before the next step
             if self._count < (BLOCK * BLOCKS if self._trial.tail_ns else JUDGED):
                 return
             if not self._has_helped(costs, room_ns):
@@ -243,7 +242,7 @@ class Governor:
 
     def _go_cheaper(self, tried: Trial, interval_ns: int) -> None:
         """Steps down until the expected cost fits. Goes to a smaller picture only from the level before it, since for
-        some scenes it saves nothing. After a relapse it takes a single step, back to a level that is known to fit."""
+        some scenes it saves nothing. After a relapse it makes a single step, back to a level that is known to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
         self._relapses = self._relapses + 1 if is_relapse else 0
         cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_FINER)
@@ -267,7 +266,7 @@ class Governor:
         self._learn(tried, usual_ns)
         if tried.from_level > self._at:
             return True
-        # Of a tail it cannot be told what a step saved: a machine whose speed changes makes it longer by as much.
+        # A tail does not show how much a step saved: a machine whose speed changes makes it longer by as much.
         if tried.tail_ns or usual_ns <= room_ns or usual_ns < (1 - WORTH) * tried.usual_ns:
             return True
         # Many small bodies: only fewer pixels help.
@@ -296,7 +295,7 @@ class Governor:
         if not self._at or len(costs) < BLOCK * BLOCKS:
             return
         changed_ns = self._changes_ns[-1]
-        # A learned share becomes outdated: LONGEST_WAIT_NS after the last step, `Level.share` counts instead.
+        # A learned share becomes outdated: LONGEST_WAIT_NS after the last step `Level.share` is used instead.
         is_known = self._now_ns - changed_ns < LONGEST_WAIT_NS
         share = self._shares[self._at] if is_known else self._levels[self._at].share
         expected_ns = max(_tails(costs)) / share

@@ -192,7 +192,7 @@ class SceneRenderer:
         return bodies, {SCALE3: stretches[rows].copy()}
 
     def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
-        """Takes the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""
+        """Sets the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""
         epochs = NO_EPOCHS
         if len(vertices):
             records = np.frombuffer(bodies, BODY) if isinstance(bodies, memoryview) else bodies
@@ -365,7 +365,7 @@ class SceneRenderer:
         return self._target.read()
 
     def release(self) -> None:
-        """Gives the snapshots' and shapes' GPU memory back; the rest is freed with the context."""
+        """Releases the GPU memory of snapshots and shapes; the rest is freed with the context."""
         self._bodies.release()
         self._meshes.release()
         self._marks.release()
@@ -396,7 +396,7 @@ class SceneRenderer:
         self._meshes.draw_silhouettes(view.level)
 
     def _draw_over(self, view: SceneView) -> None:
-        """Draws what comes over all opaque bodies: thin lines, and transparent bodies."""
+        """Draws thin lines and transparent bodies, over all opaque bodies."""
         self._marks.draw_lines(view)
         if view.scene.outline is not None:
             self._draw_outline(view)
@@ -417,7 +417,7 @@ class SceneRenderer:
         target.depth_mask = True
 
     def _areas_over(self) -> list[Viewport] | None:
-        """Parts of the frame's only picture that other code has drawn over; None: not known."""
+        """Areas of the frame's only picture that other code has drawn over; None: unknown."""
         covered, view = self._covered, self._view
         if covered is None or view is None or not self._is_alone or self._flat.are_drawn:
             return None

@@ -41,8 +41,8 @@ FIRST_ROOM = 64
 
 
 class _SortedRows(NamedTuple):
-    """Rows one after the other that one draw call draws. shape: theirs, of meshes and of what has a material. row: the
-    number of the first; a mesh that deforms has no other."""
+    """Consecutive rows that one draw call draws. shape: of meshes and shapes with a material. row: number of the first;
+    a mesh that deforms has no other."""
 
     layer: PlacedLayer
     kind: int
@@ -82,7 +82,7 @@ NOTHING_LISTED = _Listed(NO_ROWS, NO_INDICES, NO_INDICES, NO_INDICES, NO_PLACES,
 
 
 class TransparentDraws:
-    """Draws what is seen through: `begin` a picture before anything of it is drawn, then `draw` at its end."""
+    """Draws transparent bodies and marks: call `begin` before other draws of a picture, and `draw` at its end."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class TransparentDraws:
         self._runs: list[_SortedRows | _MarkRun] = []
 
     def begin(self, camera: CameraMatrices, layers: Sequence[PlacedLayer]) -> None:
-        """Sorts the rows of a picture, with the solids of the marks taken last, and computes the poses of meshes."""
+        """Sorts the rows of a picture, with the solids of the marks set last, and computes the poses of meshes."""
         self._runs = []
         sorting = [layer for layer in layers if layer.uniforms.has_transparent]
         through = self._marks.transparent
@@ -219,7 +219,7 @@ class TransparentDraws:
         """The buffer of row numbers, with room for `count` of them."""
         if self._order is None or self._order.size < 4 * count:
             room = max(FIRST_ROOM, 2 * count)
-            # Vertex arrays of the old list would go on reading it.
+            # Vertex arrays of the old list would still read it.
             self._bodies.ring.forget_vertex_arrays()
             self._meshes.forget_transparent()
             self._release_buffers()
@@ -244,7 +244,7 @@ class TransparentDraws:
 
 
 def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> TransparentRows:
-    """Rows of this layer that its older snapshot has, and that draw something."""
+    """Rows of this layer that its older snapshot has, and that are drawn."""
     rows = found.rows
     kept = (rows < layer.bodies) & (members.kinds[np.minimum(rows, len(members.kinds) - 1)] != NOTHING)
     listed = members.of_layer(layer.group)

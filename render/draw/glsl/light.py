@@ -44,9 +44,9 @@ vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
 }
 """
 
-# What shadows take away, for a surface that was drawn by `lit`: it follows that function.
+# Light that shadows remove from a surface drawn by `lit`: it follows that function.
 SHADED_GLSL = """
-// Factor on the colour where only a share of the sun (lit) and of the sky (open) comes. Cosines as for `lit_by`.
+// Factor on the colour where only a share of the sun (lit) and of the sky (open) is visible. Cosines as for `lit_by`.
 vec3 light_left(float lit, float open, float towards, float upward) {
     float sun = max(towards * 0.85 + 0.15, 0.0);
     sun *= sun;
@@ -123,7 +123,7 @@ uniform sampler2D image;
 uniform samplerCube image;
 #endif
 
-// at: on the surface, in half extents from the middle. half_size: these, metres.
+// at: place on the surface, in half extents from the middle. half_size: these, metres.
 vec4 texel(vec3 at, vec3 half_size) {
 #if FINISH == 2
     vec2 right_down = at.xy * vec2(1.0, -1.0);

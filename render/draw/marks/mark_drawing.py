@@ -43,7 +43,7 @@ class MarkDrawing:
         self._lines: SmoothLines | None = None
 
     def set_marks(self, marks: NDArray[np.void]) -> None:
-        """Takes a picture's marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
+        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
         if not len(marks):
             self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
         elif marks is not self._made_of:
@@ -57,7 +57,7 @@ class MarkDrawing:
 
     @property
     def transparent(self) -> Transparent:
-        """Solids that are seen through of the marks taken last."""
+        """Transparent solids of the marks set last."""
         return self._solids.transparent
 
     def draw(self, view: SceneView) -> None:
@@ -66,7 +66,7 @@ class MarkDrawing:
             self._draw_run(solid, first, count, view)
 
     def draw_lines(self, view: SceneView) -> None:
-        """Draws the thin lines of the marks taken last, over all solids."""
+        """Draws the thin lines of the marks set last, over all solids."""
         if not len(self._solids.lines.starts):
             return
         lines = self._lines = self._lines or SmoothLines(self._context)
@@ -81,7 +81,7 @@ class MarkDrawing:
         self._transparent.upload(self.transparent.rows[order])
 
     def draw_transparent(self, solid: int, first: int, count: int, view: SceneView) -> None:
-        """Draws a run of the rows laid last, all of one of SOLIDS."""
+        """Draws a run of the rows uploaded last, all of one of SOLIDS."""
         self._transparent.render((whole_pass(SOLIDS[solid]), variant_of(view, transparent=True)), first, count, view)
 
     def prepare(self, view: SceneView) -> bool:
@@ -109,7 +109,7 @@ class MarkDrawing:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
             if len(passes) > 1:
                 off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
-                names = passes[0], passes[-1]  # without the occlusion query: an empty draw takes less for marks
+                names = passes[0], passes[-1]  # without the occlusion query: an empty draw costs less for marks
                 range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
         for name in names:
             self._opaque.render((name, variant_of(view)), first, count, view, range_px)
@@ -131,15 +131,15 @@ def _passes(solid: str) -> tuple[str, ...]:
 
 # Rows of solids on the GPU, drawn in runs by the programs of ray cast bodies.
 #
-# The pose of a row is an input of the shader as it stands (`GIVEN` in glsl/pose.py), so any run of rows is drawn by
-# the program of its solid. Programs are compiled when they are first used, and shared by all buffers.
+# The pose of a row is an input of the shader (`GIVEN` in glsl/uniform_blocks.py), so any run of rows is drawn by the
+# program of its solid. Programs are compiled when they are first used, and shared by all buffers.
 #
-# Always: a buffer that has to grow is replaced, with all that reads it.
+# Always: a buffer that has to grow is replaced, with its vertex arrays.
 
 
 CONES = "cones"
 MARK_PASSES = {**PASSES, CONES: Pass("marks", cone_program, QUADS)}
-# Rows that a buffer has room for at first; it doubles when there are more.
+# Initial capacity of a buffer, rows; it doubles when there are more.
 LEAST_ROOM = 256
 # Range of widths of points, px, without points.
 NO_POINTS = (0.0, 0.0)

@@ -165,13 +165,13 @@ class BackgroundCache:
         return self._is_faster is True
 
     def release(self) -> None:
-        """Gives the pictures' memory back."""
+        """Releases the pictures' memory."""
         for kept in self._kept.values():
             self._give_back(kept)
         self._kept.clear()
 
     def invalidate(self) -> None:
-        """Has the next frame fill the whole picture: other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture: other code has drawn into the framebuffer."""
         for kept in self._kept.values():
             kept.stale = None
 
@@ -205,7 +205,7 @@ class BackgroundCache:
             self._give_back(self._kept.pop(next(iter(self._kept))))
 
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, keeps_depth: bool) -> None:
-        """Keeps the pixels that were just drawn."""
+        """Stores the pixels that were just drawn."""
         if kept.pixels is not None and kept.pixels.has_depth != keeps_depth:
             self._give_back(kept)
         if kept.pixels is None:
@@ -265,7 +265,7 @@ def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, .
 # Always: areas are (left, bottom, width, height), px. Pure: pixels come from the caller's `read`.
 
 
-# Samples of changed pixels that must be found again after the swap before a framebuffer is relied on.
+# Samples of changed pixels that must be equal after the swap before a framebuffer counts as keeping its pixels.
 TRIED = 8
 # Side of the area that is read, px.
 SAMPLE_PX = 16

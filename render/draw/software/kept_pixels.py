@@ -23,8 +23,8 @@ from twixt.render.draw.frame.frame_block import FrameTarget, Viewport
 COLOR_BIT, DEPTH_BIT, STENCIL_BIT = 0x4000, 0x100, 0x400
 READ_FRAMEBUFFER, DRAW_FRAMEBUFFER, FRAMEBUFFER = 0x8CA8, 0x8CA9, 0x8D40
 SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x8CE0
-# RGBA without a size takes the channel order of the data given with it: B, G, R, A for windows. Other framebuffers
-# have RGBA8.
+# RGBA without a size has the channel order of the data passed with it: B, G, R, A for windows. Other framebuffers have
+# RGBA8.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
 RENDERBUFFER, OBJECT_TYPE, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8CD0, 0x8216, 0x8217
 # Names of depth and stencil: of a window, of another framebuffer.

@@ -48,7 +48,7 @@ ROUNDING = 3**0.5 * 2.0**-24
 # Radius of the shadows of a ball; of other bodies below them, and of their ellipses before the light leans. In radii.
 # Two rods in the bounding ball, one that moves the ellipse and one that stretches it, give 1 + FOOT_REACH.
 BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
-# A body that is not a ball may reach up to this many more radii of its ball down towards the ground.
+# A body that is not a ball may extend this many more radii of its ball towards the ground.
 RODS_DOWN = 3**0.5
 
 

@@ -10,8 +10,8 @@ put into the far corner of the guard. There they are not clipped (one clipped po
 points), and are dropped before they reach a pixel: 0.03 us a body, against 0.14 us for a point in the picture that
 fails the depth test.
 
-The wide view: towards the corners of the picture a ball is seen as an ellipse, stretched away from the middle. Up to a
-stretch of WIDE_STRETCH this is not noticed where spheres are many, and circles are drawn. Beyond, variants of the
+The wide view: towards the corners of the picture a ball is seen as an ellipse, stretched away from the middle. With
+many spheres and a stretch up to WIDE_STRETCH this is not noticed, and circles are drawn. Beyond, variants of the
 programs draw ellipses, which cost a little more.
 """
 
@@ -84,7 +84,7 @@ bool is_drawn_as_point(vec4 ball) {
     return ball.w > 0.0 && fits_point(ball) && length_px(ball) > range_px.x;
 }
 
-// Where a point that is not drawn is put: the guard's corner.
+// Position of a point that is not drawn: the guard's corner.
 const vec4 NOWHERE = vec4(1.0);
 
 // A direction in eye space, in the ball's own frame: that of the eye turned, the short way, to look at the ball.
