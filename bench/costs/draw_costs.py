@@ -25,7 +25,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene.shapes import Box, Capsule, Cylinder, Ellipsoid, Shape
 from twixt.ipc.snapshot import BODY
 from twixt.render.display.display import open_display
-from twixt.render.draw.quality import BEST, BEST_BY_PROCESSOR, FULL, LIT_LEVELS, Level
+from twixt.render.draw.quality import BEST, BEST_SOFTWARE, FULL, LIT_LEVELS, Level
 from twixt.render.interpolation import METHODS, create
 
 COUNTS = (1_000, 10_000, 100_000)
@@ -53,7 +53,7 @@ PLAIN = FULL._replace(name="no shadows", shadows=False)
 LOOKS: dict[str, Level] = {
     "round shadows": FULL,
     "shadow map": LIT_LEVELS[1],
-    "shadow map, contact": BEST_BY_PROCESSOR,
+    "shadow map, contact": BEST_SOFTWARE,
     "shadow map, contact, 4 samples": BEST,
 }
 

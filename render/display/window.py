@@ -157,7 +157,7 @@ class Window:
         """Input events since the last call. Never waits. Raises DisplayGone (Wayland; on X11 see `at_gone`)."""
         self._require_display()
         if self._takes_size:
-            context.take_size(self.context)
+            context.update_size(self.context)
         glfw.poll_events()
         return self._drain_events()
 

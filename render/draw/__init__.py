@@ -1,1 +1,3 @@
-"""Drawing with OpenGL 3.3. Outside the benches only these modules import moderngl."""
+"""Drawing with OpenGL 3.3. scene_renderer: draws a picture. quality: levels. transparency, materials: bodies that need
+their own draw calls. program_preparation: compiles programs in idle time. Each folder holds one kind of things drawn.
+"""

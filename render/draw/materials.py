@@ -1,8 +1,11 @@
 """Draws the opaque bodies that have a material, except meshes: a draw call for each material and kind.
 
-Always: a picture without such bodies costs one look at the lists. Each body is a rectangle whose pixels cast true rays,
-as large ones without a material are; a sphere is drawn as an ellipsoid. Not here: bodies whose material has no image
-(`Finished.is_smooth`), which are drawn as those without a material, by solids.py.
+Also: textures on the GPU, the uniforms of a material, and images of a checker, which are computed instead of looked
+up.
+
+Always: a picture without such bodies costs one look at the lists. Each body is a rectangle whose pixels cast true
+rays, as for large bodies without a material; a sphere is drawn as an ellipsoid. Not here: bodies whose material has no
+image (`MaterialGroup.is_smooth`), which light/lit_pictures.py draws as bodies without a material.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ class MaterialDraws:
 
     def _draw(self, layers: Sequence[PlacedLayer], are_planes: bool) -> None:
         for layer in layers:
-            for number, one in enumerate(self._bodies.members.finished(layer.group)):
+            for number, one in enumerate(self._bodies.members.material_groups(layer.group)):
                 kind, material, members = one
                 if one.is_smooth or (kind == "planes") != are_planes or not (count := members.drawn(layer.bodies)):
                     continue
@@ -73,13 +76,13 @@ def pass_of_any_size(kind: str, is_stretched: bool) -> str:
     return f"large {kind}"
 
 
-# Materials as programs get them: textures on the GPU, and the uniforms of a material.
+# Textures on the GPU, and the uniforms of a material.
 #
-# The image of a material is bound for its draw call, in its own size. An array of images would need all of one size,
-# and an atlas cannot be repeated or have smaller copies without seams; a scene has few materials.
+# The image of a material is bound for its draw call, in its own size. In an array all images would need the same size,
+# and an atlas cannot repeat or have mipmaps without seams. A scene has few materials.
 #
 # Always: textures of the same pixels share memory, and are kept from one scene to the next where both have them.
-# Images larger than the GPU takes are shown with every second pixel, or fewer.
+# Images too large for the GPU are shown with every second pixel, or fewer.
 
 
 # Texture unit of the image: the overlay and passes over the picture use the first ones.
@@ -109,7 +112,7 @@ class MaterialUniforms:
         self._checkers: dict[bytes, Checker | None] = {}
 
     def keep(self, scene: Scene) -> None:
-        """Uploads the textures that are new, and gives back the memory of those that the scene has not."""
+        """Uploads new textures, and releases those that the scene does not have."""
         wanted = {one.digest: one for one in _textures_of(scene)}
         for digest in self._textures.keys() - wanted.keys():
             self._textures.pop(digest).release()
@@ -127,7 +130,7 @@ class MaterialUniforms:
     def apply(self, program: moderngl.Program, material: Material, is_by_uv: bool = False) -> None:
         """Sets the uniforms for the draws that follow, and binds the image.
 
-        is_by_uv: the mesh says where in the image its vertices are.
+        is_by_uv: the mesh has image coordinates for its vertices.
         """
         strength = GLOSS * material.specular
         finish = strength, EXPONENT / material.roughness**2, material.emission, RIM * material.specular
@@ -177,13 +180,13 @@ def _textures_of(scene: Scene) -> Iterable[Texture]:
             yield material.texture
 
 
-# Recognizes images of a checker, which programs of planes draw by arithmetic instead of reading the image.
+# Images of a checker, which programs of planes compute instead of reading the image.
 #
 # Most floors are two squares each way, with or without a thin line along the image's border. A pixel's mean of such a
-# pattern is a product of one term along x and one along y. Where the CPU draws, that takes a twentieth of the time of
-# a lookup in the image and its smaller copies, and far squares stay apart where those copies are one grey.
+# pattern is a product of one term along x and one along y. In software rendering that takes a twentieth of the time of
+# a lookup in the image and its mipmaps, and far squares stay distinct where the mipmaps are a single grey.
 #
-# Always: an image is a checker only if each of its pixels says so. Pure.
+# Always: an image is a checker only if all of its pixels agree. Pure.
 
 
 # Fewer pixels a side: the larger of two squares of an odd number of pixels would be noticed.
@@ -206,7 +209,7 @@ class Checker(NamedTuple):
 
 
 def checker_of(texture: Texture) -> Checker | None:
-    """The checker that an image shows; None if it shows anything else, or is seen through."""
+    """The checker that an image shows; None if it shows anything else, or is transparent."""
     pixels = texture.pixels
     if texture.is_cube or texture.has_alpha or pixels.shape[0] != pixels.shape[1] or len(pixels) < LEAST_SIDE_PX:
         return None

@@ -2,13 +2,12 @@
 
 The longest frames make motion uneven, not the usual ones. So a level is judged by the *tail* of its frames' costs,
 p50 + 3 (p90 - p50): about the longest frame in 100 if costs vary. It ignores rare long frames, which no cheaper level
-prevents. The cost ratio of each step between levels is measured beforehand (`Level.share`) and corrected by each step
-that is taken.
+prevents. The cost ratio of each step between levels is measured beforehand (`Level.share`) and corrected by each step.
 
 - Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. At once if the median of the last
   10 frames, or each of the last 4, exceeds it. It skips levels whose expected cost does not fit. A smaller picture is a
-  step of its own, taken if even the median of three blocks does not fit.
-- A step after which the usual frames still do not fit is taken back if it saves less than 4 % of them, if possible after
+  separate step, made if even the median of three blocks does not fit.
+- A step after which the usual frames still do not fit is reversed if it saves less than 4 % of them, if possible after
   a trial of the cheapest level. Another step is tried when the cost has grown by half, or after ten minutes.
 - Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
   of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes, until a finer level has
@@ -17,8 +16,8 @@ that is taken.
 
 A constant load comes to rest at one level within 20 s, after at most three changes (on recorded costs).
 
-Always: each level also leaves out what those before it leave out. With software OpenGL the choice is among LEVELS, on
-a GPU among LIT_LEVELS, whose first is BEST: shadows on every surface take a processor fifty times as long. `low`,
+Always: each level also leaves out what those before it leave out. With software OpenGL the choice is among LEVELS, on a
+GPU among LIT_LEVELS, whose first is BEST: shadows on every surface take software rendering fifty times as long. `low`,
 `high` (the finest of those levels) and `best` (the finest of all) never change the level. Short cores do not change a
 GPU's. Pure: reads no clock; time is the sum of the intervals.
 """
@@ -65,16 +64,16 @@ LEVELS = (
     FLAT,
     Level("half the size", "pixels of twice the size", 0.9, shadows=False, fine=False, skin=False, scale=0.5),
 )
-# On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what it
-# measures, and `python -m bench looks` shows them.
+# On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what
+# it measures, and `python -m bench looks` shows them.
 BEST = Level("best", mapped=True, contact=True, samples=4)
 LIT_LEVELS = (
     BEST,
     Level("mapped shadows", "no contact shading, no multisampling", 0.5, mapped=True),
     Level("round shadows", "shadows on the ground alone", 0.5),
 )
-# `--quality best` where the processor draws: four samples a pixel take twice as long as one.
-BEST_BY_PROCESSOR = BEST._replace(samples=1)
+# `--quality best` in software rendering: four samples a pixel take twice as long as one.
+BEST_SOFTWARE = BEST._replace(samples=1)
 CHEAPEST = FLAT  # of those drawn at full size: `--quality low`
 # Number of the coarsest level that short cores alone choose; a coarser one is noticed at once.
 SPARING = 2
@@ -99,7 +98,7 @@ WORTH, GROWN = 0.04, 1.5
 MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 # Weight of a new measurement of a step's share, and the bounds of a share.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
-# While cores are short, a step down is taken after this many frames of a level.
+# While cores are short, a step down follows after this many frames of a level.
 SHORT_FRAMES = 10
 # Frames after a rest or a change of the window's size that are not judged: caches fill, the overlay is laid out anew.
 SETTLING = 20
@@ -124,7 +123,7 @@ class FrameCost(NamedTuple):
         return own_ns + min(max(0, self.stolen_ns), own_ns)
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """A step that is not judged yet. from_level: its index. usual_ns, tail_ns: of the frames before it; tail_ns 0: the
     tail was not the reason of the step. back_to: index of the level that is drawn again if the step saves nothing."""
 
@@ -135,23 +134,23 @@ class Tried(NamedTuple):
 
 
 class Governor:
-    """Chooses the level of each frame. choice: auto, low, high or best. processor_draws: True where the CPU draws.
+    """Chooses the level of each frame. choice: auto, low, high or best. is_software: True for software rendering.
 
     is_held: frames are measured, so that no level may change meanwhile.
     """
 
-    def __init__(self, choice: str = "auto", processor_draws: bool = True, is_held: bool = False) -> None:
+    def __init__(self, choice: str = "auto", is_software: bool = True, is_held: bool = False) -> None:
         self.is_free = choice == "auto" and not is_held
         self.change_reason = ""  # why the level changed with the last frame; "" where it did not
-        self._processor_draws = processor_draws
-        self._levels = _levels_of(choice, processor_draws)
+        self._is_software = is_software
+        self._levels = _levels_of(choice, is_software)
         self._last_of_full_size = max(number for number, level in enumerate(self._levels) if level.scale == 1.0)
         self._at = 0
         self._shares = [level.share for level in self._levels]
         self._costs: deque[int] = deque(maxlen=BLOCK * BLOCKS)  # of the frames of this level, ns
         self._count = 0  # frames of this level
         self._settling = 0  # frames that are not judged yet
-        self._tried: Tried | None = None
+        self._trial: Trial | None = None
         self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)  # the last ones
         self._now_ns = self._finer_ns = 0
         self._room_since_ns = self._much_room_since_ns = 0
@@ -171,7 +170,7 @@ class Governor:
     @property
     def is_sparing(self) -> bool:
         """True if short cores cannot lower the level further: it is SPARING or coarser already, fixed, or a GPU's."""
-        return not self.is_free or not self._processor_draws or self._at >= SPARING
+        return not self.is_free or not self._is_software or self._at >= SPARING
 
     def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool = False) -> Level:
         """Records the cost of a frame at this level (`FrameCost.judged_ns`); returns the next frame's level.
@@ -187,7 +186,7 @@ class Governor:
             return self.level
         self._costs.append(max(0, cost_ns))
         self._count += 1
-        self._judge(FITS * interval_ns, interval_ns, cores_are_short and self._processor_draws)
+        self._judge(FITS * interval_ns, interval_ns, cores_are_short and self._is_software)
         return self.level
 
     def forget(self) -> None:
@@ -198,14 +197,14 @@ class Governor:
     def _judge(self, room_ns: float, interval_ns: int, cores_are_short: bool) -> None:
         costs = list(self._costs)
         is_block = self._count % BLOCK == 0
-        if self._tried is not None:  # it is judged before another step
-            if self._count < (BLOCK * BLOCKS if self._tried.tail_ns else JUDGED):
+        if self._trial is not None:  # it is judged before the next step
+            if self._count < (BLOCK * BLOCKS if self._trial.tail_ns else JUDGED):
                 return
             if not self._has_helped(costs, room_ns):
                 return
         usual_ns, tail_ns = self._too_long(costs, room_ns, is_block)
         if usual_ns and self._may_save(max(usual_ns, tail_ns), room_ns):
-            self._go_cheaper(Tried(self._at, usual_ns, tail_ns, self._at), interval_ns)
+            self._go_cheaper(Trial(self._at, usual_ns, tail_ns, self._at), interval_ns)
         elif cores_are_short:
             self._room_since_ns = self._much_room_since_ns = self._now_ns
             if self._at < SPARING and self._count >= SHORT_FRAMES:
@@ -241,9 +240,9 @@ class Governor:
         recent = sum(self._now_ns - changed_ns < CHANGES_NS for changed_ns in self._changes_ns)
         return recent + 2 <= MOST_CHANGES
 
-    def _go_cheaper(self, tried: Tried, interval_ns: int) -> None:
+    def _go_cheaper(self, tried: Trial, interval_ns: int) -> None:
         """Steps down until the expected cost fits. Goes to a smaller picture only from the level before it, since for
-        some scenes it saves nothing. After a relapse it takes a single step, back to a level that is known to fit."""
+        some scenes it saves nothing. After a relapse it makes a single step, back to a level that is known to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
         self._relapses = self._relapses + 1 if is_relapse else 0
         cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_FINER)
@@ -261,26 +260,26 @@ class Governor:
 
     def _has_helped(self, costs: list[int], room_ns: float) -> bool:
         """Judges the last step and learns its ratio. False if another level was chosen because it saved nothing."""
-        tried, self._tried = self._tried, None
+        tried, self._trial = self._trial, None
         assert tried is not None
         usual_ns = median(costs)
         self._learn(tried, usual_ns)
         if tried.from_level > self._at:
             return True
-        # Of a tail it cannot be told what a step saved: a machine whose speed changes makes it longer by as much.
+        # A tail does not show how much a step saved: a machine whose speed changes makes it longer by as much.
         if tried.tail_ns or usual_ns <= room_ns or usual_ns < (1 - WORTH) * tried.usual_ns:
             return True
         # Many small bodies: only fewer pixels help.
         cheapest = len(self._levels) - 1
         if self._at < cheapest and self._may_try:
-            further = Tried(self._at, usual_ns, 0.0, tried.back_to)
+            further = Trial(self._at, usual_ns, 0.0, tried.back_to)
             self._go(cheapest, f"{self._cheaper_by(cheapest)}: {usual_ns / 1e6:.1f} ms, no less", further)
             return False
         self._useless_ns, self._useless_until_ns = tried.usual_ns, self._now_ns + LONGEST_WAIT_NS
         self._go(tried.back_to, f"drawing as before: cheaper brought nothing, {usual_ns / 1e6:.1f} ms")
         return False
 
-    def _learn(self, tried: Tried, usual_ns: float) -> None:
+    def _learn(self, tried: Trial, usual_ns: float) -> None:
         """Corrects the shares of the steps between the level before and this one, each by the same factor."""
         cheaper, finer = max(tried.from_level, self._at), min(tried.from_level, self._at)
         if tried.usual_ns <= 0 or usual_ns <= 0:
@@ -296,7 +295,7 @@ class Governor:
         if not self._at or len(costs) < BLOCK * BLOCKS:
             return
         changed_ns = self._changes_ns[-1]
-        # A learned share becomes outdated: LONGEST_WAIT_NS after the last step, `Level.share` counts instead.
+        # A learned share becomes outdated: LONGEST_WAIT_NS after the last step `Level.share` is used instead.
         is_known = self._now_ns - changed_ns < LONGEST_WAIT_NS
         share = self._shares[self._at] if is_known else self._levels[self._at].share
         expected_ns = max(_tails(costs)) / share
@@ -309,22 +308,22 @@ class Governor:
         room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
         if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
             reason = f"drawing finer again: then {expected_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}"
-            self._go(self._at - 1, reason, Tried(self._at, median(costs), 0.0, self._at))
+            self._go(self._at - 1, reason, Trial(self._at, median(costs), 0.0, self._at))
             self._finer_ns = self._now_ns
 
     def _wait_ns(self, first_ns: int) -> int:
         return min(first_ns << min(self._relapses, 20), LONGEST_WAIT_NS)
 
-    def _go(self, to: int, reason: str, tried: Tried | None = None) -> None:
+    def _go(self, to: int, reason: str, tried: Trial | None = None) -> None:
         self._at, self.change_reason = to, reason
         self._begin_anew()
-        self._tried = tried
+        self._trial = tried
         self._changes_ns.append(self._now_ns)
 
     def _begin_anew(self) -> None:
         self._costs.clear()
         self._count = 0
-        self._tried = None
+        self._trial = None
         self._room_since_ns = self._much_room_since_ns = self._now_ns
 
 
@@ -340,11 +339,11 @@ def _tails(costs: Sequence[int]) -> list[float]:
     return [tail(costs[first : first + BLOCK]) for first in range(0, len(costs), BLOCK)]
 
 
-def _levels_of(choice: str, processor_draws: bool) -> tuple[Level, ...]:
+def _levels_of(choice: str, is_software: bool) -> tuple[Level, ...]:
     """Levels that may be drawn, the finest first."""
     if choice == "low":
         return (CHEAPEST,)
     if choice == "best":
-        return (BEST_BY_PROCESSOR if processor_draws else BEST,)
-    levels = LEVELS if processor_draws else LIT_LEVELS
+        return (BEST_SOFTWARE if is_software else BEST,)
+    levels = LEVELS if is_software else LIT_LEVELS
     return levels[:1] if choice == "high" else levels

@@ -39,7 +39,7 @@ from twixt.render.draw.light.lit_pictures import LitPictures, Solids
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.materials import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
-from twixt.render.draw.programs_ahead import ProgramsAhead
+from twixt.render.draw.program_preparation import ProgramPreparation
 from twixt.render.draw.quality import FULL, Level
 from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.software.background_cache import meet
@@ -90,7 +90,9 @@ class SceneRenderer:
         self._transparent = TransparentDraws(
             context, self._target, self._bodies, self._meshes, self._materials.uniforms, self._marks
         )
-        self._ahead = ProgramsAhead(self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit)
+        self._ahead = ProgramPreparation(
+            self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit
+        )
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
         self._bounds = PictureBounds(self._bodies)
@@ -120,12 +122,12 @@ class SceneRenderer:
         self._lit.forget()
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
-        self._bodies.take_scene(scene)
+        self._bodies.set_scene(scene)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they were in
-        the snapshots before. own: that scene, if one before it is still drawn. slots: those that
-        may be drawn again; None: all. Call it again when another scene is drawn."""
+        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they
+        were in the snapshots before. own: that scene, if one before it is still drawn. slots: those that may be drawn
+        again; None: all. Call it again when another scene is drawn."""
         self._bodies.begin_scene(own, slots)
 
     def forget_pixels(self) -> None:
@@ -140,11 +142,12 @@ class SceneRenderer:
         part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS,
         is_posed: bool = False,
     ) -> None:
-        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot. is_posed: they were
-        made by the CPU for the scene that is drawn.
+        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot. is_posed: they
+        were made by the CPU for the scene that is drawn.
 
-        part_columns: values of each part; `color`, `scale3` and `visible` are drawn in place of the scene's. Those with
-        another number of rows than the bodies have parts are not drawn. Raises TwixtError if the GPU has no memory left.
+        part_columns: values of each part; `color`, `scale3` and `visible` are drawn in place of the scene's. Those
+        with another number of rows than the bodies have parts are not drawn. Raises TwixtError if the GPU has no
+        memory left.
         """
         drawn = self._bodies
         drawn.make_room(count)
@@ -189,7 +192,7 @@ class SceneRenderer:
         return bodies, {SCALE3: stretches[rows].copy()}
 
     def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
-        """Takes the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""
+        """Sets the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""
         epochs = NO_EPOCHS
         if len(vertices):
             records = np.frombuffer(bodies, BODY) if isinstance(bodies, memoryview) else bodies
@@ -215,11 +218,12 @@ class SceneRenderer:
         marks: NDArray[np.void] = NO_MARKS,
         clip: Viewport | None = None,
     ) -> None:
-        """Draws the layers into a part of the framebuffer in use. viewport: left, bottom, width, height, px.
+        """Draws the layers into an area of the framebuffer in use. viewport: left, bottom, width, height, px.
 
-        clip: the part of `viewport` that is drawn, by default all of it; the viewport may reach beyond the framebuffer.
-        marks: of this picture, (m,) of dtype `MARK`, finite and of known kinds; an array is not changed once drawn.
-        Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer or method.
+        clip: the area of `viewport` that is drawn, by default all of it; the viewport may reach beyond the
+        framebuffer. marks: of this picture, (m,) of dtype `MARK`, finite and of known kinds; an array is not changed
+        once drawn. Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer
+        or method.
         """
         bodies, scene, target = self._bodies, self._bodies.scene, self._target
         placed = place_all(layers, bodies.ring, bodies.members.layers)
@@ -229,16 +233,16 @@ class SceneRenderer:
             self._timers.begin_frame()
         self.end_pictures()
         target.cover(viewport, clip or viewport)
-        part = viewport
+        area = viewport
         if self.level.scale < 1:
-            part = self._small.begin(viewport, clip or viewport, self.level.scale)
+            area = self._small.begin(viewport, clip or viewport, self.level.scale)
         before = self._view
         self._materials.begin()
-        self._marks.take(marks)
+        self._marks.set_marks(marks)
         floor = self._floors.of_picture(placed) if scene.ground is None and self.level.shadows else None
-        is_new = self._uniforms.write(scene, camera, part, floor)
+        is_new = self._uniforms.write(scene, camera, area, floor)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
-        view = self._view = SceneView(scene, camera, part, self._lit.affordable(self.level), wide, floor)
+        view = self._view = SceneView(scene, camera, area, self._lit.affordable(self.level), wide, floor)
         self._motion = placed[0].variant.motion if placed else self._motion
         key = self._background.key(self._uniforms.key, scene)
 
@@ -257,8 +261,8 @@ class SceneRenderer:
             if bodies.is_software and is_whole and not len(marks):
                 bounds = self._bounds.of_picture(view, placed, still is not None)
             self._has_planes = self._background.draw(target, view, key, still, bounds)
-            if (parts := self._background.parts) is not None:
-                target.framebuffer.scissor = parts[0]
+            if (areas := self._background.areas) is not None:
+                target.framebuffer.scissor = areas[0]
 
         def draw() -> None:
             self._draw_bodies(view, placed)
@@ -331,8 +335,8 @@ class SceneRenderer:
                 self._small.end()
 
     def mark_covered(self, rectangles: Sequence[Rectangle] | None) -> None:
-        """Records what other code has drawn over the picture in this frame: these rectangles, from the window's top left,
-        and nothing else; None: unknown. Unless this is called, the next frame is drawn whole."""
+        """Records what other code has drawn over the picture in this frame: these rectangles, from the window's top
+        left, and nothing else; None: unknown. Unless this is called, the next frame is drawn whole."""
         self._covered = rectangles
 
     def invalidate(self) -> None:
@@ -345,7 +349,7 @@ class SceneRenderer:
         self._context.finish()
         self._target.is_begun = False
         self._small.end_frame()
-        self._background.end_frame(self._parts_over())
+        self._background.end_frame(self._areas_over())
         self._flat.end_frame()
 
     @property
@@ -361,7 +365,7 @@ class SceneRenderer:
         return self._target.read()
 
     def release(self) -> None:
-        """Gives the snapshots' and shapes' GPU memory back; the rest is freed with the context."""
+        """Releases the GPU memory of snapshots and shapes; the rest is freed with the context."""
         self._bodies.release()
         self._meshes.release()
         self._marks.release()
@@ -392,28 +396,28 @@ class SceneRenderer:
         self._meshes.draw_silhouettes(view.level)
 
     def _draw_over(self, view: SceneView) -> None:
-        """Draws what comes over all opaque bodies: thin lines, and transparent bodies."""
+        """Draws thin lines and transparent bodies, over all opaque bodies."""
         self._marks.draw_lines(view)
         if view.scene.outline is not None:
             self._draw_outline(view)
         self._transparent.draw(view)
 
     def _draw_outline(self, view: SceneView) -> None:
-        target, parts = self._target.framebuffer, self._background.parts
+        target, areas = self._target.framebuffer, self._background.areas
         self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
         target.depth_mask = False
-        if parts is None:
+        if areas is None:
             self._flat.outline.draw(view.camera.eye)
         else:
             bounds = self._bounds.of_outline(view)
-            for part in reversed(parts):  # the first comes last: its scissor stays, for the transparent bodies
-                target.scissor = part
-                if bounds is None or meet(part, bounds):
+            for area in reversed(areas):  # the first comes last: its scissor stays, for the transparent bodies
+                target.scissor = area
+                if bounds is None or meet(area, bounds):
                     self._flat.outline.draw(view.camera.eye)
         target.depth_mask = True
 
-    def _parts_over(self) -> list[Viewport] | None:
-        """Parts of the frame's only picture that other code has drawn over; None: not known."""
+    def _areas_over(self) -> list[Viewport] | None:
+        """Areas of the frame's only picture that other code has drawn over; None: unknown."""
         covered, view = self._covered, self._view
         if covered is None or view is None or not self._is_alone or self._flat.are_drawn:
             return None

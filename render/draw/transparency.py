@@ -1,11 +1,11 @@
-"""Draws all that is seen through, bodies and solids of marks, after all that is opaque: sorted, in runs of one kind.
+"""Draws transparent bodies and marks after all opaque ones: sorted, in runs of one kind.
 
-The one idea: the programs of bodies of any size (rectangles, planes, faces of meshes) have a variant that draws nothing
-but what is seen through, and the usual variant leaves that out. So the order is a list of row numbers, and a run of
-rows of one kind and layer is one draw call. Depth is tested, not written.
+The programs of bodies of any size (rectangles, planes, faces of meshes) have a variant that draws only transparent
+pixels, which the usual variant leaves out. So the order is a list of row numbers, and a run of rows of one kind and
+layer is one draw call. Depth is tested, not written.
 
-Always: a picture without such rows costs one look at each layer. What is seen through casts no shadow. Its far side is
-not seen through its near one: a closed mesh shows its front faces only; an open mesh shows both sides, in its own order.
+Always: a picture without such rows costs one look at each layer. Transparent bodies cast no shadow. Closed meshes are
+back-face culled; an open mesh shows both sides, in its own order.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ FIRST_ROOM = 64
 
 
 class _SortedRows(NamedTuple):
-    """Rows one after the other that one draw call draws. shape: theirs, of meshes and of what has a material. row: the
-    number of the first; a mesh that deforms has no other."""
+    """Consecutive rows that one draw call draws. shape: of meshes and shapes with a material. row: number of the first;
+    a mesh that deforms has no other."""
 
     layer: PlacedLayer
     kind: int
@@ -61,7 +61,8 @@ class _MarkRun(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """Rows of all layers: number, index of the layer, kind, shape (0 for what has no material, except meshes), place from the eye, normal."""
+    """Rows of all layers: number, index of the layer, kind, shape (0 for what has no material, except meshes), place
+    from the eye, normal."""
 
     rows: NDArray[np.uint32]
     layers: NDArray[np.intp]
@@ -81,7 +82,7 @@ NOTHING_LISTED = _Listed(NO_ROWS, NO_INDICES, NO_INDICES, NO_INDICES, NO_PLACES,
 
 
 class TransparentDraws:
-    """Draws what is seen through: `begin` a picture before anything of it is drawn, then `draw` at its end."""
+    """Draws transparent bodies and marks: call `begin` before other draws of a picture, and `draw` at its end."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class TransparentDraws:
         self._runs: list[_SortedRows | _MarkRun] = []
 
     def begin(self, camera: CameraMatrices, layers: Sequence[PlacedLayer]) -> None:
-        """Sorts the rows of a picture, with the solids of the marks taken last, and computes the poses of meshes."""
+        """Sorts the rows of a picture, with the solids of the marks set last, and computes the poses of meshes."""
         self._runs = []
         sorting = [layer for layer in layers if layer.uniforms.has_transparent]
         through = self._marks.transparent
@@ -122,7 +123,7 @@ class TransparentDraws:
             rows[~is_mark] = listed.rows[order[~is_mark]]
             self._make_room(len(order)).write(rows)
             self._pose_meshes()
-        self._marks.lay_transparent(order[is_mark] - bodies)
+        self._marks.upload_transparent(order[is_mark] - bodies)
 
     def draw(self, view: SceneView) -> None:
         """Draws the rows of the picture begun last."""
@@ -208,9 +209,9 @@ class TransparentDraws:
             local = local if parts is None else rotate(parts.poses[rows[planes], 3:].astype(np.float64), local)
             normals[planes] = rotate(turns[planes], local)
         shapes, index = np.zeros(len(rows), np.intp), members.scene.shape_index
-        if len(index) and members.told_apart.any():
+        if len(index) and members.needs_own_draw.any():
             shapes = index[np.minimum(rows, len(index) - 1)].astype(np.intp) + 1
-            shapes[~members.told_apart[shapes - 1]] = 0
+            shapes[~members.needs_own_draw[shapes - 1]] = 0
         place = records["position"].astype(np.float64) - np.array(camera.eye)
         return _Listed(rows, np.full(len(rows), layer.number), kinds, shapes, place, normals)
 
@@ -218,7 +219,7 @@ class TransparentDraws:
         """The buffer of row numbers, with room for `count` of them."""
         if self._order is None or self._order.size < 4 * count:
             room = max(FIRST_ROOM, 2 * count)
-            # Vertex arrays of the old list would go on reading it.
+            # Vertex arrays of the old list would still read it.
             self._bodies.ring.forget_vertex_arrays()
             self._meshes.forget_transparent()
             self._release_buffers()
@@ -243,7 +244,7 @@ class TransparentDraws:
 
 
 def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> TransparentRows:
-    """Rows of this layer that its older snapshot has, and that draw something."""
+    """Rows of this layer that its older snapshot has, and that are drawn."""
     rows = found.rows
     kept = (rows < layer.bodies) & (members.kinds[np.minimum(rows, len(members.kinds) - 1)] != NOTHING)
     listed = members.of_layer(layer.group)

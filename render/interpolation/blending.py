@@ -1,17 +1,21 @@
-"""The user's own columns, and marks, at a draw time.
+"""User columns and marks at a draw time, and calls of the user's own code.
+
+Rules of columns:
 
     linear            straight from the older value to the newer
     angle             radians, the short way round (degrees: convert with `numpy.radians` before publishing);
-                      half a turn, where both are as short, as the numbers go: up to a larger one, down to a smaller
+                      at exactly half a turn the number goes straight: up to a larger value, down to a smaller one
     none              discrete: the older value until the newer snapshot's instant
     latest            the newest published value at once
-    module:function   or a callable (old, new, alpha) -> value: arrays of the rows that may be blended, at once, where
-                      there are any; of whole numbers it is rounded, and what does not fit into the column is refused
+    module:function   or a callable (old, new, alpha) -> value, called once with arrays of all rows that may be blended,
+                      if there are any; for a column of whole numbers the result is rounded, and values that do not
+                      fit the column are refused
 
 A column without a rule is `linear` if it holds floats, else `none`.
 
-Always: a row keeps the older snapshot's value until the newer's instant if its body was spawned, despawned or
-moved elsewhere in between, a part's row with its body; a world's row is always blended; a blend with what is not finite is not made; a scale (`scale3`) does not pass zero.
+Always: a row keeps the older snapshot's value until the newer's instant if its body was spawned, despawned or moved
+elsewhere in between; so do the rows of its parts. A world's row is always blended. Values that are not finite are not
+blended. A scale (`scale3`) does not pass zero.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from twixt.ipc.config.rules import RULES, SCALE3, is_reference, unknown_rule
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import error_text, import_user_module, suggestion_for, user_crash
 from twixt.ipc.snapshot import CORRECTED_NS, CORRECTION, MARK, MARK_KINDS, RECORD, Snapshot
-from twixt.render.interpolation.poses import continues, same_life
+from twixt.render.interpolation.poses import may_be_blended, same_continuity
 from twixt.render.interpolation.quaternion import slerp
 
 Column = NDArray[Any]
@@ -34,13 +38,13 @@ Blender = Callable[[Column, Column, float], Any]
 Rule = str | Blender
 
 HALF_TURN, TURN = np.pi, 2 * np.pi
-# Columns that readers have made use of before they blend, see twixt.ipc.snapshot.
+# Columns that readers apply before they blend, see twixt.ipc.snapshot.
 WRITERS_OWN = (CORRECTION, CORRECTED_NS)
 ALWAYS = np.ones(1, np.bool_)
 
 
 def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
-    """The rules with their functions found. Raises TwixtError for one that is no rule."""
+    """The rules, with references replaced by functions. Raises TwixtError for an invalid rule."""
     found: dict[str, Rule] = {}
     for column, rule in rules.items():
         if callable(rule) or rule in RULES:
@@ -55,9 +59,9 @@ def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
 def blend_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule], count: int
 ) -> dict[str, Column]:
-    """The columns of `previous` on their way to `following`, each with `count` rows or as many as it has.
+    """The columns of `previous` blended towards `following`, each with `count` rows or as many as it has.
 
-    rules: as `read_rules` gives them. newest: where the rule `latest` looks. Raises TwixtError for an error of
+    rules: from `read_rules`. newest: the snapshot that the rule `latest` reads. Raises TwixtError for an error of
     the user's function.
     """
     columns = {name: column[:count] for name, column in previous.columns.items() if name not in WRITERS_OWN}
@@ -65,8 +69,8 @@ def blend_columns(
         columns,
         following.columns,
         newest.columns,
-        continues(previous.bodies, following.bodies),
-        lambda: same_life(previous.bodies, newest.bodies),
+        may_be_blended(previous.bodies, following.bodies),
+        lambda: same_continuity(previous.bodies, newest.bodies),
         alpha,
         rules,
     )
@@ -76,15 +80,15 @@ def blend_part_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
 ) -> dict[str, Column]:
     """As `blend_columns`, for columns with a row for each part: where a body is cut, so are its parts. Parts whose
-    bodies are not known, or have other parts in the other snapshot, keep the older values."""
+    bodies are unknown, or have other parts in the other snapshot, keep the older values."""
     if not previous.part_columns:
         return {}
     return _blended(
         previous.part_columns,
         following.part_columns,
         newest.part_columns,
-        _of_parts(continues(previous.bodies, following.bodies), previous, following),
-        lambda: _of_parts(same_life(previous.bodies, newest.bodies), previous, newest),
+        _of_parts(may_be_blended(previous.bodies, following.bodies), previous, following),
+        lambda: _of_parts(same_continuity(previous.bodies, newest.bodies), previous, newest),
         alpha,
         rules,
     )
@@ -108,8 +112,8 @@ def _blended(
     alpha: float,
     rules: Mapping[str, Rule],
 ) -> dict[str, Column]:
-    """Copies of `columns` on their way to `following`. lasting: rows that go on there; alive: those that do in
-    `newest`, asked for where a column has the rule `latest`."""
+    """Copies of `columns`, blended towards `following`. lasting: rows whose body is the same there. alive: returns the
+    same for `newest`; called where a column has the rule `latest`."""
     blended: dict[str, Column] = {}
     for name, column in columns.items():
         value = blended[name] = np.array(column)
@@ -133,7 +137,7 @@ def _of_parts(of_bodies: NDArray[np.bool_], previous: Snapshot, other: Snapshot)
 def _blend(
     name: str, value: Column, other: Column | None, lasting: NDArray[np.bool_], alpha: float, rules: Mapping[str, Rule]
 ) -> None:
-    """Moves the rows of `value` that last towards those of `other`, in place."""
+    """Blends the `lasting` rows of `value` towards those of `other`, in place."""
     rule = rule_of(name, value, rules)
     if rule == "none" or other is None or not alike(value, other):
         return
@@ -154,13 +158,13 @@ def rule_of(name: str, column: Column, rules: Mapping[str, Rule]) -> Rule:
 
 
 def alike(column: Column, other: Column) -> bool:
-    """True if rows of the one can stand in the other."""
+    """True if rows of one column can be copied into the other."""
     return other.dtype == column.dtype and other.shape[1:] == column.shape[1:]
 
 
 def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dtype: Any = None) -> Column:
-    """From old to new, in the type of `old` or in `dtype`; old where that is not finite, or, with keep_sign,
-    where it passes zero.
+    """Straight blend from old to new, in the type of `old` or in `dtype`. Where the result is not finite, or, with
+    keep_sign, the values pass zero, it is old.
 
     Exact at both ends and for equal values. Whole numbers are rounded and never leave the two.
     """
@@ -177,9 +181,9 @@ def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dt
 
 
 def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> Column:
-    """As `straight`, the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are."""
+    """As `straight`, but the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are."""
     start, end = old.astype(np.float64), new.astype(np.float64)
-    # pi and 2 pi as the type of the column has them; a difference is as far off as its terms.
+    # pi and 2 pi in the type of the column; the error of a difference is that of its terms.
     digit = np.finfo(old.dtype if old.dtype.kind == "f" else np.float64).eps
     with np.errstate(over="ignore", invalid="ignore"):
         way = np.remainder(end - start + HALF_TURN, TURN) - HALF_TURN
@@ -197,7 +201,7 @@ def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> C
 
 
 def sign_changes(old: Column, new: Column) -> NDArray[np.bool_]:
-    """True where the way from old to new leads through zero."""
+    """True where a straight blend from old to new passes zero."""
     return ((old < 0) & (new > 0)) | ((old > 0) & (new < 0))
 
 
@@ -217,7 +221,7 @@ def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: floa
 
 
 def _fitted(value: Column, dtype: Any, rule: str) -> Column:
-    """Numbers in another type, rounded where that has whole ones; TwixtError for what does not fit in."""
+    """Numbers converted to another type; rounded for integers. Raises TwixtError for values that do not fit."""
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = np.rint(value) if dtype.kind in "iu" and value.dtype.kind == "f" else value
         fitted = rounded.astype(dtype)
@@ -243,17 +247,17 @@ def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None
 # Marks are matched by key, not by place. Both lists are sorted by key once, when they arrive; then two binary
 # searches match them, whatever came and went. Marks of equal keys are matched in their order.
 #
-# A mark of both snapshots is blended: position, size and colour linearly, orientation by the shortest slerp (Shoemake
+# A mark in both snapshots is blended: position, size and colour linearly, orientation by the shortest slerp (Shoemake
 # 1985). Its kind, shape and label are the older one's until the newer snapshot's instant; so is its size where the
-# kinds differ. A mark of the older snapshot alone stays as it is until that instant, one of the newer alone appears
-# at it.
+# kinds differ. A mark only in the older snapshot stays unchanged until that instant. A mark only in the newer one
+# appears then.
 #
-# Always: what is drawn has as many marks, in the order of their keys, as the older snapshot; all are finite.
+# Always: as many marks are drawn as the older snapshot has, in the order of their keys; all are finite.
 
 
-# 32-bit numbers of a record, and those of them that are floats: position, orientation, size.
+# Number of 32-bit words of a record, and the words that are floats: position, orientation, size.
 NUMBERS, FLOATS = 16, slice(2, 12)
-# A mark beyond this distance, or of this size, m, is not drawn: its square would overflow.
+# Largest coordinate and size of a mark that is drawn, m: the square of a larger one would overflow.
 FARTHEST = 1e30
 
 
@@ -265,7 +269,7 @@ class Matched(NamedTuple):
 
 
 def drawable(marks: NDArray[np.void]) -> NDArray[np.void]:
-    """The marks of a snapshot that can be drawn, sorted by key; those of equal keys stay in their order.
+    """The marks of a snapshot that can be drawn, sorted by key; marks of equal keys keep their order.
 
     marks: (m,) of dtype `MARK`, from another process: rows that are not finite or of an unknown kind are left out.
     """
@@ -278,7 +282,7 @@ def drawable(marks: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def matched(older: NDArray[np.uint64], newer: NDArray[np.uint64]) -> Matched:
-    """The places of equal keys in two sorted arrays of keys; of equal ones in each, the i-th belongs to the i-th."""
+    """Rows of equal keys in two sorted arrays of keys. Where a key occurs several times, the i-th matches the i-th."""
     if not len(newer):
         nothing = np.zeros(0, np.intp)
         return Matched(nothing, nothing)
@@ -292,14 +296,14 @@ def matched(older: NDArray[np.uint64], newer: NDArray[np.uint64]) -> Matched:
 def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alpha: float) -> NDArray[np.void]:
     """The marks drawn at `alpha`, 0..1, between two snapshots of `drawable` marks; at 1 those of the newer one.
 
-    An array of its own, or `older` or `newer` itself.
+    Returns a new array, or `older` or `newer` itself.
     """
     if alpha >= 1:
         return newer
     if not len(both.older) or alpha <= 0:
         return older
-    before, after = _taken(older, both.older), _taken(newer, both.newer)
-    drawn = _taken(older, np.arange(len(older)))
+    before, after = _rows_of(older, both.older), _rows_of(newer, both.newer)
+    drawn = _rows_of(older, np.arange(len(older)))
     for field in ("position", "size"):
         between = before[field] + (after[field].astype(np.float64) - before[field]) * alpha
         if field == "size":
@@ -311,13 +315,14 @@ def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alp
     return drawn
 
 
-def _taken(marks: NDArray[np.void], rows: NDArray[np.intp]) -> NDArray[np.void]:
+def _rows_of(marks: NDArray[np.void], rows: NDArray[np.intp]) -> NDArray[np.void]:
     return np.ascontiguousarray(marks).view(RECORD)[rows].view(MARK)
 
 
-# Imports a user's method or rule, calls it, and names it in errors.
+# Imports and calls of a user's method or rule, which errors name.
 #
-# Always: what the user's code raises becomes a `TwixtError` with the name of the function and the user's traceback.
+# Always: an exception of the user's code becomes a `TwixtError` with the name of the function and the user's
+# traceback.
 
 
 T = TypeVar("T")

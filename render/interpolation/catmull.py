@@ -1,16 +1,16 @@
-"""Catmull and quadratic. Catmull: smooth through the snapshots without any velocities, from three or four of them.
+"""Catmull and quadratic: smooth curves through three or four snapshots, without velocities.
 
-Every snapshot gets the velocity of the parabola through it and its two neighbours, with the gaps as uneven as they
-are, and hermite's cubic leads from one to the next: the non-uniform spline of Catmull and Rom (1974) as Barry and
-Goldman (1988) have it. Orientations turn likewise: the shortest turns between neighbours, as rotation vectors, give
-every snapshot an angular velocity, and hermite's turn leads on. So nothing jumps in speed where intervals join.
+Catmull: every snapshot gets the velocity of the parabola through it and its two neighbours; gaps may be uneven.
+Hermite's cubic connects the snapshots: the non-uniform spline of Catmull and Rom (1974), in the form of Barry and
+Goldman (1988). Orientations likewise: the shortest turns between neighbours, as rotation vectors, give every snapshot
+an angular velocity, and hermite's rotation connects them. So speeds do not jump where intervals join.
 
-Always: exact at every snapshot. A body that came d metres in the gap before (a seconds) and rests in this one (b
-seconds) and the next passes its resting place by at most 4/27 d b^2 / (a (a + b)): 2/27 d with even gaps. Where the
-next is missing it is 1/4 in place of 4/27: 1/8 d with even gaps.
-A neighbour of another continuity epoch counts as missing, as at the ends: with one neighbour the parabola through
-three is drawn, with none linear. The snapshot after bends the interval: one that comes while its interval is already
-drawn changes the curve under way. A clock that buffers one interval more has it in time.
+Always: exact at every snapshot. A body that moved d metres in the gap before (a seconds) and rests in this gap (b
+seconds) and the next overshoots its resting place by at most 4/27 d b^2 / (a (a + b)): 2/27 d with even gaps. Where
+the next snapshot is missing the factor is 1/4 instead of 4/27: 1/8 d with even gaps. A neighbour of another continuity
+epoch counts as missing, as at the ends: with one neighbour the parabola through three is drawn, with none linear. The
+snapshot after an interval bends it: if it arrives while its interval is being drawn, it changes the curve. A clock
+that buffers one interval more has it in time.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import numpy as np
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.interpolation.hermite import Floats, Rows, curve, gap_between, turn
 from twixt.render.interpolation.method import Linear
-from twixt.render.interpolation.poses import FARTHEST, Poses, continues
+from twixt.render.interpolation.poses import FARTHEST, Poses, may_be_blended
 from twixt.render.interpolation.quaternion import conjugate, log, multiply, normalized
 
-# A neighbour's gap that is shorter than this share of the interval says nothing of it: the curve would swing out by
-# more than the whole step before. It counts as missing.
+# A neighbour whose gap is shorter than this share of the interval counts as missing: with it the curve would swing out
+# by more than the whole previous step.
 SHORTEST_NEIGHBOUR = 1 / 8
 
 
 class Catmull(Linear):
-    """The curve through two snapshots that the neighbours on both sides shape."""
+    """The curve through two snapshots, shaped by the neighbours on both sides."""
 
     def blend_at(self, index: int, alpha: float, draw_time_ns: int) -> Poses:
         previous, following = self.snapshots[index], self.snapshots[index + 1]
         poses = self.blend(previous, following, alpha, draw_time_ns)
-        rows = np.flatnonzero(continues(previous.bodies, following.bodies))
+        rows = np.flatnonzero(may_be_blended(previous.bodies, following.bodies))
         gap_s, mean = gap_between(previous, following), mean_motion(previous, following, rows)
         start = self._joint(index - 1, rows, gap_s, mean)
         end = self._joint(index + 1, rows, gap_s, mean)
@@ -50,14 +50,15 @@ class Catmull(Linear):
         return poses
 
     def end_motions(self, start: Floats, mean: Floats, end: Floats) -> tuple[Floats, Floats]:
-        """The motions (m, 6) at both ends of the interval, given those of its joints and its mean one.
+        """The motions (m, 6) at both ends of the interval, given those at its joints and the mean motion.
 
-        NaN stands for a joint whose neighbour is missing; there the parabola through the other three goes on.
+        NaN: the neighbour at that joint is missing; the parabola through the other three is used there.
         """
         return np.where(np.isnan(start), 2 * mean - end, start), np.where(np.isnan(end), 2 * mean - start, end)
 
     def _joint(self, neighbour: int, rows: Rows, gap_s: float, mean: Floats) -> Floats:
-        """The motions (m, 6) where this interval joins the one that begins at snapshot `neighbour`, or NaN."""
+        """The motions (m, 6) at the joint with the interval that begins at snapshot `neighbour`; NaN where it is
+        missing."""
         joint = np.full_like(mean, np.nan)
         if not 0 <= neighbour < len(self.snapshots) - 1:
             return joint
@@ -65,7 +66,7 @@ class Catmull(Linear):
         neighbour_gap_s = gap_between(previous, following)
         if neighbour_gap_s < SHORTEST_NEIGHBOUR * gap_s:
             return joint
-        lasting = continues(previous.bodies, following.bodies)
+        lasting = may_be_blended(previous.bodies, following.bodies)
         known = rows < len(lasting)
         known[known] = lasting[rows[known]]
         other = mean_motion(previous, following, rows[known])
@@ -77,11 +78,11 @@ class Quadratic(Catmull):
     """The parabola through three snapshots, the interval's own two and the one before.
 
     Needs no velocities and, unlike catmull, nothing newer than the interval: a snapshot that comes later never changes
-    what is drawn. In return the speed jumps a little where intervals join. Orientations go by rotation vectors, as in
-    catmull; gaps may be uneven (Lagrange 1795).
+    what is drawn. In return the speed jumps a little where intervals join. Orientations are blended by rotation
+    vectors, as in catmull; gaps may be uneven (Lagrange 1795).
 
-    Always: exact at the snapshots. A body that came d metres in the gap before (a seconds) and rests in this one (b
-    seconds) passes its resting place by at most 1/4 d b^2 / (a (a + b)): 1/8 d with even gaps.
+    Always: exact at the snapshots. A body that moved d metres in the gap before (a seconds) and rests in this one (b
+    seconds) overshoots its resting place by at most 1/4 d b^2 / (a (a + b)): 1/8 d with even gaps.
     Where the snapshot before is missing, the parabola through the one after is drawn; without both, linear.
     """
 

@@ -1,14 +1,14 @@
-"""Chase: from where a body was last drawn towards the newest snapshot, whatever lies between. Simple, and a bit late.
+"""Chase: from the pose drawn last towards the newest snapshot. Simple, and a bit late.
 
-Each new snapshot is a new goal. The way there begins at the pose that was drawn last before it came, and ends
-`chase_ms` of draw time later, or at the snapshot's own instant where that lies further ahead. So nothing ever jumps,
-or stands still before the next goal comes, and a clock that knows nothing of the stream will do.
+Each new snapshot is a new target. The move towards it begins at the pose drawn last before it came. It ends `chase_ms`
+of draw time later, or at the snapshot's own instant if that is further ahead. So nothing jumps, or stands still before
+the next target comes. Works with any clock.
 
-A newer state of the newest snapshot's own instant ends the way: where time stands, what is published is shown.
+A newer state of the newest snapshot's instant ends the move: while time stands, the published state is shown.
 
-Always: a way does not begin earlier than it takes, so that a long silence does not stretch the move after it; the
-pose drawn last is all that sampling leaves behind, so that sampling twice gives identical bytes; cuts (another
-epoch), visibility and discrete columns are those of the snapshot at or before the draw time.
+Always: a move begins at most its own duration before its end, so that a long silence does not stretch the move after
+it. Sampling keeps only the pose drawn last, so sampling twice gives identical bytes. Cuts (another epoch), visibility
+and discrete columns are those of the snapshot at or before the draw time.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from twixt.render.interpolation.blending import (
     rule_of,
 )
 from twixt.render.interpolation.method import PREDICTED_NS, Linear
-from twixt.render.interpolation.poses import Poses, continues, no_poses, records_of
+from twixt.render.interpolation.poses import Poses, may_be_blended, no_poses, records_of
 
-# A goal farther off than so many usual gaps comes after a rest; a lost snapshot or two are none.
+# A target more than this many usual gaps away comes after a rest; one or two lost snapshots are no rest.
 REST_GAPS = 4
 
 
 class Chase(Linear):
-    """Restarts at every snapshot that is the newest; one that comes late is no goal."""
+    """Restarts at every newest snapshot; a late one is no target."""
 
-    _drawn: Snapshot | None = None  # what was drawn last, as a snapshot at that draw time
-    _start: Snapshot | None = None  # where the way to the newest began
+    _drawn: Snapshot | None = None  # the state drawn last, as a snapshot at that draw time
+    _start: Snapshot | None = None  # where the move to the newest began
     _start_ns = _end_ns = 0
 
     def __init__(self, chase_ms: float | None = None) -> None:
@@ -117,8 +117,8 @@ class Chase(Linear):
         )
 
     def _as_drawn(self, life: Snapshot, start: Snapshot) -> Snapshot:
-        """The snapshot `life`, its bodies where they were drawn at `start`, if they live still."""
-        rows = np.flatnonzero(continues(start.bodies, life.bodies))
+        """The snapshot `life`, with its bodies at the poses drawn at `start`, where their epochs are the same."""
+        rows = np.flatnonzero(may_be_blended(start.bodies, life.bodies))
         bodies = life.bodies.copy()
         for field in ("position", "orientation", "scale", "color"):
             bodies[field][rows] = start.bodies[field][rows]

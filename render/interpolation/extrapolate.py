@@ -1,15 +1,15 @@
-"""Extrapolate: straight between snapshots, and past the newest on by dead reckoning, so that nothing waits for it.
+"""Extrapolate: straight between snapshots. Dead reckoning past the newest snapshot, so that nothing waits.
 
-Past the newest every body goes on by its velocity and turns by its angular velocity; where they are not given, along
-the line of the last two snapshots, or from an earlier one where the last gap is too short to tell a speed. Not for
-longer than PREDICTED_NS, then all holds. When snapshots come again the drawn body is not where it truly is: it is led
-back by projective velocity blending (Curtiss Murphy, "Believable Dead Reckoning for Networked Games", in Eric Lengyel
-(ed.), Game Engine Gems 2, 2011): from where it was drawn it goes on with a velocity that becomes the true one, and
-that way is mixed into the true one; eased in and out here, so that speeds do not jump either.
+Past the newest every body moves on by its velocity and turns by its angular velocity. Where they are not given, the
+line of the last two snapshots is used, or an earlier one where the last gap is too short to measure a speed. After
+PREDICTED_NS all bodies hold. When snapshots come again, the drawn body is not at its true pose. It is led back by
+projective velocity blending (Curtiss Murphy, "Believable Dead Reckoning for Networked Games", in Eric Lengyel (ed.),
+Game Engine Gems 2, 2011): from its drawn pose it moves on with a velocity that becomes the true one, and this motion
+is mixed into the true one. Here the mix is eased in and out, so that speeds do not jump either.
 
-Always: what is drawn does not jump when a snapshot comes, but for cuts (another epoch) and for a newer state of an
-instant that is known already: that is shown as it is, and still, because time stands there. It is the silence of the
-stream that is bridged: a body that rested in the newest snapshot rests on.
+Always: bodies do not jump when a snapshot comes, with two exceptions: cuts (another epoch), and a newer state of a
+known instant, which is shown unchanged, because time stands there. Only silence of the stream is bridged: a body at
+rest in the newest snapshot stays at rest.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
 from twixt.render.interpolation.blending import straight
 from twixt.render.interpolation.hermite import ease
 from twixt.render.interpolation.method import PREDICTED_NS, Linear
-from twixt.render.interpolation.poses import FARTHEST, Poses, continues, poses_of
+from twixt.render.interpolation.poses import FARTHEST, Poses, may_be_blended, poses_of
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized, slerp
 
 Floats = NDArray[np.float64]
 
-# Velocities of what is drawn are read off two instants so far apart, in ns: float32 positions still differ enough.
+# Velocities of drawn bodies are measured between two instants this far apart, ns: float32 positions still differ
+# enough.
 GLANCE_NS = 1_000_000
-# In usual gaps. Over a shorter one, what places scatter (float32, a sensor) counts for more than twice as much.
+# Shortest gap to measure a velocity over, in usual gaps. Over a shorter one the noise of positions (float32, a sensor)
+# counts more than twice as much.
 SHORTEST_GAP = 0.5
-# A velocity beyond this counts as not given (m/s, rad/s): its square must stay a float32.
+# A larger velocity counts as not given (m/s, rad/s): its square must fit a float32.
 FASTEST = 1e15
 
 
@@ -51,7 +53,7 @@ class BodyMotion:
 
 @dataclass(frozen=True)
 class CorrectionBlend:
-    """From what was drawn at since_ns to the truth at until_ns."""
+    """Blend from the motion drawn at since_ns to the true one at until_ns."""
 
     since_ns: int
     until_ns: int
@@ -59,9 +61,9 @@ class CorrectionBlend:
     true: BodyMotion
 
     def mix_into(self, poses: Poses, bodies: NDArray[np.void], draw_time_ns: int) -> None:
-        """Turns true poses into drawn ones; bodies: the snapshot at or before the draw time."""
+        """Changes true poses into drawn ones, in place. bodies: the snapshot at or before the draw time."""
         drawn, true = self.drawn, self.true
-        rows = np.flatnonzero(continues(drawn.bodies, bodies))
+        rows = np.flatnonzero(may_be_blended(drawn.bodies, bodies))
         rows = rows[rows < len(true.bodies)]
         share = (draw_time_ns - self.since_ns) / (self.until_ns - self.since_ns)
         elapsed_s = (draw_time_ns - self.since_ns) * 1e-9
@@ -75,12 +77,12 @@ class CorrectionBlend:
 
 
 class Extrapolate(Linear):
-    """Dead reckoning through silence, and back without a jump."""
+    """Dead reckoning through silence, and correction without a jump."""
 
     reach_ns = PREDICTED_NS
     _draw_time_ns: int | None = None
-    _way_back: CorrectionBlend | None = None
-    _stands = False  # time: the newest snapshot is not the first of its instant
+    _correction: CorrectionBlend | None = None
+    _stands = False  # time stands: the newest snapshot is not the first of its instant
 
     def add(self, snapshot: Snapshot) -> None:
         now_ns = self._draw_time_ns
@@ -91,9 +93,9 @@ class Extrapolate(Linear):
         last_ns = self._times[-1]
         drawn = self._motion_at(now_ns, self._drawn)
         if self.take(snapshot) is not None:
-            # As long as it was astray, so that a long way is not made good in a hurry.
+            # The correction takes as long as the prediction took, so that a large error is not corrected in a hurry.
             back_ns = min(max(now_ns - last_ns, self.usual_gap_ns), PREDICTED_NS)
-            self._way_back = CorrectionBlend(now_ns, now_ns + back_ns, drawn, self._motion_at(now_ns, super().sample))
+            self._correction = CorrectionBlend(now_ns, now_ns + back_ns, drawn, self._motion_at(now_ns, super().sample))
 
     def take(self, snapshot: Snapshot) -> int | None:
         is_replaced = self.replaces(snapshot)
@@ -101,7 +103,7 @@ class Extrapolate(Linear):
         if index is not None and index + 1 == len(self._snapshots):
             self._stands = is_replaced
             if is_replaced:
-                self._way_back = None
+                self._correction = None
         return index
 
     def sample(self, draw_time_ns: int) -> Poses:
@@ -110,7 +112,7 @@ class Extrapolate(Linear):
 
     def reset(self) -> None:
         super().reset()
-        self._draw_time_ns = self._way_back = None
+        self._draw_time_ns = self._correction = None
         self._stands = False
 
     def beyond(self, draw_time_ns: int) -> Poses:
@@ -128,15 +130,15 @@ class Extrapolate(Linear):
         return poses
 
     def _velocities(self) -> tuple[Floats, Floats]:
-        """Velocities of the newest snapshot's bodies, (n, 3) each: those given, else along the line of the last
-        two."""
+        """Linear and angular velocities of the newest snapshot's bodies, (n, 3) each: those given, else measured
+        between the last two snapshots."""
         newest = self._snapshots[-1].bodies
         velocity, spin = np.zeros((len(newest), 3)), np.zeros((len(newest), 3))
         if len(self._snapshots) > 1:
             index = self._index_to_measure_from()
             gap_s = (self._times[-1] - self._times[index]) * 1e-9
             before = self._snapshots[index].bodies
-            rows = np.flatnonzero(continues(before, newest))
+            rows = np.flatnonzero(may_be_blended(before, newest))
             way = newest["position"][rows].astype(np.float64) - before["position"][rows]
             velocity[rows] = way / gap_s
             spin[rows] = _turn(before["orientation"][rows], newest["orientation"][rows]) / gap_s
@@ -150,20 +152,20 @@ class Extrapolate(Linear):
         return velocity, spin
 
     def _index_to_measure_from(self) -> int:
-        """The newest snapshot that is far enough from the last one."""
+        """Index of the newest snapshot far enough before the last one."""
         far_ns = self.usual_gap_ns * SHORTEST_GAP
         indices = range(len(self._times) - 2, -1, -1)
         return next((index for index in indices if self._times[-1] - self._times[index] >= far_ns), 0)
 
     def _drawn(self, draw_time_ns: int) -> Poses:
-        """Poses drawn at that instant, as long as no snapshot comes."""
-        poses, back = super().sample(draw_time_ns), self._way_back
+        """Poses drawn at that instant if no other snapshot comes."""
+        poses, back = super().sample(draw_time_ns), self._correction
         if back is not None and back.since_ns <= draw_time_ns < back.until_ns:
             back.mix_into(poses, self._snapshots[self.index_at(draw_time_ns)].bodies, draw_time_ns)
         return poses
 
     def _bends(self, snapshot: Snapshot, now_ns: int) -> bool:
-        """True if the true way at `now_ns` becomes another one by this snapshot."""
+        """True if this snapshot changes the true motion at `now_ns`."""
         index = bisect_left(self._times, snapshot.sim_time_ns)
         after = self._times[index + 1 :] if snapshot.sim_time_ns in self._times else self._times[index:]
         return index > 0 and now_ns > self._times[index - 1] and (len(after) < 2 or now_ns < after[0])
@@ -172,7 +174,7 @@ class Extrapolate(Linear):
         bodies = self._snapshots[self.index_at(now_ns)].bodies
         here, soon = sampled(now_ns), sampled(now_ns + GLANCE_NS)
         velocity, spin = np.zeros((len(here), 3)), np.zeros((len(here), 3))
-        rows = np.flatnonzero(continues(bodies, self._snapshots[self.index_at(now_ns + GLANCE_NS)].bodies))
+        rows = np.flatnonzero(may_be_blended(bodies, self._snapshots[self.index_at(now_ns + GLANCE_NS)].bodies))
         way = soon.position[rows].astype(np.float64) - here.position[rows]
         velocity[rows] = way / (GLANCE_NS * 1e-9)
         spin[rows] = _turn(here.orientation[rows], soon.orientation[rows]) / (GLANCE_NS * 1e-9)

@@ -1,10 +1,10 @@
-"""Hermite: cubic curves through both snapshots with the published velocities, for positions and rotations.
+"""Hermite and auto: cubic curves through both snapshots with the published velocities, for positions and rotations.
 
 Positions: the cubic of Charles Hermite (1878) through both positions with both velocities, scaled by the gap between
-the two snapshots. Orientations: the cubic curve of rotations of Kim, Kim, Shin 1995, a product of three rotations. Each
-is expected from the angular velocities for a third of the gap: the first from the older one, the last from the newer
-one, the middle one from their mean; they may be several turns. What these three miss to the newer orientation is the
-remainder, taken the short way; it is eased in and out with the middle rotation.
+the two snapshots. Orientations: the cubic curve of rotations of Kim, Kim, Shin 1995, a product of three rotations.
+Each is predicted from the angular velocities for a third of the gap: the first from the older one, the last from the
+newer one, the middle one from their mean; they may be several turns. The remainder is the short rotation from the
+product of the three to the newer orientation; it is eased in and out with the middle rotation.
 
 Always: exact at both snapshots; linear and angular velocities at both are the published ones; a body whose velocities
 are not given, not finite or too large moves or turns as in `linear`.
@@ -27,7 +27,7 @@ from twixt.render.interpolation.poses import (
     TURN_OFF_RAD,
     WAY_OFF,
     Poses,
-    continues,
+    may_be_blended,
 )
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
 
@@ -45,24 +45,24 @@ class Hermite(Linear):
         poses = super().blend(previous, following, alpha, draw_time_ns)
         gap_s = gap_between(previous, following)
         old, new = previous.bodies, following.bodies
-        rows = np.flatnonzero(continues(old, new))
+        rows = np.flatnonzero(may_be_blended(old, new))
         bend(poses, old, new, moving(old, new, rows), gap_s, alpha)
         spin(poses, old, new, turning(old, new, rows, gap_s), gap_s, alpha)
         return poses
 
 
 def gap_between(previous: Snapshot, following: Snapshot) -> float:
-    """Simulated seconds from one to the other."""
+    """Simulated seconds between two snapshots."""
     return (following.sim_time_ns - previous.sim_time_ns) / NS_PER_S
 
 
 def moving(old: Records, new: Records, rows: Rows) -> Rows:
-    """Those of `rows` whose velocity is given in both records, and finite."""
+    """The `rows` whose velocity is given in both records, and finite."""
     return rows[_given(old[rows], "velocity", HAS_VELOCITY) & _given(new[rows], "velocity", HAS_VELOCITY)]
 
 
 def turning(old: Records, new: Records, rows: Rows, gap_s: float) -> Rows:
-    """Those of `rows` whose angular velocity is given in both records and turns them less than `MOST_TURN_RAD`."""
+    """The `rows` whose angular velocity is given in both records and turns them less than `MOST_TURN_RAD`."""
     before, after = old[rows], new[rows]
     given = _given(before, "angular_velocity", HAS_ANGULAR_VELOCITY)
     given &= _given(after, "angular_velocity", HAS_ANGULAR_VELOCITY)
@@ -112,7 +112,7 @@ def turn(
     gap_s: float,
     alpha: float,
 ) -> Floats:
-    """Orientations (n, 4) on the way from start to end; velocities (n, 3) in rad/s, world axes.
+    """Orientations (n, 4) between start and end; velocities (n, 3) in rad/s, world axes.
 
     Kim, Kim, Shin 1995. A body that tumbles freely is at most 0.5 degrees off at 90 degrees a snapshot, 0.15 at 60.
     """
@@ -158,14 +158,14 @@ def _squared(vectors: NDArray[np.floating]) -> Floats:
     return np.einsum("ij,ij->i", wide, wide)
 
 
-# Auto: per body and interval the curve of hermite where it can be trusted, else straight.
+# Auto: for each body and interval the curve of hermite where it can be trusted, else a straight line.
 #
-# A curve is trusted if three snapshots agree on one smooth motion. They do not if there is a bounce, a landing or a push
-# in one of the two intervals; then the body goes straight, which never leads into a floor from two places above it.
-# Motion that three snapshots cannot tell from a smooth one is drawn as smooth. So a body that bounces once in each
-# interval, by the same angle, looks as if on a circle, and is drawn behind the wall for a moment, within the bound below
-# (round a ring at 12 m/s, 50 ms and 29 degrees a snapshot: by 10 mm). With positions p, velocities v and gaps g, those of
-# the interval before marked by b, and
+# A curve is trusted if three snapshots agree on one smooth motion. They do not if there is a bounce, a landing or a
+# push in one of the two intervals. Then the body moves straight, which never leads into a floor from two places above
+# it. Motion that three snapshots cannot distinguish from a smooth one is drawn as smooth. So a body that bounces once
+# in each interval, by the same angle, seems to move on a circle. It is drawn behind the wall for a moment, within the
+# bound below (round a ring at 12 m/s, 50 ms and 29 degrees a snapshot: by 10 mm). With positions p, velocities v and
+# gaps g, b marking the interval before, and
 #     j = v1 - v0,  jb = v0 - vb                                           the changes of velocity
 #     e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2      what the mean velocities do not explain
 # a body follows the curve if all of these hold:
@@ -178,9 +178,9 @@ def _squared(vectors: NDArray[np.floating]) -> Floats:
 # 3. The curve does not swing out where the velocities do not turn back: along j either v0 and v1 point apart (the
 #    top of a throw), or both point the way of the body, at most SWING times as fast (Fritsch, Carlson 1980).
 #
-# Orientations turn as hermite does if the angular velocities lead near the newer orientation, else the short way.
-# Always: exact at both snapshots; no further from the straight way than 0.154 g |j| (by rule 2; a throw is off by g
-# |j| / 8); never a curve without velocities in both, nor without a snapshot of the same life of the body before.
+# Orientations follow hermite if the angular velocities lead near the newer orientation, else the short way.
+# Always: exact at both snapshots; no further from the straight line than 0.154 g |j| (by rule 2; a throw is off by g
+# |j| / 8); never a curve without velocities in both, nor without an earlier snapshot of the same epoch.
 # Scale-free: the same motion ten times as large or as fast is drawn by the same rule.
 
 
@@ -192,11 +192,11 @@ class Auto(Linear):
         poses = self.blend(previous, following, alpha, draw_time_ns)
         gap_s = gap_between(previous, following)
         old, new = previous.bodies, following.bodies
-        rows = np.flatnonzero(continues(old, new))
+        rows = np.flatnonzero(may_be_blended(old, new))
         if index > 0:
             before = self.snapshots[index - 1]
             known = rows[: np.searchsorted(rows, len(before.bodies))]
-            known = known[continues(before.bodies, old)[known]]
+            known = known[may_be_blended(before.bodies, old)[known]]
             known = moving(before.bodies, old, moving(old, new, known))
             earlier_gap_s = gap_between(before, previous)
             trusted = curve_is_trusted(before.bodies[known], old[known], new[known], earlier_gap_s, gap_s)

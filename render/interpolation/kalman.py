@@ -1,15 +1,14 @@
-"""Kalman: bodies whose published states are noisy, as a measured robot's, drawn where they most likely are.
+"""Kalman: Kalman-filtered poses for noisy states, such as those of a measured robot.
 
-A filter a body holds position and velocity, and orientation and angular velocity, with how sure they are of them
-(R. E. Kalman 1960; constant velocity, disturbed by an acceleration that is constant between snapshots: Bar-Shalom,
-Li, Kirubarajan, "Estimation with Applications to Tracking and Navigation", 2001, 6.3.2). The orientation's error is
-a rotation vector (Lefferts, Markley, Shuster 1982). Velocities are measurements too where they are given. What is
-kept and drawn are the filtered snapshots, straight between them, and past the newest by their velocities: see
-extrapolate.py.
+One filter a body estimates position and velocity, and orientation and angular velocity, with covariances (R. E. Kalman
+1960; constant velocity, disturbed by an acceleration that is constant between snapshots: Bar-Shalom, Li, Kirubarajan,
+"Estimation with Applications to Tracking and Navigation", 2001, 6.3.2). The orientation's error is a rotation vector
+(Lefferts, Markley, Shuster 1982). Velocities are measurements too where they are given. The filtered snapshots are
+kept and drawn: straight between them, and by their velocities past the newest, see extrapolate.py.
 
-Always: finite for every body whose published state is; begins anew where a body is spawned, despawned or moved
-elsewhere. A snapshot older than the newest is left out: a filter goes forward only. A newer state of the newest
-instant is no measurement but an edit: the filters of bodies whose record changed begin anew with it.
+Always: finite for every body whose published state is finite. A filter restarts where a body is spawned, despawned or
+moved elsewhere. A snapshot older than the newest is ignored: a filter only moves forward. A newer state of the newest
+instant is an edit, not a measurement: the filters of bodies whose record changed restart with it.
 """
 
 from __future__ import annotations
@@ -22,20 +21,21 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
 from twixt.render.interpolation.extrapolate import FASTEST, Extrapolate, Floats
-from twixt.render.interpolation.poses import continues, finite
+from twixt.render.interpolation.poses import finite, may_be_blended
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
 
-# Standard deviations. Of what is published: an indoor tracker or a robot's own odometry. Only their ratio to the
-# accelerations below counts for what is drawn: at 60 Hz half of the noise is left, and a body in free fall lags by 3
+# Standard deviations of the published values: an indoor tracker, or a robot's own odometry. Only their ratio to the
+# accelerations below affects the drawn poses: at 60 Hz half of the noise is left, and a body in free fall lags by 3
 # cm.
 POSITION_NOISE_M = 0.02
 VELOCITY_NOISE_M_S = 0.1
 TURN_NOISE_RAD = 0.04
 SPIN_NOISE_RAD_S = 0.2
-# Of what bodies do between snapshots that a constant velocity does not know: a hand, a robot that starts or turns.
+# Standard deviations of accelerations between snapshots, which a constant velocity does not model: a hand, a robot
+# that starts or turns.
 ACCELERATION_M_S2 = 5.0
 TURN_ACCELERATION_RAD_S2 = 10.0
-# Of velocities nobody knows yet: a body thrown, a wheel.
+# Standard deviations of velocities that are not measured yet: a thrown body, a wheel.
 FIRST_SPEED_M_S = 10.0
 FIRST_SPIN_RAD_S = 20.0
 
@@ -44,10 +44,10 @@ FIRST_SPIN_RAD_S = 20.0
 class MotionNoise:
     """The standard deviations of a place (m or rad) and of what moves it."""
 
-    place: float
-    speed: float
+    position: float
+    velocity: float
     acceleration: float
-    first_speed: float
+    first_velocity: float
 
 
 MOVING = MotionNoise(POSITION_NOISE_M, VELOCITY_NOISE_M_S, ACCELERATION_M_S2, FIRST_SPEED_M_S)
@@ -55,53 +55,53 @@ TURNING = MotionNoise(TURN_NOISE_RAD, SPIN_NOISE_RAD_S, TURN_ACCELERATION_RAD_S2
 
 
 @dataclass
-class Doubt:
-    """Covariances of n filters. Variances of place and speed, and what they have in common. The axes are alike."""
+class Covariance:
+    """Covariances of n filters. Variances of place and speed, and what they have in common. All axes are alike."""
 
     noise: MotionNoise
-    place: Floats  # (n,)
-    both: Floats  # (n,)
-    speed: Floats  # (n,)
+    position: Floats  # (n,)
+    cross: Floats  # (n,)
+    velocity: Floats  # (n,)
 
     @classmethod
-    def at_first(cls, noise: MotionNoise, given: NDArray[np.bool_]) -> Doubt:
-        """After one measurement. given: with its speed."""
+    def initial(cls, noise: MotionNoise, given: NDArray[np.bool_]) -> Covariance:
+        """Covariances after one measurement. given: with its speed."""
         count = len(given)
-        speed = np.where(given, noise.speed**2, noise.first_speed**2)
-        return cls(noise, np.full(count, noise.place**2), np.zeros(count), speed)
+        velocity = np.where(given, noise.velocity**2, noise.first_velocity**2)
+        return cls(noise, np.full(count, noise.position**2), np.zeros(count), velocity)
 
-    def pass_time(self, gap_s: float) -> None:
-        """The variances that a prediction over gap_s has."""
+    def predict(self, gap_s: float) -> None:
+        """Adds the uncertainty of a prediction over gap_s seconds."""
         spread = self.noise.acceleration**2 * gap_s**2
-        self.place = self.place + 2 * gap_s * self.both + gap_s**2 * self.speed + spread * gap_s**2 / 4
-        self.both = self.both + gap_s * self.speed + spread * gap_s / 2
-        self.speed = self.speed + spread
+        self.position = self.position + 2 * gap_s * self.cross + gap_s**2 * self.velocity + spread * gap_s**2 / 4
+        self.cross = self.cross + gap_s * self.velocity + spread * gap_s / 2
+        self.velocity = self.velocity + spread
 
-    def measure_place(self) -> tuple[Floats, Floats]:
-        """Kalman gains of a measured position, (n, 1) each."""
-        total = self.place + self.noise.place**2
-        share, gain = self.place / total, self.both / total
-        self.place, self.both, self.speed = (
-            (1 - share) * self.place,
-            (1 - share) * self.both,
-            self.speed - gain * self.both,
+    def position_gains(self) -> tuple[Floats, Floats]:
+        """Applies a position measurement; returns the Kalman gains of position and velocity, (n, 1) each."""
+        total = self.position + self.noise.position**2
+        share, gain = self.position / total, self.cross / total
+        self.position, self.cross, self.velocity = (
+            (1 - share) * self.position,
+            (1 - share) * self.cross,
+            self.velocity - gain * self.cross,
         )
         return share[:, None], gain[:, None]
 
-    def measure_speed(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Kalman gains of a measured velocity, 0 where it is not given."""
-        total = self.speed + self.noise.speed**2
-        gain, share = np.where(given, self.both / total, 0.0), np.where(given, self.speed / total, 0.0)
-        self.place, self.both, self.speed = (
-            self.place - gain * self.both,
-            (1 - share) * self.both,
-            (1 - share) * self.speed,
+    def velocity_gains(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Applies a velocity measurement; returns the Kalman gains of position and velocity, 0 where it is not given."""
+        total = self.velocity + self.noise.velocity**2
+        gain, share = np.where(given, self.cross / total, 0.0), np.where(given, self.velocity / total, 0.0)
+        self.position, self.cross, self.velocity = (
+            self.position - gain * self.cross,
+            (1 - share) * self.cross,
+            (1 - share) * self.velocity,
         )
         return gain[:, None], share[:, None]
 
-    def take(self, rows: NDArray[np.intp], other: Doubt) -> None:
-        """Those rows from another."""
-        for name in ("place", "both", "speed"):
+    def copy_rows(self, rows: NDArray[np.intp], other: Covariance) -> None:
+        """Copies `other`, one row for each of `rows`, into these rows."""
+        for name in ("position", "cross", "velocity"):
             getattr(self, name)[rows] = getattr(other, name)
 
 
@@ -113,19 +113,19 @@ class State:
     velocity: Floats  # (n, 3), m/s
     orientation: Floats  # (n, 4), xyzw
     spin: Floats  # (n, 3), rad/s, world frame
-    moving: Doubt
-    turning: Doubt
+    moving: Covariance
+    turning: Covariance
 
-    def take(self, rows: NDArray[np.intp], other: State) -> None:
-        """Those rows from another."""
+    def copy_rows(self, rows: NDArray[np.intp], other: State) -> None:
+        """Copies these rows from `other`."""
         for name in ("position", "velocity", "orientation", "spin"):
             getattr(self, name)[rows] = getattr(other, name)[rows]
-        self.moving.take(rows, _rows_of(other.moving, rows))
-        self.turning.take(rows, _rows_of(other.turning, rows))
+        self.moving.copy_rows(rows, _rows_of(other.moving, rows))
+        self.turning.copy_rows(rows, _rows_of(other.turning, rows))
 
 
 class Kalman(Extrapolate):
-    """`snapshots` are the filtered ones."""
+    """The held `snapshots` are the filtered ones."""
 
     _state: State | None = None
     _published: NDArray[np.void] | None = None  # the bodies of the newest snapshot
@@ -141,12 +141,12 @@ class Kalman(Extrapolate):
             return
         state = _first_state(snapshot.bodies)
         if is_edit and self._state is not None and self._published is not None:
-            state.take(np.flatnonzero(_same_records(self._published, snapshot.bodies)), self._state)
+            state.copy_rows(np.flatnonzero(_same_records(self._published, snapshot.bodies)), self._state)
         elif known is not None and self._state is not None:
             gap_s = (snapshot.sim_time_ns - known.sim_time_ns) * 1e-9
             # Filtered records have the epochs of the published ones, and are finite where those are.
-            rows = np.flatnonzero(continues(known.bodies, snapshot.bodies))
-            _follow(state, self._state, snapshot.bodies, rows, gap_s)
+            rows = np.flatnonzero(may_be_blended(known.bodies, snapshot.bodies))
+            _update(state, self._state, snapshot.bodies, rows, gap_s)
         super().add(replace(snapshot, bodies=_records(snapshot.bodies, state)))
         self._state, self._published = state, snapshot.bodies
 
@@ -156,7 +156,7 @@ class Kalman(Extrapolate):
 
 
 def _same_records(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): which bodies are the same in every byte."""
+    """(min(n, m),): True for records that are equal in every byte."""
     both = min(len(old), len(new))
     old_bytes, new_bytes = (bodies[:both].copy().view("u1").reshape(both, BODY.itemsize) for bodies in (old, new))
     return (old_bytes == new_bytes).all(axis=1)  # type: ignore[no-any-return]
@@ -174,53 +174,53 @@ def _first_state(bodies: NDArray[np.void]) -> State:
         np.where(moves[:, None], bodies["velocity"], 0.0).astype(np.float64),
         normalized(bodies["orientation"]),
         np.where(turns[:, None], bodies["angular_velocity"], 0.0).astype(np.float64),
-        Doubt.at_first(MOVING, moves),
-        Doubt.at_first(TURNING, turns),
+        Covariance.initial(MOVING, moves),
+        Covariance.initial(TURNING, turns),
     )
 
 
-def _follow(first: State, before: State, bodies: NDArray[np.void], rows: NDArray[np.intp], gap_s: float) -> None:
-    """Puts what the filters of `rows` know after these bodies in place of what a first look at them says."""
+def _update(first: State, before: State, bodies: NDArray[np.void], rows: NDArray[np.intp], gap_s: float) -> None:
+    """Puts what the filters of `rows` know after these bodies in position of what a first look at them says."""
     moves = _given(bodies, "velocity", HAS_VELOCITY)[rows]
     moving = _rows_of(before.moving, rows)
-    moving.pass_time(gap_s)
+    moving.predict(gap_s)
     velocity = before.velocity[rows]
     position = before.position[rows] + velocity * gap_s
-    share, gain = moving.measure_place()
+    share, gain = moving.position_gains()
     missed = first.position[rows] - position
     position, velocity = position + share * missed, velocity + gain * missed
-    gain, share = moving.measure_speed(moves)
+    gain, share = moving.velocity_gains(moves)
     missed = first.velocity[rows] - velocity
     position, velocity = position + gain * missed, velocity + share * missed
 
     turns = _given(bodies, "angular_velocity", HAS_ANGULAR_VELOCITY)[rows]
     turning = _rows_of(before.turning, rows)
-    turning.pass_time(gap_s)
+    turning.predict(gap_s)
     spin = before.spin[rows]
     orientation = multiply(exp(spin * gap_s), before.orientation[rows])
-    share, gain = turning.measure_place()
+    share, gain = turning.position_gains()
     missed = log(multiply(first.orientation[rows], conjugate(orientation)))
     orientation, spin = multiply(exp(share * missed), orientation), spin + gain * missed
-    gain, share = turning.measure_speed(turns)
+    gain, share = turning.velocity_gains(turns)
     missed = first.spin[rows] - spin
     orientation, spin = multiply(exp(gain * missed), orientation), spin + share * missed
-    # What has grown beyond what can be drawn begins anew.
+    # Filters whose values are too large to be drawn restart.
     with np.errstate(invalid="ignore"):
         fine = (np.abs(position) < FASTEST).all(axis=1) & (np.abs(velocity) < FASTEST).all(axis=1)
         fine &= np.isfinite(spin).all(axis=1)
     rows = rows[fine]
     first.position[rows], first.velocity[rows] = position[fine], velocity[fine]
     first.orientation[rows], first.spin[rows] = normalized(orientation[fine]), spin[fine]
-    first.moving.take(rows, _rows_of(moving, fine))
-    first.turning.take(rows, _rows_of(turning, fine))
+    first.moving.copy_rows(rows, _rows_of(moving, fine))
+    first.turning.copy_rows(rows, _rows_of(turning, fine))
 
 
-def _rows_of(doubt: Doubt, rows: Any) -> Doubt:
-    return Doubt(doubt.noise, doubt.place[rows], doubt.both[rows], doubt.speed[rows])
+def _rows_of(covariance: Covariance, rows: Any) -> Covariance:
+    return Covariance(covariance.noise, covariance.position[rows], covariance.cross[rows], covariance.velocity[rows])
 
 
 def _records(bodies: NDArray[np.void], state: State) -> NDArray[np.void]:
-    """The bodies as they were published, but where and how the filters say."""
+    """The published records, with the filtered poses and velocities."""
     records = bodies.copy()
     rows = np.flatnonzero(finite(bodies))
     records["position"][rows] = state.position[rows]

@@ -1,6 +1,6 @@
-"""Base class of all methods: keeps snapshots, finds the two that surround a draw time.
+"""Base class of all methods: keeps snapshots, finds the two that surround a draw time. And linear, none and latest.
 
-A method overrides `blend` if two snapshots are enough for it, `blend_at` if it needs their neighbours, too, and
+A method overrides `blend` if two snapshots are enough for it, `blend_at` if it needs their neighbours too, and
 `beyond` if it draws times after the newest. The user's columns are blended here, by their rules, for all methods.
 
 Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and `beyond` draws; one snapshot for
@@ -27,7 +27,7 @@ from twixt.render.interpolation.blending import (
     read_rules,
     straight,
 )
-from twixt.render.interpolation.poses import Poses, continues, no_poses, poses_of
+from twixt.render.interpolation.poses import Poses, may_be_blended, no_poses, poses_of
 from twixt.render.interpolation.quaternion import slerp
 
 # Snapshots kept: within these bytes, and never fewer than four (a blend over three intervals), nor more than 64.
@@ -83,7 +83,7 @@ class Method:
         self.take(snapshot)
 
     def take(self, snapshot: Snapshot) -> int | None:
-        """As `add`; the index that it has now in `snapshots`, or None if it was ignored."""
+        """As `add`; returns its index in `snapshots`, or None if it was ignored."""
         if self._world_epoch is None or snapshot.world_epoch > self._world_epoch:
             self.reset()
             self._world_epoch = snapshot.world_epoch
@@ -139,11 +139,11 @@ class Method:
         return poses_of(self._times[index], self._snapshots[index].bodies)
 
     def blend_at(self, index: int, alpha: float, draw_time_ns: int) -> Poses:
-        """The bodies of `snapshots[index]` on their way to the next, 0 < alpha < 1."""
+        """The bodies between `snapshots[index]` and the next, 0 < alpha < 1."""
         return self.blend(self._snapshots[index], self._snapshots[index + 1], alpha, draw_time_ns)
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
-        """The bodies of `previous` on their way to `following`, 0 < alpha < 1."""
+        """The bodies between `previous` and `following`, 0 < alpha < 1."""
         raise NotImplementedError(f"{type(self).__name__} has no blend(previous, following, alpha, draw_time_ns)")
 
     def beyond(self, draw_time_ns: int) -> Poses:
@@ -164,16 +164,15 @@ class Method:
         )
 
 
-# Linear, none and latest: straight from one snapshot to the next, or states as they were published.
+# Linear, none and latest: straight blends between two snapshots, or published states.
 #
-# `linear`: positions, scales and colours by lerp, orientations by slerp. Per body, only where both snapshots show the
-# same life of it: another epoch means that it was spawned, despawned or moved elsewhere in between, and then the
-# older state is drawn until the newer one's instant. So is a body whose newer state is not finite, and a scale that
-# would pass through zero. Methods that move or turn bodies along another way override `positions` or `orientations`
-# alone.
+# `linear`: positions, scales and colours by lerp, orientations by slerp. A body is blended only if it has
+# the same epoch in both snapshots: another epoch means that it was spawned, despawned or moved elsewhere in between.
+# Then the older state is drawn until the newer one's instant. The same holds for a body whose newer state is not
+# finite, and for a scale that would pass zero. Methods with other paths override only `positions` or `orientations`.
 #
-# `none`: the newest state at or before the draw time, as a plain viewer shows it. `latest`: the newest at once,
-# whatever the draw time: the least delay, and every unevenness.
+# `none`: the newest state at or before the draw time, as in a plain viewer. `latest`: the newest at once, whatever the
+# draw time: the least delay, without any smoothing.
 
 
 class Linear(Method):
@@ -181,10 +180,10 @@ class Linear(Method):
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
         poses = poses_of(draw_time_ns, previous.bodies)
-        lasting = continues(previous.bodies, following.bodies)
+        lasting = may_be_blended(previous.bodies, following.bodies)
         if not lasting.any():
             return poses
-        # Usually all of them: then no record is copied.
+        # Usually all bodies can be blended: then no record is copied.
         is_all = len(poses) == len(following.bodies) and bool(lasting.all())
         rows = slice(None) if is_all else np.flatnonzero(lasting)
         old, new = previous.bodies[rows], following.bodies[rows]
@@ -204,7 +203,7 @@ class Linear(Method):
     def orientations(
         self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
     ) -> NDArray[np.floating]:
-        """(m, 4), unit quaternions xyzw, of the same bodies."""
+        """(m, 4), unit quaternions xyzw, of m bodies: see `positions`."""
         return slerp(old["orientation"], new["orientation"], alpha)
 
 

@@ -1,4 +1,4 @@
-"""Poses: the drawn state of all bodies at one draw time, and which bodies may be blended.
+"""Poses: the drawn state of all bodies at one draw time; which bodies may be blended; poses in frames of parents.
 
 Always: a body that is not finite is hidden and counted; arrays are the caller's own, never a snapshot's.
 """
@@ -20,7 +20,7 @@ from twixt.render.interpolation.quaternion import conjugate, multiply, normalize
 class Poses:
     """n bodies at `draw_time_ns`, the instant really drawn. Arrays are the caller's own.
 
-    Row i is body i. A body that only the newer snapshot has is not there yet.
+    Row i is body i. A body that only the newer snapshot has does not exist yet.
     """
 
     draw_time_ns: int
@@ -50,16 +50,16 @@ def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
         )
 
 
-def same_life(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
+def same_continuity(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
     """(min(n, m),): True for bodies that were not spawned, despawned or moved elsewhere between the two snapshots."""
     both = min(len(old), len(new))
     return ((old["epoch"][:both] ^ new["epoch"][:both]) & CONTINUITY_MASK) == 0
 
 
-def continues(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): True for bodies that may be blended: the same life of a body, and finite in both snapshots."""
+def may_be_blended(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
+    """(min(n, m),): True for bodies that may be blended: of the same continuity, and finite in both snapshots."""
     both = min(len(old), len(new))
-    return same_life(old, new) & finite(old[:both]) & finite(new[:both])
+    return same_continuity(old, new) & finite(old[:both]) & finite(new[:both])
 
 
 def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:
@@ -123,17 +123,17 @@ def no_poses() -> Poses:
 
 # Limits within which values are blended or extrapolated, shared by the numpy methods and the shaders.
 #
-# Constants alone, so that the shaders can be made before the numpy methods are imported.
+# Only constants, so that the shaders can be made before the numpy methods are imported.
 
 
-# Largest coordinate, m: the square of a larger one is no float32 any more. Bodies beyond it are hidden, as with NaN.
+# Largest coordinate, m: the square of a larger one exceeds float32. Bodies beyond it are hidden, as with NaN.
 FARTHEST = 1e30
-# Largest rotation between two snapshots that follows the angular velocities, radians (64 turns). Single precision does
-# not hold a larger angle to 1e-4; such a body is turned the short way, which cannot be told from it.
+# Largest rotation between two snapshots that follows the angular velocities, radians (64 turns). In single
+# precision a larger angle has an error above 1e-4; such a body turns the short way, which looks the same.
 MOST_TURN_RAD = 128 * math.pi
 
-# Limits of the rules of auto.py, in its order.
-# Change of the acceleration, relative to it: 0.52 on a circle at 30 degrees a snapshot, 0.7 at 41; a bounce has over 1.
+# Rule 1 of auto (hermite.py). Change of the acceleration, relative to it: 0.52 on a circle at 30 degrees a snapshot,
+# 0.7 at 41; a bounce has over 1.
 ACCELERATION_CHANGE = 0.7
 # Distance from the parabola, relative to the change of velocity times the gap: 0.044 on a circle at 30 degrees a
 # snapshot, 0.07 at 48; at a bounce, its distance from the middle of the interval, as a share of that.
@@ -148,21 +148,21 @@ TURN_OFF_RAD = 0.25
 TURN_OFF_OF_CHANGE = 0.25
 
 
-# Bodies that live in the frame of another: their poses composed to world poses at the draw time.
+# Composition of world poses, for bodies whose poses are given in the frame of a parent.
 #
-# A child is blended in its parent's frame, where it may not move at all, and placed in the world only with the
-# parent's drawn pose. So a child keeps its distance however fast the parent turns.
+# A child is blended in its parent's frame, then placed in the world by the parent's drawn pose. So a child keeps its
+# distance however fast the parent turns.
 #
-# Always: position and orientation are composed, scale is not inherited; a child of a hidden parent is drawn, but
-# hidden and counted if that parent cannot be drawn, since its numbers are not finite; generation by generation,
-# without a loop over bodies. A ring of parents, which a scene refuses, leaves its bodies where they are.
+# Always: position and orientation are composed; scale is not inherited. A child of a hidden parent is drawn. It is
+# hidden and counted if the parent cannot be drawn because its numbers are not finite. The loop runs over generations,
+# not over bodies. Bodies in a cycle of parents, which a scene refuses, keep their poses.
 
 
 def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
     """World poses of bodies whose poses are given in their parents' frames.
 
-    parent_rows: (n,), the row of each body's parent, -1 for none; a row that `poses` has not counts as none, and
-    so do bodies beyond `parent_rows`. Without any parent `poses` itself is returned.
+    parent_rows: (n,), the row of each body's parent, -1 for none; a row that `poses` does not have counts as
+    none, and so do bodies beyond `parent_rows`. Without any parent `poses` itself is returned.
     """
     parents = within(parent_rows, len(poses))
     if not (parents >= 0).any():
@@ -215,8 +215,8 @@ def generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
 # A body whose parent changes between two snapshots is blended in the world's frame there. The neighbouring snapshots
 # that a method reads are converted into the same frame.
 #
-# Always: the pose in the world stays; a velocity that does not follow from those given (its own, the parent's, and
-# the parent's angular velocity) counts as not given. Pure.
+# Always: world poses stay the same. A velocity counts as not given unless all that it is computed from are given: its
+# own, the parent's, and the parent's angular velocity. Pure.
 
 
 Rows = NDArray[np.intp]
@@ -248,7 +248,8 @@ def in_frames_of(
 ) -> NDArray[np.void]:
     """Records (n,) of dtype `BODY`, converted from the frames of `parents` into those of `wanted`.
 
-    parents, wanted: the row of each body's parent, -1 for none. Returns `bodies` itself where the parents are the same.
+    parents, wanted: the row of each body's parent, -1 for none. Returns `bodies` itself where the parents are the
+    same.
     """
     own, others = within(parents, len(bodies)), within(wanted, len(bodies))
     rows = np.flatnonzero(own != others)

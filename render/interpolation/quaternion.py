@@ -13,14 +13,14 @@ Floats = NDArray[np.float64]
 
 # Below this sine the weights of slerp lose digits, and the straight way is the same to 1e-7.
 NEAR_PARALLEL_SINE = 1e-3
-# A squared length below this is no orientation at all.
+# A quaternion with a squared length below this is no orientation.
 NO_LENGTH = 1e-30
 # Below this sine of half an angle the axis has no digits left to divide by; angle / sine is then 2 to 1e-16.
 NO_AXIS_SINE = 1e-12
 
 
 def normalized(quaternions: NDArray[np.floating]) -> Floats:
-    """Unit quaternions, (n, 4); the identity for what has no length or is not finite."""
+    """Unit quaternions, (n, 4); the identity where the length is 0 or not finite."""
     unit = np.array(quaternions, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.einsum("ij,ij->i", unit, unit)
@@ -91,8 +91,8 @@ def log(quaternions: NDArray[np.floating]) -> Floats:
 def slerp(start: NDArray[np.floating], end: NDArray[np.floating], alpha: float) -> Floats:
     """Shortest-path spherical interpolation, (n, 4). Ken Shoemake 1985.
 
-    q and -q are one orientation: of the two ways round the shorter is taken. At exactly half a turn both are
-    as short, and the one through `start` and `end` as they stand is taken.
+    q and -q are one orientation: the shorter of the two ways round is used. At exactly half a turn both are equally
+    short; then `start` and `end` are blended with the signs that they have.
     """
     start, end = normalized(start), normalized(end)
     end = np.where(np.einsum("ij,ij->i", start, end)[:, None] < 0, -end, end)
@@ -107,7 +107,7 @@ def slerp(start: NDArray[np.floating], end: NDArray[np.floating], alpha: float) 
 
 
 def _pointing_back(unit: Floats) -> NDArray[np.bool_]:
-    """True for the one of q and -q that is not to be taken, (n,): w < 0, or where w is 0 the first of z, y, x that is
-    not."""
+    """(n,): True where -q is to be used instead of q: w < 0, or, if w is 0, the first of z, y, x that is not 0 is
+    negative."""
     x, y, z, w = unit.T
     return (w < 0) | ((w == 0) & ((z < 0) | ((z == 0) & ((y < 0) | ((y == 0) & (x < 0))))))

@@ -3,8 +3,8 @@
 The class needs add(snapshot), sample(draw_time_ns) and reset(). A snapshot with the `sim_time_ns` of an earlier one
 replaces it. The result of sample needs `position` (n, 3) and `orientation` (n, 4); `scale` (n,), `color` (n, 4),
 `visible` (n,), `columns` and `draw_time_ns` may be left out: they are then those of the snapshot at or before the draw
-time. The class may have `reach_ns`, the time for which it draws beyond the newest snapshot; without a `draw_time_ns` in
-the result, the requested time counts as drawn there.
+time. The class may have `reach_ns`, the time for which it draws beyond the newest snapshot; without a `draw_time_ns`
+in the result, the requested time counts as drawn there.
 
 Always: poses that come out have the shapes and types of `Poses`, unit orientations, and hide what is not finite.
 """

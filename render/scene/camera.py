@@ -1,10 +1,10 @@
-"""The stage's camera: its first view shows the scene's bodies; the user moves it; a body may carry it.
+"""Camera of the stage: its first view shows the scene's bodies; the user moves it; a body may carry it.
 
 Always: all pictures share one camera, but in each it is carried by the body as that picture draws it.
 
-A carried camera rests: it keeps its place until its picture would shift by REST_PX, then goes to where the body is. So
-the picture of a floor is drawn once, not in each frame, while a body that lies still trembles. The shift at that moment
-is too small to be seen, and a body that moves faster carries the camera in each frame.
+A carried camera rests: it keeps its place until its picture would shift by REST_PX, then moves to the body. So the
+picture of a floor is drawn once, not in each frame, while a body that lies still trembles. The shift at that moment is
+too small to be seen, and a body that moves faster carries the camera in each frame.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 Bodies = Callable[[], NDArray[np.void]]
 WATCHER = "camera"  # of poses: see Picture.watch
 NO_TURN = np.array([0, 0, 0, 1], np.float32)
-# A carried camera rests while its picture would shift by less, px. Edges are drawn in steps no finer than about this.
+# A carried camera rests while its picture would shift by less, px. Edges are drawn no more finely than about this.
 REST_PX = 0.1
 
 
 class _Rest(NamedTuple):
-    """Camera of a picture at rest. lens: the one that it was carried from."""
+    """Camera of a picture at rest. lens: the camera in the body's frame, from which it was computed."""
 
     lens: CameraMatrices
     camera: CameraMatrices
@@ -52,18 +52,19 @@ class StageCamera:
         self._rests: dict[str, _Rest] = {}  # by picture
 
     def set_scene(self, scene: Scene) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
+        """Sets a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
         if scene.camera != self._scene.camera:
             self.forget()
         self._scene = scene
 
-    def obey(self, scene: Scene) -> None:
-        """Takes the camera of `scene`, whatever the user's view and the camera before were."""
+    def apply_camera(self, scene: Scene) -> None:
+        """Applies the camera of `scene`, which replaces the user's view."""
         self._scene = scene
         self.forget()
 
     def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
-        """Takes another simulation's bodies; if `scene` differs from the present one, the view begins anew."""
+        """Follows another simulation's bodies. If `scene` differs from the present one, the first view is computed
+        again."""
         if scene.packed().tables != self._scene.packed().tables:
             self.forget()
         self._carriers.clear()

@@ -1,8 +1,8 @@
-"""Frames of reference in which methods blend bodies, over simulated time.
+"""Frames of reference in which methods blend bodies, over simulated time, and the parents of each scene.
 
-A child is blended in its parent's frame. If its parent changes between two snapshots, it is blended between them in the
-world's frame: each of the two is composed with the parents of its own scene. So a frame applies from one snapshot to
-another one, with separate methods, which receive all snapshots converted into it.
+A child is blended in its parent's frame. If its parent changes between two snapshots, it is blended between them in
+the world's frame: each of the two is composed with the parents of its own scene. So a frame applies from one snapshot
+to another one, with separate methods, which receive all snapshots converted into it.
 
 Always: as long as no parent changes there is one frame, and snapshots go to its methods as they are.
 """
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from twixt.render.interpolation import Method
 
 
-# Snapshots that new methods receive at their start: enough to show the usual interval, and to a filter the
-# motion. Fewer if they are large, but enough for a blend over three intervals.
+# Snapshots that new methods receive at their start: enough to estimate the usual interval, and the motion for a filter.
+# Fewer if they are large, but enough for a blend over three intervals.
 MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
 # Before all snapshots, ns.
 BEFORE_ALL_NS = -(1 << 62)
@@ -66,7 +66,7 @@ Create = Callable[[str], "Method"]
 
 
 def remember(past: deque[T], newest: T, size: int) -> None:
-    """Appends to the past, and forgets the oldest where it has become too large. size: bytes of one."""
+    """Appends to the past, and drops the oldest snapshots beyond the limit. size: bytes of one."""
     while len(past) == MOST_PAST or (len(past) >= LEAST_PAST and len(past) * size > PAST_BYTES):
         past.popleft()
     past.append(newest)
@@ -146,7 +146,7 @@ class FramesInTime:
             self._begin(now)
         elif snapshot.world_epoch < last.snapshot.world_epoch:
             return
-        elif snapshot.sim_time_ns < last.snapshot.sim_time_ns:  # it came late
+        elif snapshot.sim_time_ns < last.snapshot.sim_time_ns:  # it is late
             for frame in self._frames:
                 frame.add(now)
             return
@@ -174,7 +174,7 @@ class FramesInTime:
         return frames[0]
 
     def _begin(self, first: _Published) -> None:
-        """Begins with the first snapshot, or the first of another world."""
+        """Starts with the first snapshot, or the first of another world."""
         self._past.clear()
         methods = self._frames[-1].methods
         self._frames = [_Frame(first.parents, BEFORE_ALL_NS, methods)]
@@ -185,7 +185,7 @@ class FramesInTime:
             frame.add(now)
 
     def _change(self, last: _Published, now: _Published) -> None:
-        """Adds the frames between two snapshots whose scenes have other parents, and from the newer one on."""
+        """Adds two frames: between two snapshots whose scenes have different parents, and from the newer one on."""
         while len(self._frames) > 1 and self._frames[1].start_ns <= self._drawn_ns:
             self._frames.pop(0)
         between = np.where(last.parents == now.parents, last.parents, np.int32(-1))
@@ -196,7 +196,7 @@ class FramesInTime:
         ]
 
     def _replace_last(self, now: _Published) -> None:
-        """Puts a snapshot of the same instant, whose scene has other parents, in place of the last one."""
+        """Replaces the last snapshot by one of the same instant whose scene has other parents."""
         past = [one.snapshot for one in self._past][:-1]
         self._past.clear()
         self._frames = [_Frame(now.parents, BEFORE_ALL_NS, {})]

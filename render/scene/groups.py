@@ -1,8 +1,8 @@
-"""Bodies of a picture that share draw time and method.
+"""Groups of bodies of a picture that share draw time and method, and their poses computed in numpy.
 
-One part holds all bodies that have no group and no parent in the scene; each group is a part, and so are all children
-of other bodies together. The shaders' methods draw from the two snapshots on the GPU. For all other methods a poser
-computes the poses, which are uploaded and drawn as they are.
+One group holds all bodies that have no group and no parent in the scene. Each group of the scene is one, and all
+children of other bodies together are one. The shaders' methods draw from the two snapshots on the GPU. For all other
+methods a poser computes the poses, which are uploaded and drawn without blending.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 OF_THE_NEWEST = "latest"
 # Methods that the shaders draw.
 SHADED = frozenset((*METHODS, OF_THE_NEWEST))
-# Methods that show a snapshot as it is, whatever the draw time.
+# Methods that show a snapshot unchanged, whatever the draw time.
 AS_PUBLISHED = ("none", OF_THE_NEWEST)
-# Method used until a method of numpy has received two snapshots.
+# Method used until a numpy method has received two snapshots.
 MEANWHILE = "linear"
 
 
-class DrawnPart(NamedTuple):
-    """One part in one frame. draw_time_ns: the simulated time that is shown."""
+class DrawnGroup(NamedTuple):
+    """One group in one frame. draw_time_ns: the simulated time that is shown."""
 
     group: str | None
     layer: Layer | None  # None: no poses yet
@@ -51,10 +51,10 @@ class DrawnPart(NamedTuple):
     is_beyond: bool  # drawn beyond the newest snapshot
 
 
-class PartDefinition(NamedTuple):
-    """Bodies of a part, and the scene's rules for drawing them.
+class GroupDefinition(NamedTuple):
+    """Bodies of a group, and the scene's rules for drawing them.
 
-    name: of the part in the history. group: the renderer's name of the bodies. rows: (k,) ascending; None: all.
+    name: of the group in the history. group: the renderer's name of the bodies. rows: (k,) ascending; None: all.
     method: None for the run's. delay_ns: simulated time by which they are drawn later than the others. by_numpy: the
     shaders cannot draw them, whatever the method.
     """
@@ -68,24 +68,24 @@ class PartDefinition(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Key for comparison: a part with the same key is kept when a scene is published anew."""
+        """Key for comparison: a group with the same key is kept when a scene is published anew."""
         return self.name, b"" if self.rows is None else self.rows.tobytes(), self.method, self.delay_ns, self.by_numpy
 
 
-class PicturePart:
+class BodyGroup:
     """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
 
-    Another method is drawn at once if a shader draws it; else from when it has received enough snapshots.
+    A changed method is used at once if a shader draws it; else when it has received enough snapshots.
     """
 
-    def __init__(self, definition: PartDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
+    def __init__(self, definition: GroupDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
         self.definition, self.pose_slot = definition, pose_slot
         self._rules = rules
         self._method = self._wanted = definition.method or method
         self._poser: Poser | None = None
         self._watchers: dict[str, Poser] = {}
         self._draw_time_ns = 0
-        self._posed: Poses | None = None  # what the poser made for this frame
+        self._posed: Poses | None = None  # poses of this frame
 
     @property
     def needs_copies(self) -> bool:
@@ -94,20 +94,20 @@ class PicturePart:
 
     @property
     def stands_by_itself(self) -> bool:
-        """True if its own method shows states as published, so that it stands still between snapshots."""
+        """True if its own method shows published states, so that it stands still between snapshots."""
         return self.definition.method in AS_PUBLISHED
 
     @property
     def reach_ns(self) -> int:
-        """Largest draw time of the picture that this part allows, in ns of simulated time beyond the newest snapshot.
+        """Largest draw time of the picture that this group allows, in ns of simulated time beyond the newest snapshot.
 
-        Its own delay counts too: a delayed part is drawn earlier than the picture by as much.
+        Its own delay counts too: a delayed group is drawn earlier than the picture by as much.
         """
         reach_ns = 0 if self._poser is None else self._poser.reach_ns(self._method)
         return reach_ns + self.definition.delay_ns
 
     def choose(self, method: str) -> None:
-        """Sets the run's method; a part with a method of its own ignores it."""
+        """Sets the run's method; a group with a method of its own ignores it."""
         if self.definition.method is None:
             self._wanted = method
             if self._is_shaded(method):
@@ -120,7 +120,7 @@ class PicturePart:
             poser.add(snapshot)
 
     def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
-        """Registers a watcher of the poses of those `rows` (None: all) that are in this part. past: snapshots held."""
+        """Registers a watcher of the poses of those `rows` (None: all) that are in this group. past: snapshots held."""
         own_rows = self.definition.rows
         if rows is not None and own_rows is not None:
             rows = np.intersect1d(rows, own_rows)
@@ -150,8 +150,8 @@ class PicturePart:
         at = poser.rows if rows is None else np.searchsorted(rows, poser.rows)
         return poser.rows, select_rows(self._posed, at[at < len(self._posed)])
 
-    def draw(self, reference_ns: int, history: History, renderer: SceneRenderer) -> DrawnPart | None:
-        """The part in this frame; None: no snapshot is held. reference_ns: draw time of parts without a delay."""
+    def draw(self, reference_ns: int, history: History, renderer: SceneRenderer) -> DrawnGroup | None:
+        """The group in this frame; None: no snapshot is held. reference_ns: draw time of parts without a delay."""
         name, group = self.definition.name, self.definition.group
         draw_time_ns = self._draw_time_ns = reference_ns - self.definition.delay_ns
         poser = self._poser
@@ -167,21 +167,21 @@ class PicturePart:
             poses = self._posed = poser.poses(draw_time_ns, method)
             drawn_ns = _drawn_ns(method, pair, newest, poses.draw_time_ns)
             is_beyond = drawn_ns > newest.head.sim_time_ns
-            return DrawnPart(group, self._pose_layer(poses, pair, renderer), pair, drawn_ns, method, is_beyond)
+            return DrawnGroup(group, self._pose_layer(poses, pair, renderer), pair, drawn_ns, method, is_beyond)
         if method not in SHADED:
             method = MEANWHILE
         if method == OF_THE_NEWEST:
             layer = Layer(newest.slot, None, group=group)
         else:
             layer = layer_of(pair, method, group, self._rules.discrete)
-        return DrawnPart(group, layer, pair, _drawn_ns(method, pair, newest, pair.draw_time_ns), method, False)
+        return DrawnGroup(group, layer, pair, _drawn_ns(method, pair, newest, pair.draw_time_ns), method, False)
 
     def release(self, history: History) -> None:
-        """Releases the pair of snapshots in use: the part is no longer drawn."""
+        """Releases the pair of snapshots in use: the group is no longer drawn."""
         history.release(self.definition.name)
 
     def prepare(self) -> None:
-        """Makes or drops the poser, as the methods in use require, and sets the methods of all posers."""
+        """Creates or drops the poser, as the methods in use require, and sets the methods of all posers."""
         if self._is_shaded(self._method) and self._is_shaded(self._wanted):
             self._poser = None
         elif self._poser is None:
@@ -191,7 +191,7 @@ class PicturePart:
 
     @property
     def _methods(self) -> frozenset[str]:
-        """The method in use, and the one that is to replace it."""
+        """The method in use, and the one that will replace it."""
         return frozenset((self._method, self._wanted))
 
     def _posers(self) -> list[Poser]:
@@ -218,7 +218,7 @@ class PicturePart:
         return Layer(self.pose_slot, None, group=self.definition.group, is_posed=True, surfaces=surfaces)
 
     def _in_place(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the part's rows, each at its body's index, as the renderer reads them; zeros elsewhere."""
+        """Values of the group's rows, each at its body's index, as the renderer reads them; zeros elsewhere."""
         if self.definition.rows is None:
             return values
         rows = self.definition.rows[: len(values)]
@@ -228,7 +228,7 @@ class PicturePart:
 
 
 def _drawn_ns(method: str, pair: Pair, newest: HeldSnapshot, blended_ns: int) -> int:
-    """Simulated time that is shown. blended_ns: by methods that do not show states as published."""
+    """Simulated time that is shown. blended_ns: the result for methods that blend."""
     if method not in AS_PUBLISHED:
         return blended_ns
     return newest.head.sim_time_ns if method == OF_THE_NEWEST else pair.previous.head.sim_time_ns
@@ -254,18 +254,17 @@ def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> 
 
 # Poses computed in numpy, for methods without a shader, for children of bodies, and for the user's drawing.
 #
-# A poser has some rows of the world (or all), and their ancestors; its poses are in the world frame, also for bodies
-# that have a parent. It receives private copies of snapshots, and holds two methods while one is to replace the
-# other.
+# A poser has some rows of the world (or all), and their ancestors. Its poses are in the world frame, also for bodies
+# that have a parent. It receives private copies of snapshots. While one method replaces another it holds both.
 
 
 @dataclass(frozen=True, eq=False)
 class PosingRules:
     """Rules of a scene for the poses of its bodies.
 
-    parents: of the bodies, by the scene of a snapshot; None: no body has one. create: makes a method of that name, with
-    the scene's rules for columns. color_by: the column whose blended values give the colours; None: colours themselves
-    are blended. discrete: fields that the shaders do not blend.
+    parents: of the bodies, by the scene of a snapshot; None: no body has one. create: makes a method of that name,
+    with the scene's rules for columns. color_by: the column whose blended values give the colours; None: colours
+    themselves are blended. discrete: fields that the shaders do not blend.
     """
 
     parents: SceneParents | None = None
@@ -295,7 +294,7 @@ class Poser:
             self._frames.use(names)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Adds a snapshot with memory of its own to every method in use."""
+        """Adds a snapshot, with its own memory, to every method in use."""
         if self._received_rows is not None:
             rows = self._received_rows[: np.searchsorted(self._received_rows, len(snapshot.bodies))]
             columns = {name: values[rows] for name, values in snapshot.columns.items()}
@@ -314,7 +313,7 @@ class Poser:
         return method is not None and method.covers(draw_time_ns)
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
-        """True if the method also has the snapshot before: its poses are then those of one that received them all."""
+        """True if the method also has the snapshot before: its poses then do not depend on when it was created."""
         method = self._at(draw_time_ns).get(name)
         return method is not None and method.knows_before(draw_time_ns)
 

@@ -101,12 +101,12 @@ def at_borders(
 
 
 def place(
-    labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int, part: Viewport | None = None
+    labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int, area: Viewport | None = None
 ) -> list[PlacedLabel]:
     """Labels whose position is visible to `camera`, placed in `viewport`, farthest first.
 
-    height_px: of the whole framebuffer. part: what is drawn of `viewport`, by default all of it. Positions that are not
-    finite, or outside the view, are left out.
+    height_px: of the whole framebuffer. area: what is drawn of `viewport`, by default all of it. Positions that are
+    not finite, or outside the view, are left out.
     """
     if not labels:
         return []
@@ -117,14 +117,14 @@ def place(
         clip = points @ camera.projection.T
         seen = (np.abs(clip[:, :3]) <= clip[:, 3:]).all(axis=1) & (clip[:, 3] > 0) & np.isfinite(clip).all(axis=1)
         at = (clip[:, :2] / clip[:, 3:] + 1) / 2 * (width, height) + (left, bottom)
-    if part is not None:
-        seen &= ((at >= part[:2]) & (at <= np.add(part[:2], part[2:]))).all(axis=1)
+    if area is not None:
+        seen &= ((at >= area[:2]) & (at <= np.add(area[:2], area[2:]))).all(axis=1)
     order = np.flatnonzero(seen)
     order = order[np.argsort(points[order, 2], kind="stable")]
     return [
         PlacedLabel(
             float(at[i, 0]), height_px - float(at[i, 1]), labels[i].text,
-            labels[i].color, _border(part or viewport, height_px),
+            labels[i].color, _border(area or viewport, height_px),
         )
         for i in order.tolist()
     ]  # fmt: skip

@@ -1,9 +1,10 @@
-"""The shapes that are drawn, over simulated time.
+"""Shapes that are drawn, over simulated time, and bodies whose own frame a scene moves.
 
-Shapes are discrete: those of a newer scene are drawn from the instant on at which its first snapshot is, so that a body
-changes its colour where it changes its place. Until then the shapes before are drawn, with all else of the newer scene.
-One whose first snapshot has not come waits for it, but is drawn as soon as the picture stands still. Drawn at once are
-scenes in which bodies have another number of parts, other deforming meshes, or parts coloured by a column.
+Shapes are discrete: the shapes of a newer scene are drawn from the instant of its first snapshot on, so that a body
+changes its colour where it changes its place. Until then the previous shapes are drawn, with everything else of the
+newer scene. A scene without a snapshot waits for its first one, but is drawn as soon as the picture stands still. A
+scene is drawn at once if its bodies have another number of parts, other deforming meshes, or parts coloured by a
+column.
 
 Always: scenes follow in the order in which they came. Pure.
 """
@@ -31,7 +32,7 @@ SHAPE_FIELDS = ("shapes", "distinct_shapes", "shape_index")
 OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in (*SHAPE_FIELDS, "camera"))
 # Before all snapshots, ns.
 EVER = -(1 << 62)
-# Scenes that wait, at most: more than a clock draws behind the newest snapshot.
+# Most scenes that wait: more snapshots than a clock draws behind the newest.
 MOST_WAITING = 64
 
 
@@ -45,8 +46,8 @@ class _Coming:
 
 
 class ShapesInTime:
-    """shown: the shapes that are drawn. own: those of the snapshots that come now. are_begun: these were others than those
-    shown before the last `show`."""
+    """shown: the shapes that are drawn. own: those of the snapshots that come now. are_begun: these were others than
+    those shown before the last `show`."""
 
     def __init__(self, shapes: ShapeList) -> None:
         self.shown = self.own = shapes
@@ -64,9 +65,9 @@ class ShapesInTime:
         """True if the next shapes wait for the first snapshot of their scene."""
         return bool(self._coming) and self._coming[0].from_ns is None
 
-    def take(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
-        """Takes a scene that follows `before`. version: its own. history: of the snapshots held. Returns False where its shapes are drawn at
-        once, in place of all others."""
+    def add_scene(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
+        """Takes a scene that follows `before`. version: its own. history: of the snapshots held. Returns False where
+        its shapes are drawn at once, in place of all others."""
         newest = history.newest
         count = 0 if newest is None else newest.head.count
         differ = bool(self._coming) or not _are_kept(before, scene, count)
@@ -80,7 +81,7 @@ class ShapesInTime:
         return False
 
     def begin(self, first: Head, history: History) -> None:
-        """The first snapshot of a scene comes; `history` does not have it yet."""
+        """Sets the instant of a scene's shapes, by its first snapshot, which `history` does not have yet."""
         newest = history.newest
         is_other_world = newest is not None and newest.head.world_epoch != first.world_epoch
         begun = [coming for coming in self._coming if coming.version <= first.scene_version]
@@ -93,8 +94,8 @@ class ShapesInTime:
             self.own = begun[-1].shapes if begun else self.shown
 
     def show(self, draw_time_ns: int, history: History, method: str, is_still: bool) -> bool:
-        """Shows the shapes that are drawn at that time by this method. is_still: it is the time of the frame before. Returns
-        False if these are the ones shown."""
+        """Shows the shapes that are drawn at that time by this method. is_still: it is the time of the frame before.
+        Returns False if these are the ones shown."""
         held = history.entries
         if held:
             first = held[-1 if method == OF_THE_NEWEST else 0]
@@ -125,7 +126,7 @@ def with_shapes(scene: Scene, shapes: ShapeList) -> Scene:
 
 
 def differ_in_shapes_alone(before: Scene, scene: Scene) -> bool:
-    """True if all else, but for the camera, is the same in both."""
+    """True if everything except shapes and camera is the same in both."""
     return all(getattr(before, name) == getattr(scene, name) for name in OTHER_FIELDS)
 
 
@@ -163,18 +164,18 @@ def _parts_of(shape: Shape) -> int:
     return -1 if deforming(shape) is not None else 0
 
 
-# Bodies whose own frame a scene moves: methods of numpy cut them there.
+# Bodies whose own frame a scene moves: numpy methods cut them there.
 #
-# A scene may place all parts of a body anew while its record makes up for it, as where the origin of a body goes to
-# its centre of mass, or give it another size and the scale that makes up for that. What is drawn rests, but between
-# the two snapshots the body's pose leads from one frame to the other. So it stands where it was until the newer
-# snapshot is drawn, with the shapes of the older scene. (The shaders blend each part by itself:
+# A scene may move all parts of a body in its frame while the body's record compensates for it. For example, the origin
+# of a body moves to its centre of mass, or its size changes and its scale compensates. The drawn body rests, but a
+# blend of its poses would lead from one frame to the other. So the body keeps its pose until the newer snapshot is
+# drawn, with the shapes of the older scene. (The shaders blend each part by itself:
 # render/draw/bodies/part_changes.py.)
 #
-# Always: a body of which only some parts move is not cut, nor one whose record does not make up for it. Pure.
+# Always: a body is not cut if only some of its parts move, or if its record does not compensate. Pure.
 
 
-# A record makes up for its scene where, as seen from the older frame, it moves less than this share of what it does.
+# A record compensates for its scene if, seen from the older frame, it moves less than this share of its own motion.
 MOST_LEFT = 0.5
 
 
@@ -187,7 +188,8 @@ class FrameJumps:
         self._counts = np.zeros(0, np.uint32)
 
     def marked(self, snapshot: Snapshot, own: Scene) -> Snapshot:
-        """The snapshot, of the scene `own`, with an epoch of its own for bodies whose frame has jumped; changed in place."""
+        """The snapshot, of the scene `own`, with an epoch of its own for bodies whose frame has jumped; changed in
+        place."""
         last, before = self._last, self._own
         self._last, self._own = snapshot, own
         bodies = snapshot.bodies
@@ -207,8 +209,8 @@ class FrameJumps:
 
 
 def jumped_bodies(older: NDArray[np.void], before: Scene, newer: NDArray[np.void], after: Scene) -> NDArray[np.intp]:
-    """Bodies whose own frame jumps from the older to the newer records, (n,) and (m,) of dtype `BODY`, of these scenes, and
-    their children, ascending."""
+    """Bodies whose own frame jumps from the older to the newer records, (n,) and (m,) of dtype `BODY`, of these
+    scenes, and their children, ascending."""
     count = min(len(older), len(newer))
     shapes, now = (row_shapes(scene, part_rows(scene, count), count) for scene in (before, after))
     moved = moved_parts(now, shapes)

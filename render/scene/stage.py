@@ -39,12 +39,13 @@ if TYPE_CHECKING:
     from twixt.render.scene.user_drawing import UserDrawing
 
 MAIN, LEFT = "main", "left"
-# Method and clock (empty: the run's) of the left half without `--split`: those of a viewer that does not interpolate.
+# Method and clock (empty: the run's) of the left half without `--split`: as in a viewer that does not interpolate.
 PLAIN = ("none", "")
-# Slots for poses of one picture, one for each part: more than a scene may have groups.
+# Slots for poses of one picture, one for each group: more than a scene may have groups.
 POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # watcher of poses: see Picture.watch
-# Most held snapshots that are copied from the GPU when bodies become children: the clock draws a few behind the newest.
+# Most held snapshots that are copied from the GPU when bodies become children: the clock draws a few behind the
+# newest.
 MOST_COPIED = 16
 # Pixels of the black line between two halves.
 LINE_PX = 2
@@ -53,9 +54,9 @@ LINE_PX = 2
 class Stage:
     """All pictures of a window. Needs a current OpenGL context.
 
-    slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. parents: of the
-    latest scenes, `scene` last; empty: snapshots of all scenes have those of `scene`. Raises TwixtError for a `--draw`
-    function that cannot be loaded.
+    slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. parents: of
+    the latest scenes, `scene` last; empty: snapshots of all scenes have those of `scene`. Raises TwixtError for a
+    `--draw` function that cannot be loaded.
     """
 
     def __init__(
@@ -107,10 +108,10 @@ class Stage:
     # -- scenes, snapshots and plans
 
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept.
-        parents: of the latest scenes, this one last, with which their snapshots are composed. version: of the scene."""
+        """Sets a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents:
+        of the latest scenes, this one last, with which their snapshots are composed. version: of the scene."""
         self.view.set_scene(scene)
-        waits = self._shapes.take(self.scene, scene, version, self.history)
+        waits = self._shapes.add_scene(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents
         self._forget_old_parents()
         drawn = self._scene_drawn
@@ -124,15 +125,16 @@ class Stage:
         self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
 
     def set_camera(self, camera: Camera | None) -> None:
-        """Takes a camera that was published by itself: the user's view is replaced by it."""
+        """Applies a camera that was published by itself; it replaces the user's view."""
         self.scene = self.scene.with_camera(camera)
-        self.view.obey(self.scene)
+        self.view.apply_camera(self.scene)
         past = self._past()
         for picture in self.pictures:
             self.view.watch(picture, past)
 
     def begin_anew(self, scene: Scene, bodies: Bodies, parents: ParentLog = ()) -> None:
-        """Takes another simulation's scene and drops all snapshots. In an equal scene the user's view is kept."""
+        """Follows another simulation: sets its scene and drops all snapshots. In an equal scene the user's view is
+        kept."""
         self.count = len(scene.shapes)
         self.history.clear()
         self.marks.clear()
@@ -156,7 +158,7 @@ class Stage:
                 self._divide_anew()
             else:
                 self._watch_trails()
-        # Not the instant at which this viewer found it: that depends on the viewer's frames, not on physics.
+        # Not the instant at which this viewer read it: that depends on the viewer's frames, not on physics.
         for clock in self.clocks:
             clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
 
@@ -232,16 +234,16 @@ class Stage:
 
     @property
     def _scene_of_children(self) -> Scene:
-        """The scene, in which bodies that had a parent in the scene of a held snapshot are children too."""
+        """The scene, where bodies that had a parent in the scene of a held snapshot count as children."""
         return self.scene if len(self._parents) < 2 else self.scene.with_children(merged_parents(self._parents))
 
     @property
     def _scene_drawn(self) -> Scene:
-        """The scene that is drawn: it has the shapes of the draw time."""
+        """The scene with the shapes of the draw time."""
         return with_shapes(self._scene_of_children, self._shapes.shown)
 
     def _forget_old_parents(self) -> bool:
-        """Forgets parents of scenes that no held snapshot has. True if fewer bodies are children now."""
+        """Drops the parents of scenes without a held snapshot. True if fewer bodies are children now."""
         oldest = self.history.oldest
         kept = self._parents if oldest is None else from_version(self._parents, oldest.head.scene_version)
         if len(kept) == len(self._parents):
@@ -269,13 +271,13 @@ class Stage:
             self._copy_held()
         past = self._past()
         for picture in self.pictures:
-            for part in picture.set_scene(self.scene, self.count, past, self._parents):
-                part.release(self.history)
+            for group in picture.set_scene(self.scene, self.count, past, self._parents):
+                group.release(self.history)
             self.view.watch(picture, past)
         self._watch_trails()
 
     def _past(self) -> list[Snapshot]:
-        """Private copies of the held snapshots, for parts and watchers that begin now."""
+        """Private copies of the held snapshots, for groups and watchers that begin now."""
         held = ((self._copies.get(slot), head.tick) for slot, head in self.history.entries)
         return [snapshot for snapshot, tick in held if snapshot is not None and snapshot.tick == tick]
 
@@ -307,7 +309,7 @@ class Stage:
                 self.renderer.clear()
                 return None
             matrices = self.view.matrices(picture, viewport[2:], size_px)
-            layers = [part.layer for part in drawn.parts if part.layer is not None]
+            layers = [group.layer for group in drawn.groups if group.layer is not None]
             marks = self._marks_of(drawn, newest)
             around = self.view.around_axis(viewport, size_px)
             self.renderer.draw(layers, matrices, around, marks, viewport)
@@ -377,10 +379,10 @@ class Stage:
 
 
 def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
-    """Viewports of `count` equal parts of the window, from left to right, with lines of `LINE_PX` between them.
+    """Viewports of `count` equal columns of the window, from left to right, with lines of `LINE_PX` between them.
 
     Pixels that do not divide evenly stay empty at the right.
     """
     width_px, height_px = size_px
-    part = max(1, (width_px - (count - 1) * LINE_PX) // count)
-    return [(i * (part + LINE_PX), 0, part, height_px) for i in range(count)]
+    width = max(1, (width_px - (count - 1) * LINE_PX) // count)
+    return [(i * (width + LINE_PX), 0, width, height_px) for i in range(count)]

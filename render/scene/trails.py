@@ -1,9 +1,10 @@
 """Trails: dots where bodies were drawn during the last second.
 
-The one idea: a ring buffer of drawn positions, one row of bodies a frame, drawn as dots that fade with age.
-Always: a frame with the same positions as the one before adds no dots, and no time passes for the trails, so that
-they stay visible in a pause. The dots of a body that was cut (a new epoch) are removed. A body at rest has none.
-Present instants and positions come in, no clock is read.
+A ring buffer of drawn positions, one row of bodies a frame, is drawn as dots that fade with age.
+
+Always: a frame with the same positions as the frame before adds no dots, and the trails do not age, so that they stay
+visible in a pause. The dots of a body that was cut (a new epoch) are removed. A body at rest has none. Present instants
+and positions are arguments; no clock is read.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Trails:
         self._now_ns = 0
 
     def of(self, rows: NDArray[np.integer]) -> Trails:
-        """Trails of the bodies `rows`; those of bodies that both have are kept."""
+        """Trails of the bodies `rows`; the dots of bodies in both are kept."""
         other = Trails(rows)
         other._length_ns, other._instants_ns = self._length_ns, self._instants_ns
         other._added, other._present_ns, other._now_ns = self._added, self._present_ns, self._now_ns

@@ -1,6 +1,6 @@
-"""Picture: one view of the world, with its clock, its method, and the parts into which the scene divides the bodies.
+"""Picture: one view of the world, with its clock, its method, and the groups into which the scene divides the bodies.
 
-Always: the parts of an unchanged scene are kept, so that publishing it again changes nothing in the picture.
+Always: the groups of an unchanged scene are kept, so that publishing it again changes nothing in the picture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twixt.render.draw.bodies.shape_rows import rules_of_drawn
 from twixt.render.draw.frame.layers import Discrete
 from twixt.render.interpolation.poses import Poses, no_poses, select_rows
 from twixt.render.scene.frames_in_time import SceneParents, merged_parents
-from twixt.render.scene.groups import DrawnPart, PartDefinition, PicturePart, PosingRules
+from twixt.render.scene.groups import BodyGroup, DrawnGroup, GroupDefinition, PosingRules
 from twixt.render.snapshots.history import History
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ SHADED_RULES = frozenset(("linear", "none"))
 
 
 class DrawnPicture(NamedTuple):
-    """One frame of a picture. main: the part of bodies in no group."""
+    """One frame of a picture. main: the group of bodies in no group."""
 
-    main: DrawnPart
-    parts: tuple[DrawnPart, ...]
+    main: DrawnGroup
+    groups: tuple[DrawnGroup, ...]
     due_ns: int  # due instant of the state that `main` shows
     group_due_ns: dict[str, int]  # the same, by group, for groups drawn at another draw time
 
@@ -57,49 +57,49 @@ class MethodFactory(NamedTuple):
 
 
 class Picture:
-    """View of the scene set last. name: of its parts in the history. first_slot: first of the renderer's slots for
-    poses; each part uses one."""
+    """View of the scene set last. name: of its groups in the history. first_slot: first of the renderer's slots for
+    poses; each group uses one."""
 
     def __init__(self, name: str, clock: PlaybackClock, method: str, first_slot: int, methods: MethodFactory) -> None:
         self.name, self.clock, self.method = name, clock, method
         self.first_slot, self.methods = first_slot, methods
-        self._parts: list[PicturePart] = []
+        self._groups: list[BodyGroup] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
-        self._rules_key: object = None  # of the parts' rules; parts with other rules are made anew
+        self._rules_key: object = None  # of the groups' rules; a group with other rules is replaced
         self._has_ungrouped = True
 
     @property
     def needs_copies(self) -> bool:
         """True if it must receive private copies of snapshots."""
-        return any(part.needs_copies for part in self._parts)
+        return any(group.needs_copies for group in self._groups)
 
     @property
     def reach_ns(self) -> int:
-        """Extrapolation allowed, in ns of simulated time beyond the newest snapshot: the least of the parts.
+        """Extrapolation allowed, in ns of simulated time beyond the newest snapshot: the least of the groups.
 
-        All parts share a draw time. A part drawn beyond its own limit would stand still and then jump.
+        All groups share a draw time. A group drawn beyond its own limit would stand still and then jump.
         """
-        if len(self._parts) == 1:
-            return self._parts[0].reach_ns
-        parts = [part for part in self._parts[1:] if not part.stands_by_itself]
-        if self._has_ungrouped or not parts:
-            parts.append(self._parts[0])
-        return min(part.reach_ns for part in parts)
+        if len(self._groups) == 1:
+            return self._groups[0].reach_ns
+        groups = [group for group in self._groups[1:] if not group.stands_by_itself]
+        if self._has_ungrouped or not groups:
+            groups.append(self._groups[0])
+        return min(group.reach_ns for group in groups)
 
     def choose(self, method: str) -> None:
         """Sets the run's method; groups with a method of their own keep it."""
         self.method = method
-        for part in self._parts:
-            part.choose(method)
+        for group in self._groups:
+            group.choose(method)
 
     def set_scene(
         self, scene: Scene, count: int, past: Sequence[Snapshot] = (), log: ParentLog = ()
-    ) -> tuple[PicturePart, ...]:
-        """Sets the scene and the number of bodies. past: private copies of the held snapshots, for new parts. log:
+    ) -> tuple[BodyGroup, ...]:
+        """Sets the scene and the number of bodies. past: private copies of the held snapshots, for new groups. log:
         parents of the scenes of held snapshots; empty: those of this scene alone. A child in any of them counts as a
         child.
 
-        Unchanged parts are kept. Returns the parts that are no longer drawn.
+        Unchanged groups are kept. Returns the groups that are no longer drawn.
         """
         merged = merged_parents(log) if log else scene.parents
         parent_rows = rows_of_parents(merged, count) if merged else None
@@ -110,41 +110,41 @@ class Picture:
             scene.part_columns,
             scene.color_by,
         )
-        before = {part.definition.identity: part for part in self._parts} if key == self._rules_key else {}
+        before = {group.definition.identity: group for group in self._groups} if key == self._rules_key else {}
         rules = self._posing_rules(scene, parents)
-        gone, self._rules_key, self._parts = self._parts, key, []
+        gone, self._rules_key, self._groups = self._groups, key, []
         for definition in self._definitions(scene, count, parent_rows):
-            part = before.get(definition.identity)
-            if part is None:
-                taken = {other.pose_slot for other in (*self._parts, *before.values())}
+            group = before.get(definition.identity)
+            if group is None:
+                taken = {other.pose_slot for other in (*self._groups, *before.values())}
                 slot = next(slot for slot in count_up(self.first_slot) if slot not in taken)
-                part = PicturePart(definition, self.method, rules, slot)
-            self._parts.append(part)
-        for part in self._parts:
-            if part in before.values():
+                group = BodyGroup(definition, self.method, rules, slot)
+            self._groups.append(group)
+        for group in self._groups:
+            if group in before.values():
                 continue
-            part.prepare()
+            group.prepare()
             for watcher, watched in self._watching.items():
-                part.watch(watcher, watched)
+                group.watch(watcher, watched)
             for snapshot in past:
-                part.add(snapshot)
-        return tuple(part for part in gone if part not in self._parts)
+                group.add(snapshot)
+        return tuple(group for group in gone if group not in self._groups)
 
     def add(self, snapshot: Snapshot) -> None:
         """Adds a private copy of a snapshot."""
-        for part in self._parts:
-            part.add(snapshot)
+        for group in self._groups:
+            group.add(snapshot)
 
     def draw(self, draw_time_ns: int, history: History, renderer: SceneRenderer) -> DrawnPicture | None:
-        """All parts of a frame; None while no snapshot is held. Poses made by numpy are uploaded to `renderer`."""
-        drawn = [part.draw(draw_time_ns, history, renderer) for part in self._parts]
-        parts = tuple([one for one in drawn if one is not None])
-        if len(parts) < len(self._parts):
+        """All groups of a frame; None while no snapshot is held. Poses made by numpy are uploaded to `renderer`."""
+        drawn = [group.draw(draw_time_ns, history, renderer) for group in self._groups]
+        groups = tuple([one for one in drawn if one is not None])
+        if len(groups) < len(self._groups):
             return None
         due_ns = self.clock.due_ns
-        main_ns = parts[0].draw_time_ns
-        groups = {one.group: due_ns(one.draw_time_ns) for one in parts[1:] if one.group and one.draw_time_ns != main_ns}
-        return DrawnPicture(parts[0], parts, due_ns(main_ns), groups)
+        main_ns = groups[0].draw_time_ns
+        due = {one.group: due_ns(one.draw_time_ns) for one in groups[1:] if one.group and one.draw_time_ns != main_ns}
+        return DrawnPicture(groups[0], groups, due_ns(main_ns), due)
 
     def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
         """Registers a watcher of the poses of `rows` (ascending; None: all), which `watched` returns.
@@ -152,8 +152,8 @@ class Picture:
         past: private copies of the held snapshots, to begin with.
         """
         self._watching[watcher] = rows
-        for part in self._parts:
-            part.watch(watcher, rows, past)
+        for group in self._groups:
+            group.watch(watcher, rows, past)
 
     def watching(self, watcher: str) -> list[int] | None:
         """Rows of a watcher; None: it has none, or all."""
@@ -163,12 +163,12 @@ class Picture:
     def unwatch(self, watcher: str) -> None:
         """Removes a watcher, if there is one of that name."""
         self._watching.pop(watcher, None)
-        for part in self._parts:
-            part.unwatch(watcher)
+        for group in self._groups:
+            group.unwatch(watcher)
 
     def watched(self, watcher: str) -> Poses:
         """Poses of the watcher's rows as drawn in this frame; empty before two snapshots were received."""
-        seen = [found for part in self._parts if (found := part.watched(watcher)) is not None]
+        seen = [found for group in self._groups if (found := group.watched(watcher)) is not None]
         if not seen:
             return no_poses()
         rows = self._watching[watcher]
@@ -177,9 +177,9 @@ class Picture:
             seen = [(found, poses) for found, poses in seen if len(poses)]
         if len(seen) > 1:
             whole = select_rows(whole, np.arange(len(whole)))
-        for of_part, poses in seen[1:]:
-            assert of_part is not None
-            at = of_part if rows is None else np.searchsorted(rows, of_part)
+        for of_group, poses in seen[1:]:
+            assert of_group is not None
+            at = of_group if rows is None else np.searchsorted(rows, of_group)
             at = at[: len(poses)][at[: len(poses)] < len(whole)]
             for name in ("position", "orientation", "scale", "color", "visible", "epoch"):
                 getattr(whole, name)[at] = getattr(poses, name)[: len(at)]
@@ -190,8 +190,8 @@ class Picture:
 
     def release(self, history: History) -> None:
         """Releases the pairs of snapshots in use: the picture is no longer drawn."""
-        for part in self._parts:
-            part.release(history)
+        for group in self._groups:
+            group.release(history)
 
     def _posing_rules(self, scene: Scene, parents: SceneParents | None) -> PosingRules:
         drawn_rules = rules_of_drawn(scene)
@@ -202,21 +202,22 @@ class Picture:
             Discrete(*(rule == "none" for rule in drawn_rules)),
         )
 
-    def _definitions(self, scene: Scene, count: int, parent_rows: NDArray[np.int32] | None) -> list[PartDefinition]:
+    def _definitions(self, scene: Scene, count: int, parent_rows: NDArray[np.int32] | None) -> list[GroupDefinition]:
         """Parts of a scene: bodies in no group (always first), each group that has bodies, the children."""
         by_numpy = not SHADED_RULES.issuperset(rules_of_drawn(scene))
         free = np.full(count, True) if parent_rows is None else parent_rows < 0
         self._has_ungrouped = bool((free & (scene.group_rows(count) < 0)).any())
-        found = [PartDefinition(self.name, by_numpy=by_numpy)]
+        found = [GroupDefinition(self.name, by_numpy=by_numpy)]
         for name, group in scene.groups.items():
             rows = np.unique(np.asarray(group.bodies, np.intp))
             rows = rows[rows < count]
             rows = rows[free[rows]]
             if len(rows):
                 delay_ns = round(group.delay_ms * 1e6)
-                part = PartDefinition(f"{self.name}/{name}", name, rows, group.interpolation, delay_ns, by_numpy)
-                found.append(part)
+                found.append(
+                    GroupDefinition(f"{self.name}/{name}", name, rows, group.interpolation, delay_ns, by_numpy)
+                )
         children = np.flatnonzero(~free)
         if len(children):
-            found.append(PartDefinition(f"{self.name}/{CHILDREN}", CHILDREN, children, by_numpy=True))
+            found.append(GroupDefinition(f"{self.name}/{CHILDREN}", CHILDREN, children, by_numpy=True))
         return found

@@ -1,1 +1,1 @@
-"""Snapshots on arrival: fetched, prepared for drawing, kept."""
+"""intake: snapshots from the channel to the GPU. history: snapshots held, and their marks."""

@@ -1,12 +1,12 @@
 """History of the snapshots that the viewer holds, each with its slot in the GPU ring.
 
-A late clock draws several snapshots behind the newest, so all that are not drawn yet are kept. When the
-ring is full, what is behind every pair in use goes first, then the undrawn are thinned. Several users may draw
-from it at once, each at a time of its own: two halves of a picture, a group of bodies with a delay.
+A late clock draws several snapshots behind the newest, so all undrawn snapshots are kept. When the ring is full,
+snapshots behind every pair in use are dropped first, then undrawn ones are thinned. Several users may draw from it at
+once, each at its own draw time: two halves of a picture, a group of bodies with a delay. Also: the marks of snapshots.
 
 Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or next is None
 and the picture holds still. One entry for each simulated time: a state published again for it, with a newer tick,
-takes the place of the one before. A pair in use is never given away, the newest only for a newer one. Entries are of
+takes the place of the one before. A pair in use is never dropped, the newest only for a newer one. Entries are of
 one world epoch: the first of a newer one replaces all. Holds no bodies and touches no GPU.
 """
 
@@ -27,7 +27,7 @@ MIN_SLOTS = 3
 
 
 class HeldSnapshot(NamedTuple):
-    """A snapshot that lies whole in a GPU slot."""
+    """A snapshot that is complete in a GPU slot."""
 
     slot: int
     head: Head
@@ -36,8 +36,8 @@ class HeldSnapshot(NamedTuple):
 class Pair(NamedTuple):
     """The two snapshots around a draw time. alpha: 0 at `previous`, below 1 before `next`.
 
-    draw_time_ns: the simulated time really drawn, within what is held. next is None: `previous` is drawn still.
-    before: what came before `previous`, while it is held.
+    draw_time_ns: the simulated time really drawn, within the held snapshots. next is None: `previous` is drawn still.
+    before: the snapshot before `previous`, if it is held.
     """
 
     previous: HeldSnapshot
@@ -91,13 +91,12 @@ class History:
         return {entry.slot for entry in self._entries[max(0, first) :]}
 
     def limit(self, slots: int) -> None:
-        """Hold no more than so many from now on, for they have become larger; what is held beyond goes as new ones
-        come."""
+        """Sets the number of snapshots to hold, for larger snapshots. Surplus ones are dropped as new ones come."""
         self._most = min(self.slots, max(MIN_SLOTS, slots))
 
     @property
     def spare(self) -> int | None:
-        """The slot that is given next without one giving way for it; None where there is none."""
+        """The next free slot; None if a snapshot must be dropped for the next one."""
         return self._free[-1] if self._free and len(self._entries) + len(self._lent) < self._most else None
 
     def slot_for(self, head: Head) -> int | None:
@@ -122,7 +121,7 @@ class History:
         return slot
 
     def commit(self, slot: int, head: Head) -> None:
-        """Enters `head`, whose upload into `slot` is whole: it may be drawn."""
+        """Enters `head`, whose upload into `slot` is complete: it may be drawn."""
         self._lent.remove(slot)
         if self._world_epoch is None or head.world_epoch > self._world_epoch:
             self._drop_entries()
@@ -144,13 +143,13 @@ class History:
         self._free.append(slot)
 
     def lose(self, slot: int) -> None:
-        """Gives up a slot for which there is no memory: what is held now is as much as there can be."""
+        """Removes a slot for which the GPU has no memory; the number of slots shrinks to those in use."""
         self._lent.remove(slot)
         self.slots -= 1
         self._most = min(self._most, len(self._entries))
 
     def pair(self, draw_time_ns: int, user: str = "") -> Pair | None:
-        """The snapshots around `draw_time_ns`, from now on the user's pair in use; None while nothing is held."""
+        """The snapshots around `draw_time_ns`, now the user's pair in use; None while nothing is held."""
         if not self._entries:
             return None
         index = max(0, bisect_right(self._times, draw_time_ns) - 1)
@@ -166,7 +165,7 @@ class History:
         return pair
 
     def release(self, user: str) -> None:
-        """Gives up the pair of a user that draws no more."""
+        """Releases the pair of a user that no longer draws."""
         self._in_use.pop(user, None)
 
     def clear(self) -> None:
@@ -228,11 +227,11 @@ class History:
 
 # Marks of the held snapshots, and those drawn between two of them.
 #
-# Marks lie beside the history under the number of their snapshot's GPU slot, sorted once when they come; the match of
-# a pair is kept while the same pair is drawn. Methods that show states as published show their marks too.
+# Marks are stored by their snapshot's GPU slot, sorted once when they come. The match of a pair is kept while the same
+# pair is drawn. Methods that show published states show their marks unblended, too.
 #
-# Always: an array that is returned is never changed afterwards. Of a slot that is filled again the old marks are
-# gone. Touches no GPU, and reads no clock.
+# Always: an array that is returned is never changed afterwards. Refilling a slot removes its marks. Touches no GPU, and
+# reads no clock.
 
 
 # Pairs whose match is kept: one for each picture of a window.
@@ -250,7 +249,7 @@ class HeldMarks:
         return bool(self._by_slot)
 
     def put(self, slot: int, marks: NDArray[np.void]) -> None:
-        """Takes the marks of the snapshot that was uploaded into `slot`: (m,) of dtype `MARK`, the caller's own."""
+        """Sets the marks of the snapshot that was uploaded into `slot`: (m,) of dtype `MARK`, not changed afterwards."""
         if len(marks):
             self._by_slot[slot] = drawable(marks)
         else:

@@ -1,12 +1,13 @@
-"""Intake of snapshots, the only place: from the channel into the GPU ring, the history and the clock.
+"""Intake of snapshots: from the channel into the GPU ring, the history and the clock.
 
 Each unread snapshot is uploaded once, straight from the shared memory, and validated afterwards: one that the writer
-overwrote meanwhile is discarded. Its marks and vertices, if there are any, are copied with it. Always: an entry of the history lies
-whole in its GPU slot.
+overwrote meanwhile is discarded. Its marks and vertices, if there are any, are copied with it.
 
-A snapshot with corrections, or whose bodies a column colours, is prepared once, on a private copy. Colours and
-`scale3` are blended as the rules of their columns say: `linear` and `none` by the shaders, between what was made here;
-by any other rule the column itself is blended in numpy, and colours are made of that in each frame.
+Always: an entry of the history is complete in its GPU slot. No other module reads snapshots of the channel.
+
+A snapshot with corrections, or whose bodies a column colours, is prepared once, on a private copy. Colours and `scale3`
+are blended by the rules of their columns: `linear` and `none` by the shaders, between the prepared values. For any
+other rule the column itself is blended in numpy, and colours are computed from it in each frame.
 """
 
 from __future__ import annotations
@@ -36,33 +37,33 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.snapshots.history import HeldMarks, History
 
-# Bytes uploaded in one frame at most; the newest snapshot always is. Where a processor draws, less: a loop of 100,000
-# bodies that publishes twice a frame was slowed by 1 to 2 % less, and its picture came at 60 fps instead of 53.
+# Most bytes uploaded in one frame; the newest snapshot is always uploaded. Less in software rendering: a loop of
+# 100,000 bodies that publishes twice a frame was slowed by 1 to 2 % less, and its picture came at 60 fps instead of 53.
 BYTE_BUDGET, SOFTWARE_BYTE_BUDGET = 64 << 20, 8 << 20
-# Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second does
-# not ask the kernel in each.
+# Shortest interval between two polls of the link. It is shorter than most frames, so only a loop of many hundred frames
+# a second skips polls.
 PATIENCE_NS = 4_000_000
-# Most snapshots that are held back because their scene has not arrived: it arrives by a socket, mostly within 1 ms. If
-# large meshes take longer, motion continues with the present scene.
-MOST_HELD_BACK = 16
+# Most snapshots that wait for their scene, which arrives by a socket, mostly within 1 ms. If large meshes take longer,
+# motion continues with the present scene.
+MOST_WAITING = 16
 
 
 class IntakeResult(NamedTuple):
-    """Snapshots and plan that one frame took in."""
+    """Snapshots and plan that one frame received."""
 
     steps: int = 0  # ticks between the newest snapshot before and the newest now
     is_news: bool = False  # a snapshot, a plan or a scene: something that a picture shows
 
     def and_then(self, later: IntakeResult) -> IntakeResult:
-        """Everything taken in by two calls of one frame."""
+        """The results of two calls of one frame together."""
         return IntakeResult(self.steps + later.steps, self.is_news or later.is_news)
 
 
 NOTHING = IntakeResult()
 
 
-class HeldBack(NamedTuple):
-    """Copy of a snapshot that arrived before its scene."""
+class WaitingSnapshot(NamedTuple):
+    """Copy of a snapshot that waits for its scene."""
 
     head: Head
     snapshot: Snapshot
@@ -99,7 +100,7 @@ class Intake:
         self._allocated: dict[int, int] = {}  # bodies for which a slot has memory, by slot
         self._limit_slots()
         self.make_room()
-        self._held_back: deque[HeldBack] = deque()
+        self._waiting: deque[WaitingSnapshot] = deque()
         self._entered_version = 0  # of the newest scene of a snapshot
         self._waived_version = 0  # of the newest scene that is not waited for
         self._world_epoch: int | None = None
@@ -109,11 +110,11 @@ class Intake:
         stage.replan(self.plan)
 
     def follow(self, link: Link) -> None:
-        """Takes in another simulation from now on. As after a reset, its worlds are newer than all before."""
+        """Receives another simulation from now on. As after a reset, its worlds are newer than all before."""
         self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
         self.link, self._newest_tick = link, 0
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
-        self._held_back.clear()
+        self._waiting.clear()
         self._entered_version = self._waived_version = 0
         self._stage.begin_anew(link.scene, link.newest_bodies, link.received.parents)
         self._limit_slots()
@@ -133,9 +134,9 @@ class Intake:
         self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
         return True
 
-    def take(self) -> IntakeResult:
-        """Takes in everything that is new. Each frame calls it as late as it can, and once more before that if it has
-        spare time."""
+    def receive(self) -> IntakeResult:
+        """Receives everything that is new. Each frame calls it as late as it can, and once before that if it has spare
+        time."""
         link, stage = self.link, self._stage
         link.poll(PATIENCE_NS)
         is_news = False
@@ -152,29 +153,29 @@ class Intake:
         if plan.number != self.plan.number:
             self._replan(plan)
             is_news = True
-        if not link.has_unread and not self._held_back:
+        if not link.has_unread and not self._waiting:
             return IntakeResult(0, True) if is_news else NOTHING
         steps = 0
-        while self._held_back and self._is_scene_there(self._held_back[0].head):
-            steps += self._enter(self._held_back.popleft())
+        while self._waiting and self._is_scene_there(self._waiting[0].head):
+            steps += self._enter(self._waiting.popleft())
             is_news = True
         if link.has_unread:
             for view in self._unread():
                 is_news = True
                 head = view.head
-                if not self._held_back and (head.scene_version <= self._scene_version or self._is_scene_there(head)):
+                if not self._waiting and (head.scene_version <= self._scene_version or self._is_scene_there(head)):
                     steps += self._enter(view)
                 elif (copied := view.copy()) is not None:
-                    self._held_back.append(HeldBack(head, copied))
+                    self._waiting.append(WaitingSnapshot(head, copied))
         return IntakeResult(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
-        """True if the scene of a snapshot has arrived, or is no longer waited for."""
-        if len(self._held_back) >= MOST_HELD_BACK or self.link.ended is not None:
+        """True if the scene of a snapshot has arrived, or the wait for it has ended."""
+        if len(self._waiting) >= MOST_WAITING or self.link.ended is not None:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)
 
-    def _enter(self, found: SnapshotView | HeldBack) -> int:
+    def _enter(self, found: SnapshotView | WaitingSnapshot) -> int:
         """Enters a snapshot into the history; returns the ticks since the one before."""
         stage, head = self._stage, found.head
         if self._worlds_before:
@@ -224,11 +225,11 @@ class Intake:
                         return
             yield view
 
-    def _upload(self, view: SnapshotView | HeldBack, slot: int, world_epoch: int) -> bool:
+    def _upload(self, view: SnapshotView | WaitingSnapshot, slot: int, world_epoch: int) -> bool:
         """Uploads a snapshot into a slot, without a copy where no method and no rule needs one. Returns False if it was
         overwritten meanwhile."""
         stage, count = self._stage, view.head.count
-        if isinstance(view, HeldBack):
+        if isinstance(view, WaitingSnapshot):
             copied: Snapshot | None = view.snapshot
         elif not stage.needs_copies and is_drawn_as_published(stage.scene, view.columns):
             stage.renderer.upload(slot, view.bodies, count, arrays_of(view.part_columns, view.layout))
@@ -264,13 +265,13 @@ def arrays_of(columns: Mapping[str, memoryview], layout: Layout) -> dict[str, ND
 
 
 def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:
-    """True if records may go to the GPU as they are."""
+    """True if records may be uploaded unchanged."""
     return CORRECTION not in columns and (scene.color_by is None or scene.color_by.column not in columns)
 
 
 def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
-    """Prepares a snapshot for drawing. Its bodies are changed in place: they must be the caller's own. Part columns that
-    are not of the scene's parts, as those of the scene before it, are left out."""
+    """Prepares a snapshot for drawing. Its bodies are changed in place: they must be the caller's own. Part columns
+    that are not of the scene's parts, as those of the scene before it, are left out."""
     if snapshot.part_columns:
         bodies = scene.part_bodies(len(snapshot.bodies))
         columns = {name: values for name, values in snapshot.part_columns.items() if len(values) == len(bodies)}

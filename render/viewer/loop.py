@@ -98,7 +98,7 @@ class FrameLoop:
         events = idle.prepend_pending(self.display.poll())
         acted_ns = self._apply(events)
         laps.lap(OTHER, kinds.EVENTS)
-        taken = self.intake.take()
+        taken = self.intake.receive()
         self.spare.record_intake(ahead, taken)
         if taken is not NOTHING:
             ahead = ahead.and_then(PreFrameWork(taken))
@@ -145,7 +145,7 @@ class FrameLoop:
         now_ns = self.timer.now_ns()
         self.stage.pass_still(now_ns)
         link.poll()  # reads the message that ended the sleep; unread, it would end the next one too
-        is_news = self.intake.take().is_news or self.idle.status.is_changed(link, self.input.settings.overlay)
+        is_news = self.intake.receive().is_news or self.idle.status.is_changed(link, self.input.settings.overlay)
         if self.idle.has_events or is_news or self.display.pop_damage():
             self.redraws.request(now_ns)
 
@@ -155,7 +155,7 @@ class FrameLoop:
         self._rest()
         self._apply(self.display.wait_events(SLEEP_S))
         if self.idle.is_hidden_intake_due(self.timer.now_ns()):
-            self.intake.take()
+            self.intake.receive()
         else:
             self.intake.link.poll()
 

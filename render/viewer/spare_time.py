@@ -183,7 +183,7 @@ class SpareTime:
         """Takes in snapshots, and draws the next frame's background if `draws`. lap: ends a lap of work."""
         laps = self._timer.laps
         lap_ns = laps.last.wall_ns
-        taken = self._intake.take() if self._schedule.has_early_intake else NOTHING
+        taken = self._intake.receive() if self._schedule.has_early_intake else NOTHING
         lap(UPLOAD)
         if draws:
             self._stage.renderer.prepare_background()

@@ -1,10 +1,12 @@
 """Draw calls of bodies: one for each program and layer that has bodies of the program's kind.
 
-Where the CPU draws, large draws are split into batches. llvmpipe processes all points of a draw before the first
+In software rendering large draws are split into batches. llvmpipe processes all points of a draw before the first
 pixel, then reads them back tile by tile: with 100,000 points, each is fetched from memory again. A flush after each
 batch keeps the points in the cache: 100,000 points are 1.2 times as fast, a million 1.45 times. (Batches do not make
 two threads work in parallel: Mesa 22 waits in a flush until all pixels are complete.) A GPU gains nothing by batches
 and gets each draw whole.
+
+Also: the key of planes that stand still, which software rendering caches with the background.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ POINTS = moderngl.POINTS
 LAYER_STRIDE = 256  # bytes; the largest UNIFORM_BUFFER_OFFSET_ALIGNMENT that OpenGL permits
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
 # The same for premultiplied colours. Colour and alpha then have the same factors, and the source needs none: software
-# drawing takes 4 % less time for a pile of balls.
+# rendering takes 4 % less time for a pile of balls.
 PREMULTIPLIED = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
 # Bodies between two flushes. A flush costs about 0.03 ms, too much below 1,000 bodies; above 4,000 the cache is too
 # small.
@@ -94,7 +96,7 @@ class BodyDraws:
         """The scene that is drawn, with one shape a row if bodies have several parts."""
         return self._scene if self.parts is None else self.parts.scene
 
-    def take_scene(self, scene: Scene) -> None:
+    def set_scene(self, scene: Scene) -> None:
         """Uploads the shapes of all bodies, and the lists of bodies that each program draws."""
         before, self.parts, was = self.parts, part_rows(scene, self.room), self.members
         self._scene = scene
@@ -110,10 +112,10 @@ class BodyDraws:
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of another scene is uploaded, and when the scene drawn changes while `own` does
-        not. own: the scene of the snapshots that follow; None: the one that is drawn. slots: that may be drawn again; None:
-        all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not parts of bodies that
-        are stretched along their own axes."""
+        """Call it before the first snapshot of another scene is uploaded, and when the scene drawn changes while `own`
+        does not. own: the scene of the snapshots that follow; None: the one that is drawn. slots: that may be drawn
+        again; None: all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not parts of
+        bodies that are stretched along their own axes."""
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
             self.ring.rearrange(None, moved.kept_in_place, slots)
@@ -123,7 +125,7 @@ class BodyDraws:
 
     @property
     def is_uploaded_as_is(self) -> bool:
-        """True if snapshots' records are drawn as they are."""
+        """True if the records of snapshots are drawn unchanged."""
         return self.parts is None and self.members.part_colors is None and self._to_held is None
 
     @property
@@ -141,7 +143,7 @@ class BodyDraws:
         if count > self.room:
             while self.room < count:
                 self.room *= 2
-            self.take_scene(self._scene)
+            self.set_scene(self._scene)
             if self._own is not None:
                 self.begin_scene(self._own)
 
@@ -258,12 +260,12 @@ class BodyDraws:
         return array
 
     def flush(self) -> None:
-        """Calls glFlush where the CPU draws: it starts on the pixels of all draws so far."""
+        """Calls glFlush in software rendering: the pixels of all draws so far are then computed."""
         if self._flush is not None:
             self._flush()
 
     def release(self) -> None:
-        """Gives the snapshots' and shapes' GPU memory back."""
+        """Releases the GPU memory of snapshots and shapes."""
         self.ring.release()
         self.members.release()
 
@@ -279,7 +281,7 @@ class BodyDraws:
                 ("material", number),
             )
             for layer in layers
-            for number, one in enumerate(self.members.finished(layer.group))
+            for number, one in enumerate(self.members.material_groups(layer.group))
             if one.is_smooth and one.kind == PASSES[name].kind
         ]
 
@@ -295,16 +297,16 @@ class BodyDraws:
         draw(POINTS, count - last, first=last)
 
 
-# Finds pictures whose planes stand still: then they are part of the background, which a processor copies.
+# Key of a picture's planes that stand still: they are drawn with the background, which software rendering copies.
 #
-# A floor fills the picture and never moves. If the records of all planes are the same in both snapshots, and say that
-# nothing moves, every pixel of them depends on the camera, the scene and these records alone.
+# A floor fills the picture and never moves. If the records of all planes are the same in both snapshots, without
+# motion, every pixel of the planes depends only on the camera, the scene and these records.
 #
 # Always: None if a plane might move or change between the two snapshots. Draws nothing.
 
 
 def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -> Hashable | None:
-    """What the planes of a picture depend on, except the camera; None if there are none, or some may move.
+    """Key of everything that the planes' pixels depend on, except the camera; None without planes, or if one may move.
 
     scene: with one shape a row; another object for each scene that was set.
     """
@@ -322,7 +324,7 @@ def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -
 
 
 def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
-    """For each of these records, dtype `BODY`: True if it says that its body moves."""
+    """Mask of these records, dtype `BODY`: True where the record's body moves."""
     return np.asarray(records["velocity"].any(axis=1) | records["angular_velocity"].any(axis=1))
 
 

@@ -1,7 +1,7 @@
 """Programs that draw bodies, one for each pass and variant, and the lists of bodies that each program draws.
 
-The one idea: on a GPU the interpolation method could be a uniform, but software drawing executes both sides of every
-branch. So linear and curved motion are separate programs. Each is compiled when it is first used, or before that in idle time.
+Linear and curved motion are separate programs: a uniform would do on a GPU, but software rendering executes both sides
+of every branch. A program is compiled at its first use, or before that in idle time.
 
 Lists of bodies are made once per scene, and again when a snapshot has more bodies than before. A frame only looks
 them up.
@@ -151,14 +151,14 @@ class Members(NamedTuple):
         """Number of listed bodies in a snapshot of `count` bodies."""
         if self.indices is None:
             return min(self.end, count)
-        # With a value of another type numpy would first convert the whole list.
+        # A value of another type would make numpy convert the whole list first.
         return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, np.uint32(count)))
 
 
 NONE = Members(np.zeros(0, np.uint32), 0, None)
 
 
-class Finished(NamedTuple):
+class MaterialGroup(NamedTuple):
     """Bodies of one layer, kind (one of KIND_NAMES) and material."""
 
     kind: str
@@ -180,10 +180,10 @@ class Membership:
     """Lists of the bodies that each program draws in each layer, for the first `count` bodies of one scene.
 
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
-    are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
-    present: names of the kinds that occur.
-    transparent: rows whose shape is transparent. plane_rows: those that are planes, ascending; none if they are more than
-    MOST_STILL. told_apart: of each distinct shape. part_colors: see `shape_rows`.
+    are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES. present:
+    names of the kinds that occur. transparent: rows whose shape is transparent. plane_rows: those that are planes,
+    ascending; none if they are more than MOST_STILL. needs_own_draw: of each distinct shape. part_colors: see
+    `shape_rows`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -204,12 +204,12 @@ class Membership:
         self._context = context
         self.layers = frozenset(by_layer)
         materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]
-        # Of distinct shapes: meshes, and what has a material. A draw call draws one of them.
-        self.told_apart = np.array(
+        # Mask of distinct shapes that need their own draw calls: meshes, and shapes with a material.
+        self.needs_own_draw = np.array(
             [isinstance(shape, Mesh) or material_of(shape) is not None for shape in scene.distinct_shapes], np.bool_
         )
         self.are_spheres = parts is None and table.present == ("spheres",) and not materials
-        self._finished: dict[str | None, list[Finished]] = {}
+        self._material_groups: dict[str | None, list[MaterialGroup]] = {}
         self._members: dict[tuple[str | None, str], Members] = {}
         for layer, bodies in by_layer.items():
             kinds = table.kinds if len(bodies) == count else table.kinds[bodies]
@@ -225,9 +225,9 @@ class Membership:
         """Bodies of this layer that this program draws."""
         return self._members.get((layer, PASSES[program].kind), NONE)
 
-    def finished(self, layer: str | None) -> Sequence[Finished]:
-        """Bodies of this layer that have a material, except meshes; also those that are seen through."""
-        return self._finished.get(layer, ())
+    def material_groups(self, layer: str | None) -> Sequence[MaterialGroup]:
+        """Bodies of this layer that have a material, except meshes; transparent ones included."""
+        return self._material_groups.get(layer, ())
 
     def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:
         """Records of the first rows, (n,), in the colours of their parts, in place."""
@@ -236,11 +236,11 @@ class Membership:
 
     @property
     def has_smooth(self) -> bool:
-        """True if any body has a smooth material, see `Finished`."""
-        return any(one.is_smooth for listed in self._finished.values() for one in listed)
+        """True if any body has a smooth material, see `MaterialGroup`."""
+        return any(one.is_smooth for listed in self._material_groups.values() for one in listed)
 
     def is_as_opaque_as(self, other: Membership) -> bool:
-        """True if the same rows have a shape that is seen through, as far as both lists reach."""
+        """True if the same rows have a transparent shape, for the rows that both lists have."""
         end = np.uint32(min(len(self.kinds), len(other.kinds)))
         mine, theirs = (rows[: np.searchsorted(rows, end)] for rows in (self.transparent, other.transparent))
         return np.array_equal(mine, theirs)
@@ -250,11 +250,14 @@ class Membership:
         return self._members.get((layer, ALL_KINDS), NONE)
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self.shape_rows.release()
         if self.places is not None:
             self.places.release()
-        for members in (*self._members.values(), *(one.members for own in self._finished.values() for one in own)):
+        for members in (
+            *self._members.values(),
+            *(one.members for own in self._material_groups.values() for one in own),
+        ):
             if members.indices is not None:
                 members.indices.release()
 
@@ -267,7 +270,9 @@ class Membership:
         found = np.array(of_shape)[self.scene.shape_rows(int(bodies[-1]) + 1)[bodies]] if len(bodies) else bodies
         for material, at in number.items():
             if len(chosen := bodies[found == at]):
-                self._finished.setdefault(layer, []).append(Finished(kind, material, self._members_of(chosen)))
+                self._material_groups.setdefault(layer, []).append(
+                    MaterialGroup(kind, material, self._members_of(chosen))
+                )
         return bodies[found < 0] if len(bodies) else bodies
 
     def _members_of(self, bodies: NDArray[np.uint32]) -> Members:

@@ -1,9 +1,9 @@
-"""Finds the floor of a scene without a ground: a level plane that stands still, on which soft shadows then fall.
+"""Floor of a scene without a ground: a level plane that stands still, on which soft shadows fall.
 
-The one idea: such a floor is known from the records of the scene's planes, which body_draws.py keeps beside the
-snapshots on the GPU. Where these are the same as in the picture before, so is the floor.
+It is computed from the records of the scene's planes, of which the snapshot ring keeps copies, and again only when
+these records change.
 
-Always: a plane that moves, leans, is hidden or is seen through is no floor. Of several the largest is. Draws nothing.
+Always: a plane that moves, leans, is hidden or is transparent is no floor. The largest floor is used. Draws nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
 # Largest horizontal part of a level plane's unit normal: at 100 m from its middle such a plane is 1 mm off.
 LEAN = 1e-5
-# Up to this many bodies or parts cast their shadows from as far above the floor as FAR_FADE_RADII says.
+# Up to this many bodies or parts cast shadows from a height of FAR_FADE_RADII.
 FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
 
 
@@ -36,7 +36,7 @@ class _Planes(NamedTuple):
 
 
 class LevelFloor:
-    """Finds the floor of each picture, and remembers the last one."""
+    """Finds the floor of each picture; keeps the last result."""
 
     def __init__(self, bodies: BodyDraws) -> None:
         self._bodies = bodies

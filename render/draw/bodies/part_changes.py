@@ -1,10 +1,10 @@
 """Records of snapshots that are drawn with the shapes of another scene than their own.
 
-Shapes, and the parts' places in their bodies' frames, are the same for all snapshots on the GPU. Records are changed
-instead, so that with the other scene each part is drawn where it was with its own, and as large, and blended from there.
+All snapshots on the GPU share one list of shapes and part poses. When a scene with other shapes is drawn, the records
+are changed instead: each part keeps the place and the size that its own scene gives it, and is blended from there.
 Sizes that differ by one factor in all directions count as scale.
 
-Always: rows whose parts differ in neither place nor size stay as they are, byte by byte. Pure.
+Always: rows whose parts differ in neither place nor size stay the same, byte by byte. Pure.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from twixt.render.interpolation.quaternion import conjugate, multiply, normalize
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
-# Values that are counted, at most; more are sorted, which takes longer.
+# Largest number of possible values that are counted; more are sorted, which takes longer.
 MOST_COUNTED = 1 << 20
-SAME = 1e-6  # largest difference between factors that are one, relative
+SAME = 1e-6  # largest relative difference between equal factors
 
 
 class RowShapes(NamedTuple):
@@ -75,8 +75,8 @@ class MovedParts(NamedTuple):
 
 
 def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
-    """Parts that have another place or size in `after`; None if there are none. Of bodies with another number of parts:
-    none."""
+    """Parts that have another place or size in `after`; None if there are none. Of bodies with another number of
+    parts: none."""
     if before.scene is after.scene or (before.parts is None) != (after.parts is None):
         return None
     if before.parts is None and are_same(before.scene, after.scene):
@@ -116,7 +116,7 @@ def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
 
 
 def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Floats]:
-    """Those of the rows whose sizes differ by one factor, and these factors."""
+    """The rows whose sizes differ by one factor, and these factors."""
     index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
     known = np.array([index.get(shape, -1) for shape in after.distinct_shapes], np.intp)
     if not len(rows) or not len(known) or not index:
@@ -147,7 +147,7 @@ def _distinct(values: NDArray[np.int64], end: int) -> list[int]:
 
 
 def _factor(before: Shape, after: Shape) -> float:
-    """The factor from the size after to the one before; 1 where there is none."""
+    """Size before divided by size after; 1 if the sizes do not differ by one factor."""
     if type(before) is not type(after):
         return 1.0
     old, new = np.array(half_size(before)), np.array(half_size(after))

@@ -1,6 +1,8 @@
-"""Draw calls of spheres, and of boxes, capsules, cylinders and ellipsoids.
+"""Draw calls of spheres, boxes, capsules, cylinders and ellipsoids.
 
-Always: every sphere that is seen is drawn by exactly one program, whatever `sphere_detail.py` chose.
+Also: the test for spheres that do not intersect, which are cheaper to draw in software rendering.
+
+Always: every visible body is drawn by exactly one program.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, l
 # Up to this many bodies a draw of quads, most of them empty, is faster than a query whether any quad is needed. The
 # query ends OpenGL's current batch, 0.3 ms, and takes 0.03 us a body; empty quads take 0.13 us a body.
 FEW_SPHERES = 2500
-# Pictures between two choices of program while the camera is still: bodies keep their sizes, and most their places.
+# Pictures between two choices of program while the camera is still: sizes of bodies, and most positions, stay the same.
 CHOSEN_PICTURES = 8
-# Programs of true depth, each with the program of one depth that replaces it where spheres do not intersect.
+# Programs of true depth, each with the one-depth program that replaces it where spheres do not intersect.
 OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
 
 
@@ -103,9 +105,10 @@ class SphereDrawing:
             self._chosen_for, self._drawn = key, 0
 
     def _few_apart(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
-        """Records of a picture's bodies if they are few spheres that do not intersect (shape_draws.py), else None.
+        """Records of a picture's bodies if they are few spheres that do not intersect, else None.
 
-        Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true depth.
+        Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true
+        depth.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
         if self._lod.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
@@ -114,7 +117,7 @@ class SphereDrawing:
             return None
         if layer.uniforms.has_transparent:
             return None
-        few = bodies.ring.few(layer.slots.older)
+        few = bodies.ring.few_records(layer.slots.older)
         if few is None or not self._apart.are((scene, len(few)), few, self.radii(scene, len(few))):
             return None
         return few
@@ -145,9 +148,9 @@ class SphereDrawing:
         return lambda: self._any_beyond.samples > 0
 
 
-# Finds spheres that do not intersect: each is drawn with one depth, so that hidden pixels are skipped early.
+# Spheres that do not intersect: each is drawn with one depth, so that hidden pixels are skipped early.
 #
-# Software drawing tests a pixel's depth before its colour only if the shader does not write the depth. Of two spheres
+# Software rendering tests a pixel's depth before its colour only if the shader does not write the depth. Of two spheres
 # that do not intersect, the one whose centre is nearer is in front wherever both are seen, so each is drawn as the
 # disc through its centre, of one depth. If the nearest is drawn first, hidden pixels are not computed: two thirds of
 # all pixels in a pile. Cost: only the outer half of the edge is antialiased.
@@ -158,8 +161,8 @@ class SphereDrawing:
 
 # Fewer spheres hide little of each other, and their edges are noticed.
 LEAST = 48
-# Largest overlap of two spheres, in radii of the smaller: their seam is off by half of that. In piles of bouncing balls
-# the overlap is up to a tenth.
+# Largest overlap of two spheres, in radii of the smaller: their seam is off by half of that. In piles of bouncing
+# balls the overlap is up to a tenth.
 TOLERANCE = 0.25
 # Pictures between two tests, 0.1 ms each for 300 spheres: if no spheres intersected in the last test, and if some did.
 LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
@@ -238,16 +241,16 @@ class ApartSpheres:
 
 # Draws the boxes, capsules, cylinders and ellipsoids of a picture: as points of two qualities, or as rectangles.
 #
-# Rectangles look best, and a few bodies are all drawn as rectangles. With more bodies, the small ones are points.
-# Where the CPU draws many, points are plain: hard edges, no highlight. With very many, an occlusion query asks first
-# whether any body needs a rectangle, as for spheres: it costs less than a draw of rectangles that are all empty.
+# Rectangles look best, and a few bodies are all drawn as rectangles. With more bodies, the small ones are points. In
+# software rendering of many bodies points are plain: hard edges, no highlight. With very many, an occlusion query asks
+# first whether any body needs a rectangle, as for spheres: it costs less than a draw of empty rectangles only.
 #
-# Always: every body that is seen is drawn by exactly one program.
+# Always: every visible body is drawn by exactly one program.
 
 
 # Up to this many bodies all are rectangles: one program, 2 ms if each is 20 px wide and the CPU draws them.
 FEW_RAY_CAST = 300
-# From this many on points are plain where the CPU draws: fine ones would take at least 1 ms more.
+# From this many on points are plain in software rendering: fine ones would take at least 1 ms more.
 MANY = 1500
 # From this many on the query is used. With fewer bodies it takes longer than the rectangles.
 ASKED = 4096

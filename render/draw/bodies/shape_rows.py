@@ -1,5 +1,6 @@
-"""Shapes of bodies as the GPU reads them: a row of size and colour for each body, and its kind. Bodies of several parts
-have a row for each part (shape_rows.py).
+"""Shapes of bodies as the GPU reads them: a row of size and colour for each body, or for each part of a compound.
+
+Also: the colours and scales that columns give to bodies and parts.
 
 Made once per scene from its distinct shapes, with numpy alone: a few milliseconds for a million bodies. It does not
 change while bodies move.
@@ -26,11 +27,11 @@ from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.quaternion import normalized, rotate
 
 # One row a body, sizes in metres. Spheres: radius three times. Boxes: half edges. Planes: half edges, no thickness.
-# Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds: nothing.
-# Meshes: 0, since their vertices say their size.
+# Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds:
+# nothing. Meshes: 0, since their vertices say their size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
-# Largest alpha with which a shape is drawn as one that is seen through, of 255 steps.
+# Largest alpha of a transparent shape, of 255 steps.
 LEAST_TRANSPARENT = 254
 
 KINDS: dict[type[Shape], str] = {
@@ -105,7 +106,7 @@ def half_size(shape: Shape) -> tuple[float, float, float]:
 
 
 def _has_holes(shape: Shape) -> bool:
-    """True if pixels of the shape's texture are seen through."""
+    """True if the shape's texture has transparent pixels."""
     material = None if isinstance(shape, Compound) else shape.material
     return material is not None and material.texture is not None and material.texture.has_alpha
 
@@ -114,11 +115,11 @@ def _kind(shape: Shape) -> str:
     return next(name for kind, name in KINDS.items() if isinstance(shape, kind))
 
 
-# Rows of a scene with bodies of several parts, one row a part. Drawing then sees a row where it else sees a body.
+# Rows of a scene with bodies of several parts, one row a part. Drawing then uses rows instead of bodies.
 #
-# A row has one shape, as a body without parts has, and a copy of its body's record. So programs, lists of bodies and
-# layers work on rows unchanged. What is blended between two snapshots is the motion of the body; the shader places
-# the part after that, by a local pose that lies on the GPU beside the shapes.
+# A row has one shape, like a body without parts, and a copy of its body's record. So programs, lists of bodies and
+# layers work on rows unchanged. The motion of the body is blended between two snapshots. After that the shader places
+# the part, by a local pose that lies on the GPU beside the shapes.
 #
 # Always: rows are in the order of their bodies, so the rows of the first n bodies are the first rows, whatever the
 # number of bodies. Every body has a row: its record is kept for the next scene, even if no part is drawn. A scene
@@ -152,7 +153,7 @@ class PartRows:
     def gather(self, values: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:
         """Copies a value of each body to its rows: the written part of `into`, which has room for all rows."""
         rows = self.rows_of(len(values))
-        # mode: with the usual one numpy would write into a copy of `into` first.
+        # mode: with the default one numpy would write into a copy of `into` first.
         return np.take(values, self.bodies[:rows], axis=0, out=into[:rows], mode="clip")
 
     def placed(self, records: NDArray[np.void], rows: slice | NDArray[np.uint32]) -> NDArray[np.void]:
@@ -211,7 +212,7 @@ def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> ND
 
 
 def are_alike(before: PartRows | None, after: PartRows | None) -> bool:
-    """True if rows are of the same bodies in both, as far as `before` reaches."""
+    """True if the rows of `before` belong to the same bodies in `after`."""
     if before is None or after is None:
         return before is after
     return np.array_equal(before.bodies, after.bodies[: after.rows_of(len(before.first))])
@@ -229,7 +230,7 @@ def _list_of(table: tuple[Shape, ...], rows: NDArray[np.intp]) -> ShapeList:
     return ShapeList(table, rows.astype(number))
 
 
-# Part columns as drawing has them: each part's colour and visibility in its row's record, in place of the scene's.
+# Part columns: each part's colour and visibility are written into its row's record, in place of the scene's.
 #
 # Where a scene declares the part column `color`, its shapes are white on the GPU, and each record's colour is its
 # body's times its part's. So the blend between two snapshots, transparency and every program work unchanged, and a
@@ -252,7 +253,7 @@ def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
 
 
 def shape_rows(scene: Scene, table: ShapeTable) -> NDArray[np.void]:
-    """Shapes as the GPU reads them: white where records have the colours. What has holes stays seen through."""
+    """Shapes as the GPU reads them: white where records have the colours. Shapes with holes stay transparent."""
     if COLOR not in scene.part_columns:
         return table.rows
     rows = table.rows.copy()
@@ -289,7 +290,7 @@ def as_bytes(colors: NDArray[np.generic]) -> NDArray[np.uint8]:
     return np.rint(np.clip(floats, 0.0, 1.0) * OPAQUE).astype(np.uint8)
 
 
-# Colours and stretches that a column of the world gives its bodies: the colour of each value, and rules of blending.
+# Columns that colour and stretch bodies: the colour of each value, and the rules of blending.
 
 
 def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
@@ -302,7 +303,7 @@ def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
 
 
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:
-    """Rules of the column that colours the bodies or their parts, and of `scale3`; `linear` for one that the scene does
-    not have."""
+    """Rules of the column that colours the bodies or their parts, and of `scale3`; `linear` for one that the scene
+    does not have."""
     name = COLOR if scene.color_by is None else scene.color_by.column
     return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")

@@ -1,17 +1,17 @@
-"""Rows of a snapshot that are seen through, their order from back to front, and the runs of it that are draw calls.
+"""Back-to-front order of transparent rows, and the runs of it that are draw calls.
 
-The one idea: blending is right only from back to front ("over", Porter and Duff 1984), and few bodies are seen through.
-So these alone are sorted, by the distance of their middles. A plane is no point: what is beyond a plane comes before it,
-what is on the eye's side comes after (binary space partition: Fuchs, Kedem, Naylor 1980), so that a floor or a pane of
-glass of any size is right.
+Blending is right only from back to front ("over", Porter and Duff 1984), and few bodies are transparent. So only these
+are sorted, by the distance of their centres. Planes divide the order instead: bodies beyond a plane come before it,
+bodies on the eye's side after it (binary space partition: Fuchs, Kedem, Naylor 1980). So the order is right for a
+floor or a pane of glass of any size.
 
-Weighted blending without an order (McGuire and Bavoil 2013) was the alternative. It needs two more framebuffers beside
-the depth of the window's, which a window does not lend, a pass over the whole picture, 2 ms in software at 800x600, and
-gives a pixel with two bodies a colour that is in between: sorted, it is exact.
+Weighted blending without an order (McGuire and Bavoil 2013) was the alternative. It needs two more framebuffers with
+the window's depth, which a window does not share, and a pass over the whole picture, 2 ms in software at 800x600. A
+pixel with two bodies gets a mixed colour; with sorting it is exact.
 
-Always: a row is seen through if its record's colour or its shape's has an alpha below 255. Where two such bodies
-intersect, the one whose middle is farther lies behind. With more than MOST_RUNS runs rows are sorted within those of
-one key only. Pure.
+Always: a row is transparent if the colour of its record or of its shape has an alpha below 255. Where two such bodies
+intersect, the one whose centre is farther lies behind. With more than MOST_RUNS runs, rows are sorted only among rows
+of the same key. Pure.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from twixt.ipc.snapshot import BODY, VISIBLE
 from twixt.render.draw.frame.snapshot_ring import NO_ROWS, TransparentRows
 
-# Planes that part the rows around them. Each more would take a pass over the rows.
+# Most planes that divide the rows around them. Each takes a pass over the rows.
 MOST_PARTING = 32
-# Draw calls of a picture, at most, while rows of all keys are sorted together: a draw call takes 20 us.
+# Most draw calls of a picture while rows of all keys are sorted together: a draw call takes 20 us.
 MOST_RUNS = 512
 
 
@@ -38,7 +38,7 @@ class SortedRuns(NamedTuple):
 
 
 def newest(older: TransparentRows | None, newer: TransparentRows | None) -> TransparentRows:
-    """Rows of either of two snapshots, with the newer one's record where both have it; without what is hidden."""
+    """Rows of either of two snapshots, with the newer one's record where both have it; hidden rows are left out."""
     if older is not None:
         is_hidden = (older.records["flags"] & VISIBLE) == 0
         if is_hidden.any():
@@ -59,7 +59,7 @@ def newest(older: TransparentRows | None, newer: TransparentRows | None) -> Tran
 def sorted_runs(order: NDArray[np.intp], keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> SortedRuns:
     """Runs of rows that one draw call draws, in an order from back to front.
 
-    keys: (n,), the same for rows that one draw call may draw. alone: (n,), True for a row that needs one for itself.
+    keys: (n,), the same for rows that one draw call may draw. alone: (n,), True for a row that needs its own draw call.
     """
     begins = _begins(keys[order], alone[order])
     if len(begins) > MOST_RUNS:
@@ -82,7 +82,7 @@ def back_to_front(
     planes: NDArray[np.intp],
     normals: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Order in which bodies seen through are drawn: the farthest first.
+    """Order in which transparent bodies are drawn: the farthest first.
 
     place: (n, 3), middles from the eye, metres. to_eye: the direction to an orthographic camera's eye; None for
     perspective. planes: (p,), which of them are planes. normals: (p, 3), theirs.
@@ -100,7 +100,7 @@ def _parted(
     to_eye: NDArray[np.float64] | None,
     parting: dict[int, NDArray[np.float64]],
 ) -> NDArray[np.intp]:
-    """The order, with what is beyond each parting plane before it and all else after it."""
+    """The order, with the bodies beyond each dividing plane before it and all others after it."""
     if not parting or len(order) < 2:
         return order
     plane = next((row for row in parting if (order == row).any()), None)

@@ -1,1 +1,3 @@
-"""Background, dots and lines, and the overlay's rectangles."""
+"""background: colour, sky and grid. dots_and_lines: trails, user drawing, outlines. rectangles, overlay_sheet: the
+overlay over a picture.
+"""

@@ -1,11 +1,11 @@
-"""Background of a picture: one colour or a sky (sky.py), and the grid on the ground.
+"""Background of a picture: one colour or a sky, and the grid on the ground.
 
 The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. Its lines are many and
-faint, so they are plain OpenGL lines: smooth ones cost software drawing three times as much. It hides nothing (bodies
-below the ground are seen) and is drawn before the bodies.
+faint, so they are plain OpenGL lines: smooth ones cost software rendering three times as much. It hides nothing
+(bodies below the ground are visible) and is drawn before the bodies.
 
-Where the CPU draws, sky and grid are copied from a cached picture, with planes that stand still; and the sky alone from
-another one while the camera moves without turning: software/background_cache.py.
+In software rendering, sky, grid and planes that stand still are copied from a cached picture. While the camera moves
+without turning, the sky alone is copied from another cached picture: software/background_cache.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from twixt.render.draw.software.background_cache import BackgroundCache
 FINEST_SHARE = 1 / 8
 # Radius of the grid and, within it, of the finest lines, in camera distances.
 GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
-# The finest lines fade out over this share of the way to the next spacing: later there would be hundreds.
+# The finest lines fade out over this share of the range up to the next spacing: beyond it there would be hundreds.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
 
@@ -134,7 +134,7 @@ class Still(NamedTuple):
 
 
 class Background:
-    """Draws what is behind all bodies. cache: None where the GPU draws."""
+    """Draws the background of all bodies. cache: None on a GPU."""
 
     def __init__(self, context: moderngl.Context, is_software: bool) -> None:
         self._context, self._grid = context, Grid(context)
@@ -142,7 +142,7 @@ class Background:
         self.cache = BackgroundCache(context) if is_software else None
         self._skies = BackgroundCache(context) if is_software else None
         self._resizes = 0  # calls of `forget_pixels`
-        self.parts: tuple[Viewport, ...] | None = None  # of the last picture that were filled; None: all of it
+        self.areas: tuple[Viewport, ...] | None = None  # of the last picture that were filled; None: all of it
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
         """Everything that the background's pixels, and the outline's, depend on. frame_key: `FrameUniforms.key`."""
@@ -158,10 +158,10 @@ class Background:
     ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
 
-        still: bodies that stand still. bounds: as for `BackgroundCache.fill`; with it, only `parts` of the picture may be
-        filled, and only the outline is drawn outside the first part. Returns True if `still` was drawn as well.
+        still: bodies that stand still. bounds: as for `BackgroundCache.fill`; with it, only `areas` of the picture may
+        be filled, and only the outline is drawn outside the first area. Returns True if `still` was drawn as well.
         """
-        scene, self.parts = view.scene, None
+        scene, self.areas = view.scene, None
 
         def draw_anew() -> None:
             if isinstance(scene.background, Texture):
@@ -190,12 +190,12 @@ class Background:
         if self.cache is None or is_uncached or not is_worth_keeping(scene):
             draw_anew()
         else:
-            parts = self.cache.fill(target.framebuffer, view.viewport, (key, None), draw_anew, bounds=bounds)
-            self._filled(view, parts)
+            areas = self.cache.fill(target.framebuffer, view.viewport, (key, None), draw_anew, bounds=bounds)
+            self._filled(view, areas)
         return False
 
-    def _filled(self, view: SceneView, parts: tuple[Viewport, ...]) -> None:
-        self.parts = None if parts == (view.viewport,) else parts
+    def _filled(self, view: SceneView, areas: tuple[Viewport, ...]) -> None:
+        self.areas = None if areas == (view.viewport,) else areas
 
     def _draw_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
         """Fills a picture with the sky, which a camera that moves without turning sees unchanged."""
@@ -214,7 +214,7 @@ class Background:
     def prepare(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
     ) -> bool:
-        """Fills the background between two frames; False if nothing was done, since it would save no time.
+        """Fills the background between two frames. Returns False, having done nothing, if that would save no time.
 
         still_key: of the bodies that stand still, None without any.
         """
@@ -229,7 +229,7 @@ class Background:
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
         """Ends the frame: a prepared background is no longer valid. over: as for `BackgroundCache.end_frame`."""
-        self.parts = None
+        self.areas = None
         if self.cache is not None:
             self.cache.end_frame(over)
 
@@ -239,14 +239,14 @@ class Background:
             self.cache.invalidate()
 
     def release(self) -> None:
-        """Gives the memory of the sky and of kept pixels back."""
+        """Releases the memory of the sky and of kept pixels."""
         self._sky.release()
         for cache in (self.cache, self._skies):
             if cache is not None:
                 cache.release()
 
 
-# A texture behind everything: the sky of a picture.
+# Sky of a picture: a texture behind everything.
 #
 # The sky is infinitely far away, so a pixel's colour depends on the direction of its line of sight alone. One
 # triangle covers the picture; its corners have directions, which are linear over the picture, and each pixel reads a
@@ -257,7 +257,8 @@ class Background:
 
 # Texture unit of the sky: the overlay and passes over the picture use the first ones.
 SKY_UNIT = 7
-# Side of the cube that an image is projected onto, px: at most, and as a share of the image's height, which is 180 degrees.
+# Side of the cube that an image is projected onto, px: at most, and as a share of the image's height, which is 180
+# degrees.
 MOST_CUBE_PX, HEIGHT_SHARE = 1024, 0.5
 
 _VERTEX = (
@@ -304,7 +305,7 @@ class Sky:
         self._vertex_array.render(moderngl.TRIANGLES, vertices=3)
 
     def release(self) -> None:
-        """Gives the texture's memory back."""
+        """Releases the texture's memory."""
         if self._kept is not None:
             self._kept[1].release()
             self._kept = None

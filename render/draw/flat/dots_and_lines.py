@@ -3,9 +3,9 @@
 Each call is one upload into a reused buffer and one draw call, whatever the number of rows. A line is a
 quad in the plane of the picture, equally wide at every distance; edges of dots and lines fade over a pixel.
 
-Always: what is not finite is skipped; bodies hide dots and lines, which hide nothing. Positions are uploaded relative
-to the eye, which is subtracted before they are rounded to float32: positions in double precision are as steady far from
-the origin as near it.
+Always: rows that are not finite are skipped; bodies hide dots and lines, which hide nothing. Positions are uploaded
+relative to the eye, which is subtracted before they are rounded to float32: positions in double precision are as steady
+far from the origin as near it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
-# Rows that a buffer has room for at first; it doubles when there are more.
+# Initial capacity of a buffer, rows; it doubles when there are more.
 LEAST_CAPACITY = 1024
 ORIGIN = (0.0, 0.0, 0.0)
 OUTLINE_COLOR = (158, 173, 199, 140)

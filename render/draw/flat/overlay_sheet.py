@@ -1,7 +1,7 @@
 """Cached picture of the overlay, drawn when it changes and blended over each frame.
 
-The overlay covers a part of the window and changes seldom, so it is drawn into a texture. A frame then
-costs one texture read and one blend for each pixel of the overlay's rectangles, and nothing for the rest of the window.
+The overlay covers a small area of the window and changes seldom, so it is drawn into a texture. A frame then costs one
+texture read and one blend for each pixel of the overlay's rectangles, and nothing for the rest of the window.
 
 Always: the texture's colours are premultiplied by their alpha, so that blending it over a frame gives the same as
 drawing over that frame, within the rounding of 8 bits. `drawing` restores the framebuffer in use.
@@ -48,8 +48,8 @@ class Sheet:
     def __init__(self) -> None:
         context = self._context = moderngl.get_context()
         self._program = context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
-        # `drawing` draws into the first, then exchanges the two. Frames read the second: for a read of the page that is
-        # drawn into, llvmpipe would first complete all draws of the frame.
+        # `drawing` draws into the first, then exchanges the two. Frames read the second: for a read of the page that
+        # is drawn into, llvmpipe would first complete all draws of the frame.
         self._pages: tuple[Page, Page] | None = None
         self._corners: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
@@ -66,7 +66,7 @@ class Sheet:
     ) -> Iterator[None]:
         """Context manager: draws inside it go into the sheet.
 
-        rectangles: the parts that are shown, filled with tint, rgba 0..1.
+        rectangles: the areas that are shown, filled with tint, rgba 0..1.
         """
         in_use = self._context.fbo
         drawn, shown = self._pages_of(size_px)
@@ -98,7 +98,7 @@ class Sheet:
         self._context.finish()
 
     def release(self) -> None:
-        """Gives the textures' memory back; `drawing` makes new ones."""
+        """Releases the textures' memory; `drawing` makes new ones."""
         for page in self._pages or ():
             page.framebuffer.release()
             page.texture.release()

@@ -1,7 +1,7 @@
-"""Dim rectangles behind the overlay's text.
+"""Rectangles over the picture: dim panes behind the overlay's text, and images.
 
-Drawn here and not by the overlay's library, whose only shader reads a texture for every pixel: for three panels that
-is half of the overlay's cost in software drawing.
+Panes are drawn here and not by the overlay's library. Its only shader reads a texture for every pixel, which for three
+panels is half of the overlay's cost in software rendering.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Panes:
         self._vertex_array = self._context.vertex_array(self._program, [])
 
     def draw(self, rectangles: Sequence[Rectangle], size_px: tuple[int, int]) -> None:
-        """Dims these parts of the framebuffer in use."""
+        """Dims these areas of the framebuffer in use."""
         context = self._context
         context.fbo.viewport = (0, 0, *size_px)
         context.enable_only(moderngl.BLEND)
@@ -90,9 +90,9 @@ class Panes:
             self._vertex_array.render(moderngl.TRIANGLE_STRIP, vertices=4)
 
 
-# Images of the program over the picture, as textures in rectangles of the window.
+# Images over the picture, as textures in rectangles of the window.
 #
-# Always: pixels go to the graphics memory once, when they are taken; a texture of the same size is used again.
+# Always: pixels are uploaded once, by `set_images`; a texture of the same size is reused.
 
 
 _IMAGE_VERTEX = """#version 330 core
@@ -155,7 +155,7 @@ class ImageRectangles:
         context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
         width_px, height_px = size_px
         for (left, top, right, bottom), texture in zip(rectangles, self._textures, strict=True):
-            # Pixel for pixel where the sizes agree, also where a processor rounds.
+            # Pixel for pixel where the sizes agree, also with the rounding of software rendering.
             is_whole = texture.size == (right - left, bottom - top)
             texture.filter = (moderngl.NEAREST, moderngl.NEAREST) if is_whole else (moderngl.LINEAR, moderngl.LINEAR)
             texture.use(0)
@@ -166,7 +166,7 @@ class ImageRectangles:
             self._vertex_array.render(moderngl.TRIANGLE_STRIP, vertices=4)
 
     def release(self) -> None:
-        """Gives the textures' memory back."""
+        """Releases the textures' memory."""
         self.set_images(())
 
     def _texture_of(self, pixels: NDArray[np.uint8], before: moderngl.Texture | None) -> moderngl.Texture:

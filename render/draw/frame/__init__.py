@@ -1,1 +1,3 @@
-"""Parts of a frame: its uniform blocks, the layers of bodies, the quality level, and the snapshots on the GPU."""
+"""camera, framing: the view. context: OpenGL. frame_block: a picture and its uniform blocks. layers: groups of bodies.
+snapshot_ring: snapshots on the GPU.
+"""

@@ -1,8 +1,8 @@
 """Orbit camera: eye, target and angles, and the view and projection matrices.
 
-A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed from
-them for the size of the picture. An orthographic camera shows as much of the plane through its target as a perspective
-one at the same distance, so that it moves by the same rules.
+A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed
+from them for the size of the picture. An orthographic camera shows as much of the plane through its target as a
+perspective one at the same distance, so that it moves by the same rules.
 
 Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns
 a rolled camera upright, z up. Pure: numbers in, numbers out. It knows no window; to follow a body, give `follow` its
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Scene
-from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls, grain_of, place_for
+from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls, place_for, small_size_of
 
 # Limits of the elevation: straight below and straight above. Beyond them the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
@@ -74,7 +74,7 @@ class Surroundings(NamedTuple):
 
     middle: tuple[float, float, float] | None
     radius_m: float
-    grain_m: float  # a quarter of a small body's radius, see `grain_of`
+    small_size_m: float  # a quarter of a small body's radius, see `small_size_of`
 
 
 @dataclass
@@ -160,11 +160,11 @@ class OrbitCamera:
         is_carried = scene.camera is not None and scene.camera.body is not None
         self.reach_m = bounds.radius_m + math.dist(bounds.middle, self.target)
         middle = None if is_carried else bounds.middle
-        self.among = Surroundings(middle, bounds.radius_m, grain_of(scene, bodies))
+        self.among = Surroundings(middle, bounds.radius_m, small_size_of(scene, bodies))
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled camera
-        is turned upright by an equal angle."""
+        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled
+        camera is turned upright by an equal angle."""
         turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
         if self.roll_rad:
             cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
@@ -204,10 +204,10 @@ class OrbitCamera:
         near_m = self.distance_m * NEAR_SHARE
         if self.among is None:
             return near_m
-        middle, radius_m, grain_m = self.among
+        middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
         # From outside: a tenth of the distance to a ball of twice the radius, since bodies may have spread meanwhile.
-        return min(near_m, max(grain_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
+        return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property
     def far_m(self) -> float:
@@ -231,8 +231,8 @@ class OrbitCamera:
     def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
         """View and projection for a picture of this size, which is drawn into the viewport `around_axis`.
 
-        window_px: size of the window, if the picture is a part of it. A part that is narrower in its proportions sees
-        as much to the left and right as the whole window would.
+        window_px: size of the window, if the picture is one half of it. A picture narrower in proportion shows as much
+        to the left and right as the whole window would.
         """
         right, up, backward = self._axes()
         eye = np.asarray(self.eye)
@@ -280,7 +280,7 @@ class OrbitCamera:
 
 
 def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
-    """Factor on the focal length of a picture that is a narrower part of a window; 1 otherwise."""
+    """Factor on the focal length of a picture that is narrower, in proportion, than its window; 1 otherwise."""
     if window_px is None:
         return 1.0
     return min(1.0, max(size_px[0], 1) / max(size_px[1], 1) * max(window_px[1], 1) / max(window_px[0], 1))
@@ -289,8 +289,8 @@ def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> fl
 def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:
     """World camera of a camera given in a body's frame.
 
-    position: the body's drawn position (3,), metres. turn: its orientation, unit quaternion xyzw. If one of them is not
-    finite, `camera` is returned unchanged.
+    position: the body's drawn position (3,), metres. turn: its orientation, unit quaternion xyzw. If one of them is
+    not finite, `camera` is returned unchanged.
     """
     x, y, z, w = (float(value) for value in turn)
     rotation = np.array(

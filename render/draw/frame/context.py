@@ -22,7 +22,7 @@ from twixt.ipc.errors import TwixtError
 
 Context = moderngl.Context
 GL_VERSION = 330
-# Software renderers: parts of their GL_RENDERER, in lower case.
+# Software renderers: areas of their GL_RENDERER, in lower case.
 SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swrast", "swiftshader")
 
 # Parameters of glibc's mallopt, and how much freed memory the process keeps instead of returning it to the system.
@@ -45,14 +45,14 @@ def drawing_threads(cores: int) -> int:
 
     With two cores or fewer it is 0: the calling thread draws. A single drawing thread is no faster than the caller,
     which waits for it (default world: 2.8 ms a frame with it, 2.6 ms without). Besides, llvmpipe (Mesa 22.3,
-    `lp_setup_get_empty_scene`) frees a fence as soon as its count is complete, when the drawing thread that counted may
-    still hold the fence's lock. On a busy machine this corrupts memory, once in some hundred runs.
+    `lp_setup_get_empty_scene`) frees a fence as soon as its count is complete, when the drawing thread that counted
+    may still hold the fence's lock. On a busy machine this corrupts memory, once in some hundred runs.
     """
     return cores - 1 if cores > 2 else 0
 
 
 def keep_freed_memory(renderer: str) -> None:
-    """Has the process keep freed memory if `renderer` (GL_RENDERER) draws on the CPU."""
+    """Makes the process keep freed memory if `renderer` (GL_RENDERER) draws on the CPU."""
     if is_software(renderer) and sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
         if mallopt is not None:
@@ -95,18 +95,18 @@ def without_window() -> Context:
         ) from None
 
 
-def take_size(context: Context) -> None:
-    """Has software OpenGL on X11 ask for the window's size now, 25 us, which it else does in the frame's first draw.
+def update_size(context: Context) -> None:
+    """Makes software OpenGL on X11 query the window's size now, 25 us, instead of in the frame's first draw.
 
-    If the size has changed all pixels are lost. Events read after this call say so.
+    If the size has changed, all pixels are lost; events read after this call report it.
     """
     read_pixels(context.screen, (0, 0, 1, 1))
 
 
-def read_pixels(framebuffer: moderngl.Framebuffer, part: tuple[int, int, int, int]) -> bytes:
-    """RGB pixels of a part of a framebuffer, a window's included, bottom row first. part: left, bottom, width, height."""
+def read_pixels(framebuffer: moderngl.Framebuffer, area: tuple[int, int, int, int]) -> bytes:
+    """RGB pixels of a area of a framebuffer, a window's included, bottom row first. area: left, bottom, width, height."""
     attachment = 0 if framebuffer.glo else BACK_BUFFER
-    return framebuffer.read(part, 3, attachment=attachment, alignment=1)
+    return framebuffer.read(area, 3, attachment=attachment, alignment=1)
 
 
 class NextBuffer:

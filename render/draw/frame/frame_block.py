@@ -23,7 +23,7 @@ from twixt.render.draw.frame.context import read_pixels
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.quality import FULL, Level
 
-# A part of the framebuffer: left, bottom, width, height, px.
+# A area of the framebuffer: left, bottom, width, height, px.
 Viewport = tuple[int, int, int, int]
 # Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_common.py.
 GUARD_PX = 64
@@ -56,9 +56,9 @@ LAYER_BLOCK = struct.Struct("<4f 4i 3i 4x")
 
 
 class Floor(NamedTuple):
-    """A level rectangle that soft shadows fall on: its middle, metres, world; the direction of its x axis, (cosine, sine)
-    in the world's x and y; its half edges, metres. fade_radii: height at which a body no longer casts the light's shadow,
-    from its lowest point, in radii."""
+    """A level rectangle that soft shadows fall on: its middle, metres, world; the direction of its x axis, (cosine,
+    sine) in the world's x and y; its half edges, metres. fade_radii: height at which a body no longer casts the
+    light's shadow, from its lowest point, in radii."""
 
     middle: tuple[float, float, float]
     along: tuple[float, float]
@@ -67,7 +67,7 @@ class Floor(NamedTuple):
 
 
 class SceneView(NamedTuple):
-    """A picture to draw: a scene, a camera, a part of the framebuffer and a quality level.
+    """A picture to draw: a scene, a camera, a area of the framebuffer and a quality level.
 
     is_wide: spheres are seen as ellipses, see sphere_common.py. floor: what soft shadows fall on, None for nothing.
     """
@@ -99,8 +99,8 @@ class LayerUniforms(NamedTuple):
 
     share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot to
     the newer, and to the older from the one before. older_count, newer_count, before_count: bodies that are read of
-    each snapshot. has_transparent: transparent bodies are drawn apart, after all others. method: index into METHODS.
-    keeps_color, keeps_scale3: not blended.
+    each snapshot. has_transparent: transparent bodies are drawn separately, after all others. method: index into
+    METHODS. keeps_color, keeps_scale3: not blended.
     """
 
     share: float
@@ -136,7 +136,7 @@ class FrameTarget:
         self.framebuffer, self.size_px, self.is_begun = self._context.fbo, (1, 1), True
 
     def cover(self, viewport: Viewport, clip: Viewport) -> None:
-        """Adds the picture in the part `clip` of this viewport, and limits drawing to it by viewport and scissor."""
+        """Adds the picture in the area `clip` of this viewport, and limits drawing to it by viewport and scissor."""
         left_px, bottom_px, width_px, height_px = clip
         self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
         self.is_clipped, self._clip = clip != viewport, clip
@@ -147,15 +147,15 @@ class FrameTarget:
         self.framebuffer.viewport, self.framebuffer.scissor = viewport, self._clip
 
     def move(self, framebuffer: moderngl.Framebuffer, viewport: Viewport, clip: Viewport) -> None:
-        """Draws what follows into this part of another framebuffer, limited as by `cover`."""
+        """Draws what follows into this area of another framebuffer, limited as by `cover`."""
         self.framebuffer, self._clip = framebuffer, clip
         framebuffer.use()
         self.limit(viewport)
 
     @contextmanager
     def diverted(self, framebuffer: moderngl.Framebuffer, viewport: Viewport) -> Iterator[None]:
-        """Draws into this part of another framebuffer meanwhile; afterwards into the part that was set before."""
-        before, part, clip = self.framebuffer, self.framebuffer.viewport, self.framebuffer.scissor
+        """Draws into this area of another framebuffer meanwhile; afterwards into the area that was set before."""
+        before, area, clip = self.framebuffer, self.framebuffer.viewport, self.framebuffer.scissor
         self.framebuffer = framebuffer
         framebuffer.use()
         framebuffer.viewport = framebuffer.scissor = viewport
@@ -165,7 +165,7 @@ class FrameTarget:
             framebuffer.scissor = None  # type: ignore[assignment]  # stubs
             self.framebuffer = before
             before.use()
-            before.viewport, before.scissor = part, clip
+            before.viewport, before.scissor = area, clip
 
     def uncut(self) -> None:
         """Removes the scissor."""
@@ -210,7 +210,8 @@ class FrameUniforms:
 def frame_block(
     scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None
 ) -> NDArray[np.void]:
-    """The block of a picture in this part of the framebuffer, a single record of `FRAME_BLOCK`. floor: see `SceneView`."""
+    """The block of a picture in this area of the framebuffer, a single record of `FRAME_BLOCK`. floor: see
+    `SceneView`."""
     floor = ground_of(scene) if floor is None else floor
     block = np.zeros((), FRAME_BLOCK)
     view, projection, eye = camera.view[:3, :3], camera.projection, np.array(camera.eye)
@@ -246,8 +247,8 @@ def ground_of(scene: Scene) -> Floor:
 
 
 def faintest_shadow(scene: Scene) -> float:
-    """Largest share of black that is invisible on what is below the bodies: 1.5 of 255 steps of its brightness. A floor
-    may be white."""
+    """Largest share of black that is invisible on what is below the bodies: 1.5 of 255 steps of its brightness. A
+    floor may be white."""
     if scene.ground is None:
         return 1.5 / 255
     background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background

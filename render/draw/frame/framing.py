@@ -1,11 +1,11 @@
-"""Bounds of bodies, and the place from which a camera shows them all at a good size.
+"""Bounds of bodies, and the camera position that shows them all at a good size.
 
-The one idea: a ball is inside a wedge of the view when its centre is a radius away from both planes. So the largest of
-one sum over all bodies for each plane gives the middle and the distance exactly, without a search.
+A ball is inside a wedge of the view when its centre is a radius away from both planes. So the largest of one sum over
+all bodies, for each plane, gives the centre and the distance exactly, without a search.
 
-Always: bodies fill FILLED of the picture's smaller extent in the view that is framed, unless the camera would then be
-so near that they leave the picture's larger extent when it orbits. A floor under other bodies is not framed. Pure:
-numbers in, numbers out.
+Always: bodies fill FILLED of the picture's smaller extent in the framed view, unless the camera would then be so near
+that they leave the picture's larger extent when it orbits. A floor under other bodies is not framed. Pure: numbers in,
+numbers out.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
     return seen_balls(scene, bodies).bounds
 
 
-def grain_of(scene: Scene, bodies: NDArray[np.void]) -> float:
+def small_size_of(scene: Scene, bodies: NDArray[np.void]) -> float:
     """A quarter of the lower quartile of the visible bodies' radii, metres; 0 without bodies."""
     radius = _radii(scene, bodies)
     radius = radius[((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius) & (radius > 0)]

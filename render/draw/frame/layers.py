@@ -1,8 +1,8 @@
-"""Layers: groups of bodies, each drawn between two snapshots of its own, by a method of its own.
+"""Layers: groups of bodies, each drawn between its own two snapshots, by its own method.
 
-The one idea: all layers of a picture are drawn program by program, so that depth and blending are as with one layer;
-a layer costs a small uniform block and no pass over the picture. A scene without groups and parents has one layer,
-`None`, with all bodies in it.
+All layers of a picture are drawn program by program, so depth and blending are as with one layer. A layer costs a
+small uniform block and no pass over the picture. A scene without groups and parents has one layer, `None`, with all
+bodies.
 
 Always: each body is in exactly one layer: in `CHILDREN` if it has a parent, else in its group, else in `None`.
 """
@@ -143,10 +143,10 @@ def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:
 
 
 def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, before: int | None) -> Slots:
-    """Slots of a layer; inputs that are not read are bound to slots of their own too.
+    """Slots of a layer. Unused inputs get distinct slots.
 
-    When two inputs are in one buffer, Mesa compiles the program again (0.1 s and more, unless it did so before). The
-    first frame that holds must not wait for that.
+    Mesa compiles the program again when two inputs are in one buffer (0.1 s and more, the first time). The first frame
+    that holds must not wait for that.
     """
     spare = (slot for slot in ring.filled if slot not in (older, newer, before) and not ring.reads_beyond(slot, count))
     return Slots(older, *(next(spare, older) if slot is None else slot for slot in (newer, before)))

@@ -1,12 +1,12 @@
-"""The snapshots on the GPU: a ring of buffers that hold the records exactly as shared memory held them.
+"""Snapshots on the GPU: a ring of buffers that hold the records exactly as shared memory held them.
 
-The one idea: a snapshot is uploaded once, straight from the mapping, into the slot that the history chose;
-a frame then names the slots it is drawn from. This module knows only the bytes in a slot; the caller knows which
-snapshot it is, and checks whether it was torn. Slots beyond the ring hold poses made by the CPU.
+A snapshot is uploaded once, straight from the mapping, into the slot that the history chose; a frame then names the
+slots it is drawn from. This module knows only the bytes in a slot. The caller knows which snapshot it is, and checks
+whether it was torn. Slots beyond the ring hold poses made by the CPU. Also: vertex arrays over these buffers.
 
 Always: a slot's buffer has room for the largest snapshot seen when the slot was written, so that an older and a newer
-snapshot of different sizes can be read side by side. Growing doubles the capacity and changes only the slot that is
-written: the pair being drawn stays as it is.
+snapshot of different sizes can be read side by side. Growing doubles the capacity and replaces only the buffer of the
+slot that is written, so the pair being drawn stays valid.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ GPU_BYTES = 256 << 20
 # kernel clears each slot's memory first: 2 ms for 100,000 bodies.
 MOST_LARGE_SLOTS = 16
 LARGE_BYTES = 4 << 20
-# Size of a slot's sample; up to twice as many are taken. Its share of large spheres is off by a few percent.
+# Size of a slot's sample, records; up to twice as many are used. Its share of large spheres is off by a few percent.
 SAMPLED = 128
-# Up to this many records a copy of all is kept in main memory.
+# Up to this many records, all are copied to main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
 NO_ROWS = np.zeros(0, np.uint32)
 OPAQUE = 255  # alpha of a colour
-# With more bodies a sample decides whether colours are looked through for alpha: a byte of each of 32,768 records
+# With more bodies a sample decides whether all colours are searched for alpha: reading a byte of each of 32,768 records
 # takes 0.02 ms, of a million 5 ms.
 MOST_LOOKED_AT = 1 << 15
 # Vertex arrays kept: a few for each pair of slots. Pairs change as the ring is thinned.
@@ -65,11 +65,12 @@ class TransparentRows(NamedTuple):
 
 @dataclass(slots=True)
 class _Slot:
-    """A snapshot on the GPU, and parts of it in main memory.
+    """A snapshot on the GPU, and some of its records in main memory.
 
     records, stretches: GPU buffers, at least as large as what was written last. count: bodies. stretched: rows of
-    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. transparent:
-    None without any. planes: records of plane_rows. attached: values made of all records, by the functions that made them.
+    `scale3` that belong to the snapshot. sample: some records. few_records: all records, if there are at most FEW.
+    transparent: None without any. planes: records of plane_rows. attached: values made of all records, by the
+    functions that made them.
     """
 
     records: moderngl.Buffer | None = None
@@ -77,7 +78,7 @@ class _Slot:
     count: int = 0
     stretched: int = 0
     sample: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
-    few: NDArray[np.void] | None = None
+    few_records: NDArray[np.void] | None = None
     transparent: TransparentRows | None = None
     planes: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
     plane_rows: NDArray[np.uint32] | None = None
@@ -118,12 +119,13 @@ class SnapshotRing:
         """Evenly spaced records of the slot, dtype `BODY`: those of `sampled_rows`."""
         return self._slots.get(slot, _EMPTY).sample
 
-    def few(self, slot: int) -> NDArray[np.void] | None:
+    def few_records(self, slot: int) -> NDArray[np.void] | None:
         """All records of the slot, dtype `BODY`; None if there are more than FEW."""
-        return self._slots.get(slot, _EMPTY).few
+        return self._slots.get(slot, _EMPTY).few_records
 
     def attach(self, make: Make) -> None:
-        """Has a value made of the records of each snapshot that is uploaded from now on, see `attached`."""
+        """Registers a function to call with the records of each snapshot uploaded from now on; `attached` returns its
+        result."""
         self._attached.append(make)
 
     def attached(self, slot: int, make: Callable[[NDArray[np.void]], Made]) -> Made | None:
@@ -164,7 +166,7 @@ class SnapshotRing:
             buffer.write(records)
         held.count, held.stretched = count, 0
         held.sample = bodies[sampled_rows(count)].copy()
-        held.few = bodies.copy() if count <= FEW else None
+        held.few_records = bodies.copy() if count <= FEW else None
         held.transparent = transparent_of(bodies, held.sample, self.transparent_shapes)
         held.attached = {make: make(bodies) for make in self._attached}
         held.plane_rows, held.planes = self.plane_rows, NO_BODIES
@@ -190,7 +192,7 @@ class SnapshotRing:
         """All records of the slot, dtype `BODY`, and the scales along their own axes, if they have any. Waits for
         OpenGL if there are more than FEW. Copy what you keep."""
         held = self._slots.get(slot, _EMPTY)
-        records = _read(held.records, BODY, held.count) if held.few is None else held.few
+        records = _read(held.records, BODY, held.count) if held.few_records is None else held.few_records
         if not self.is_stretched(slot):
             return records, None
         return records, _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)
@@ -264,7 +266,7 @@ class SnapshotRing:
         self._vertex_arrays.clear()
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self.forget_vertex_arrays()
         for held in self._slots.values():
             for buffer in held.buffers:
@@ -299,7 +301,7 @@ class SnapshotRing:
 
 
 def gpu_slots(snapshot_bytes: int) -> int:
-    """Number of GPU slots for snapshots that take so much GPU memory each."""
+    """Number of GPU slots for snapshots of this size each."""
     most = MOST_LARGE_SLOTS if is_large(snapshot_bytes) else MOST_SLOTS
     return min(most, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
 
@@ -344,7 +346,7 @@ def _named(role: str, fields: tuple[str, ...]) -> list[str]:
     return [f"{role}_{field}" for field in fields]
 
 
-# Vertex arrays of programs that use only some of the inputs which their buffers hold.
+# Vertex arrays of programs that use only some of the inputs in their buffers.
 #
 # Always: no input is bound that the program does not use. moderngl's own `skip_errors` looks up an unknown name as
 # location -1; in a program that reads gl_VertexID it finds that input there and binds it, which is an OpenGL error.
@@ -357,8 +359,8 @@ _NODE = re.compile(r"(\d+)([fiu])([1248]?)")
 def vertex_array(
     context: moderngl.Context, program: moderngl.Program, content: Iterable[tuple[Any, ...]], **options: Any
 ) -> moderngl.VertexArray:
-    """Vertex array of `program`. content, options: as of moderngl's `vertex_array`; names that the program does not use
-    are left out."""
+    """Vertex array of `program`. content, options: as of moderngl's `vertex_array`; names that the program does not
+    use are left out."""
     used = (_used(program, *entry) for entry in content)
     return context.vertex_array(program, [entry for entry in used if len(entry) > 2], **options)
 

@@ -1,1 +1,3 @@
-"""GLSL that several programs share."""
+"""GLSL that several programs share. pose: poses between snapshots. mesh_pose: poses of meshes. light: lighting and
+materials. uniform_blocks: the blocks and the variants of programs.
+"""

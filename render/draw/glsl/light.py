@@ -1,15 +1,15 @@
-"""GLSL of lighting, the same for all shapes, and of materials.
+"""GLSL of lighting and materials, the same for all shapes.
 
-A hemisphere (bright sky, dim floor), one directional light, a soft highlight. Brightness is added up in linear
-light and encoded for the display by one square root; colours stay display-encoded throughout, and a warm or
-cool tint replaces the colour of the light. The viewer is taken as infinitely far away, so that the highlight needs no
-view direction of its own in every pixel. In software drawing lighting is the most expensive part of a pixel.
+Light: a hemisphere (bright sky, dim floor), one directional light, a soft highlight. Brightness is added in linear
+light and encoded for the display by one square root. Colours stay display-encoded throughout; a warm or cool tint
+replaces the colour of the light. The viewer counts as infinitely far away, so the highlight needs no view direction
+for each pixel. In software rendering lighting is the most expensive part of a pixel.
 
-A program without a material has nothing of materials. Bodies with one are drawn by variants of the programs of bodies of
-any size (`PoseVariant.finish`), one draw call for each material and kind, which sets the uniforms. Places in an image: a
-plane image lies at right angles to the shape's z, as in MuJoCo's renderer: from the shape's upper left corner, or, by
-the metre, with its middle on the shape's; a cube image is looked up in the direction from the shape's middle, in half
-extents.
+Materials: a program without a material contains no code for materials. Bodies with a material are drawn by variants
+(`PoseVariant.finish`) of the programs of bodies of any size: one draw call for each material and kind, which sets the
+uniforms. Image coordinates are those of MuJoCo's renderer. A plane image lies at right angles to the shape's z. It
+starts at the shape's upper left corner, or, if it repeats by the metre, at the shape's centre. A cube image is looked
+up by the direction from the shape's centre, in half extents.
 """
 
 LIGHT_GLSL = """
@@ -44,9 +44,9 @@ vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
 }
 """
 
-# What shadows take away, for a surface that was drawn by `lit`: it follows that function.
+# Light that shadows remove from a surface drawn by `lit`: it follows that function.
 SHADED_GLSL = """
-// Factor on the colour where only a share of the sun (lit) and of the sky (open) comes. Cosines as for `lit_by`.
+// Factor on the colour where only a share of the sun (lit) and of the sky (open) is visible. Cosines as for `lit_by`.
 vec3 light_left(float lit, float open, float towards, float upward) {
     float sun = max(towards * 0.85 + 0.15, 0.0);
     sun *= sun;
@@ -56,8 +56,8 @@ vec3 light_left(float lit, float open, float towards, float upward) {
 }
 """
 
-# The look "flat": a plain colour, and a darker line along the border. Where a body is narrower than 10 px the line fades,
-# and it is gone at 6 px.
+# The look "flat": a plain colour, and a darker line along the border. Where a body is narrower than 10 px the line
+# fades, and it is gone at 6 px.
 OUTLINE_GLSL = """
 const float OUTLINE_PX = 1.5, OUTLINE_TONE = 0.5;
 // inside_px: from the body's border. width_px: of the body.
@@ -67,8 +67,9 @@ vec3 with_outline(vec3 color, float inside_px, float width_px) {
 }
 """
 
-# The same light for spheres without a square root in each pixel: brightness as a polynomial in the cosines, fitted over
-# the visible half of spheres from all sides (mean error 0.016). Its linear part is a dot product with one direction.
+# The same light for spheres without a square root in each pixel: brightness as a polynomial in the cosines, fitted
+# over the visible half of spheres from all sides (mean error 0.016). Its linear part is a dot product with one
+# direction.
 BASE, SQUARE, LINEAR_LIGHT, LINEAR_UP = 0.612, 0.232, 0.236, 0.156
 POLYNOMIAL_GLSL = (
     f"""
@@ -122,7 +123,7 @@ uniform sampler2D image;
 uniform samplerCube image;
 #endif
 
-// at: on the surface, in half extents from the middle. half_size: these, metres.
+// at: place on the surface, in half extents from the middle. half_size: these, metres.
 vec4 texel(vec3 at, vec3 half_size) {
 #if FINISH == 2
     vec2 right_down = at.xy * vec2(1.0, -1.0);

@@ -1,8 +1,8 @@
 """Poses of bodies whose shape is a mesh: the program that writes them, and GLSL that the programs of meshes share.
 
-A vertex must not compute its body's pose, which costs as much as a body of another shape. So one pass computes the
-poses of all bodies that are meshes, with `drawn_pose()` as for every shape, into a buffer (transform feedback); the
-faces read it as inputs that change once an instance.
+A pose costs as much as a body of another shape, so vertices must not compute it. One pass computes the poses of all
+meshes into a buffer (transform feedback), with `drawn_pose()` as for every shape. The faces read them as inputs that
+change once an instance.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant
 
-# What the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales. Eye
-# space, metres. color: as shape and record say; w: alpha for a body that is drawn, else 0.
+# Row that the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales.
+# Eye space, metres. color: as shape and record say; w: alpha for a body that is drawn, else 0.
 MESH_POSE = np.dtype([("place", "<f4", 3), ("axes", "<f4", (3, 3)), ("color", "<f4", 4)])
 POSE_OUTPUTS = ("pose_place", "pose_x", "pose_y", "pose_z", "pose_color")
 # Of `VertexArray.bind`: format of each of them in a row of MESH_POSE, and its offset, bytes.
@@ -80,7 +80,7 @@ float grazing_light(vec3 normal, vec3 at) {
 
 
 def shader_text(*parts: str) -> str:
-    """A shader of these parts."""
+    """Complete shader text."""
     return "#version 330 core\n" + "\n".join(parts)
 
 

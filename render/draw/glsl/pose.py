@@ -1,17 +1,16 @@
 """GLSL for the pose of a body between two snapshots, computed in the vertex shader from the 64-byte records.
 
-The one idea: snapshots lie in GPU buffers exactly as they lay in shared memory, and every program that draws
-bodies begins with the text of `pose_glsl`, whose `drawn_pose()` returns the body's pose. So a frame costs one
-small uniform write, whatever the number of bodies, and all shapes move by the same rule. OpenGL guarantees 16 vertex
-inputs: a record is read as four inputs of 16 bytes, and unpacked here.
+Snapshots lie in GPU buffers exactly as they lay in shared memory. Every program that draws bodies begins with the text
+of `pose_glsl`, whose `drawn_pose()` returns the body's pose. So a frame costs one small uniform write, whatever the
+number of bodies, and all shapes move by the same rule. OpenGL guarantees 16 vertex inputs: a record is read as four
+inputs of 16 bytes, and unpacked here.
 
 Always: a body keeps the older snapshot's pose until the newer's instant if its continuity (low half of the epoch)
 differs between the two, if only the older has it, or if it is not finite in the newer. A part is placed in its body's
-frame after that, so that it moves on an arc where its body spins. A record that is hidden or not finite is not drawn.
-A scale does not change its sign. Positions are relative to the eye before they are blended, so that motion far from
-the origin is as smooth as near it. `twixt.render.interpolation` has the numpy reference of each method; a test compares
-the two.
-Quaternions are xyzw, rotations radians about the world's axes.
+frame after that, so it moves on an arc while its body spins. A record that is hidden or not finite is not drawn. A
+scale does not change its sign. Positions are relative to the eye before they are blended, so that motion far from the
+origin is as smooth as near it. `twixt.render.interpolation` has the numpy reference of each method; a test compares
+the two. Quaternions are xyzw, rotations radians about the world's axes.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ in float newer_scale;
 const uint SIZE_BITS = 0x7FFFFFFFu;
 const float OPAQUE = 0.998;  // 255 of 255 steps
 
-// By the bits, which order as the magnitudes do, NaN above all: compilers may turn a comparison with NaN round.
+// Compares bits, which are ordered like the magnitudes, NaN last: compilers may invert a comparison with NaN.
 bool is_below(uvec3 bits, uint bound) { return all(lessThan(bits & SIZE_BITS, uvec3(bound))); }
 
 bool is_finite(uvec4 place, vec4 orientation, float scale) {
@@ -97,7 +96,7 @@ vec3 hermite_weights(float s) {
     return vec3(s * s * (3.0 - 2.0 * s), s * (1.0 - s) * (1.0 - s), s * s * (s - 1.0));
 }
 
-// Whether the curve from the older to the newer can be trusted: `curve_is_trusted` of
+// True if the curve from the older to the newer can be trusted: `curve_is_trusted` of
 // render/interpolation/hermite.py, with its names. Both accelerations are compared times both gaps,
 // and lengths by their squares.
 bool curve_is_trusted(vec3 way, vec3 v0, vec3 v1) {
@@ -164,7 +163,7 @@ vec3 color_of(uvec4 spin) {
 
 float alpha_of(uvec4 spin) { return float(spin.w >> 24) * (1.0 / 255.0); }
 
-// What would pass zero, or is not finite, stays until the newer's instant.
+// A value that would pass zero, or is not finite, keeps the older one until the newer's instant.
 float scale_at(float older, float newer, float share) {
     bool stays = older * newer < 0.0 || (floatBitsToUint(newer) & SIZE_BITS) >= FARTHEST;
     return stays ? older : older + (newer - older) * share;
@@ -238,7 +237,7 @@ Pose drawn_pose() {
     return pose;
 }
 
-// What is round has one size.
+// Round shapes have one size.
 float mean_scale(Pose pose) {
 #if STRETCHED
     return sign(pose.scale.x) * pow(abs(pose.scale.x * pose.scale.y * pose.scale.z), 1.0 / 3.0);
@@ -299,7 +298,7 @@ vec3 rotate(vec4 turn, vec3 v) {
 """
 
 QUATERNION_GLSL = """
-// What has no length counts as not turned. By its largest part first: squares of large ones are no float.
+// A quaternion without a length counts as no rotation. Divided by its largest component first, whose square might overflow.
 vec4 unit(vec4 turn) {
     vec4 size = abs(turn);
     float largest = max(max(size.x, size.y), max(size.z, size.w));
@@ -317,10 +316,10 @@ vec4 back(vec4 turn) { return vec4(-turn.xyz, turn.w); }
 
 // The turn about a rotation vector (axis times radians), by any angle. Euler 1775. Half an angle that is pi more
 // changes but the sign of the quaternion, so the sine and cosine of -pi/2 .. pi/2 do: Abramowitz and Stegun 1964,
-// 4.3.97 and 4.3.99, to 2e-9. OpenGL promises no digits of its own, and llvmpipe's take four times as long.
+// 4.3.97 and 4.3.99, to 2e-9. OpenGL guarantees no precision of sin and cos, and llvmpipe's take four times as long.
 vec4 turn_of(vec3 rotation) {
     float half_angle = 0.5 * length(rotation), halves = floor(half_angle * 0.318309886 + 0.5);
-    // pi in two parts: its product with a whole number keeps all digits.
+    // pi as a sum of two numbers: its product with a whole number keeps all digits.
     float a = (half_angle - halves * 3.140625) - halves * 9.67653590e-4, a2 = a * a;
     float per_a = 1.0 + a2 * (-0.1666666664 + a2 * (0.0083333315 + a2 * (-0.0001984090
                   + a2 * (0.0000027526 - a2 * 0.0000000239))));

@@ -1,7 +1,7 @@
 """GLSL of the uniform blocks of a picture and of a layer, shared by all programs; `frame_block.py` packs them.
 
-Also: the functions from a place in the world to a pixel and its depth, by either kind of camera, and the switches that a
-program of bodies is compiled with.
+Also: the functions from a place in the world to a pixel and its depth, by either kind of camera, and the switches that
+a program of bodies is compiled with.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ FRAME_GLSL = """
 layout(std140) uniform Frame {
     mat3 view;           // directions: world to eye
     vec4 view_turn;      // the same rotation, as a quaternion
-    vec4 eye_high;       // where the eye is: the nearest float32, metres, world
-    vec4 eye_low;        // what that leaves
+    vec4 eye_high;       // position of the eye: the nearest float32, metres, world
+    vec4 eye_low;        // the rounding error of that
     vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
     vec4 picture;        // width, height in px; metres a pixel spans, at 1 m distance or everywhere if orthographic;
                          // w: 1 when the camera is orthographic
@@ -51,10 +51,10 @@ float depth_by_metre(float depth) { return PARALLEL ? 0.5 * lens.z : 0.5 * lens.
 
 LAYER_GLSL = """
 layout(std140) uniform Layer {
-    float pair_share;    // where between the two snapshots
-    float is_posed;      // 1 where velocities are what float32 leaves of positions
+    float pair_share;    // alpha between the two snapshots
+    float is_posed;      // 1: velocity fields hold the rounding errors of positions
     vec2 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
-    ivec4 counts;        // bodies of the older, the newer and the one before; 1 where what is transparent is drawn apart
+    ivec4 counts;        // bodies of the older, the newer and the one before; 1: transparent bodies are drawn separately
     ivec4 blending;      // index of the method; 1 where colours, and scales along each axis, are not blended
 };
 """
@@ -64,7 +64,7 @@ def switches_glsl(variant: PoseVariant) -> str:
     """GLSL that defines PARALLEL and OUTLINED, each true or false, PATTERN, 1 where round shapes have theirs,
     TRANSPARENT, 1 or 0, FAINT_BELOW, and FINISH.
 
-    FAINT_BELOW: pixels of which a smaller share is covered stand before nothing but the background. It follows
+    FAINT_BELOW: pixels with a smaller covered share are drawn over the background alone. It follows
     `#version`.
     """
     defined = {
@@ -83,13 +83,13 @@ def frame_glsl(variant: PoseVariant) -> str:
     return switches_glsl(variant) + FRAME_GLSL
 
 
-# Variants of the programs of bodies, and the format of the rows whose pose is drawn as it stands.
+# Variants of the programs of bodies, and the format of rows with a given pose.
 #
 # A choice that is the same for all bodies of a draw call is made when a program is compiled: software drawing
 # executes both sides of every branch.
 
 
-# Format of a row whose pose is drawn as it stands, see `GIVEN`; scale: half extents, metres.
+# Format of a row with a given pose, see `GIVEN`; scale: half extents, metres.
 GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
     "3f 4f 3f 4f1 /v",
     ("given_position", "given_orientation", "given_scale", "given_color"),
@@ -103,13 +103,14 @@ GIVEN = "given"
 
 
 class PoseVariant(NamedTuple):
-    """Variant of the pose program. motion: one of POSE_VARIANTS, or GIVEN. stretched: bodies have a scale along each axis.
+    """Variant of the pose program. motion: one of POSE_VARIANTS, or GIVEN. stretched: bodies have a scale along each
+    axis.
 
-    wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
-    a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`, the scales
-    are of parts, along their own axes. transparent: draws what is seen through,
-    and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how
-    materials are drawn, see light.py.
+    wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies
+    have a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`,
+    the scales are of parts, along their own axes. transparent: draws what is seen through, and nothing else. sampled:
+    alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how materials are drawn, see
+    light.py.
     """
 
     motion: str = "linear"

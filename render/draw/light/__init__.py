@@ -1,1 +1,2 @@
-"""Light that needs more than a body's own surface: shadows on everything, contact shading, smooth edges."""
+"""lit_pictures: shadow maps, and the three passes of a picture with mapped shadows. composing: shading and
+multisampling."""

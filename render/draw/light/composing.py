@@ -1,18 +1,18 @@
-"""Composes a picture: takes the light away where it does not reach, and makes one pixel of its samples.
+"""Composes a picture: darkens surfaces that light does not reach, and averages the samples of each pixel.
 
-The one idea: bodies are drawn fully lit into a target of their own, whatever their program. Then one pass over the
-picture's pixels finds each pixel's place and normal from the depths, and whether the light reaches that place: shadows
-lie on every surface, and no program of bodies knows of them. The sun's part of a surface's brightness follows from its
-normal (light.py), so a shadow takes away exactly that part, and nothing where a surface is turned from the light
-anyway. The ground has no depth; its place is where the pixel's ray meets it.
+Bodies are drawn fully lit into a separate target, whatever their program. Then one pass over the picture's pixels
+computes each pixel's position and normal from the depths, and whether the light reaches it. So shadows lie on every
+surface, and no program of bodies handles them. The sun's share of a surface's brightness follows from its normal
+(glsl/light.py): a shadow removes exactly that share, and nothing where a surface faces away from the light. The ground
+has no depth; its position is where the pixel's ray meets it.
 
 - Soft shadows: TAPS comparisons with the map over a disc, each between four of its pixels (percentage closer filtering,
-  Reeves 1987). Against self-shadowing the place is moved along the normal by the disc's width on the surface.
-- Contact shading: what stands close around a place keeps the sky's light from it (screen-space ambient occlusion:
-  Mittring 2007, Bavoil 2008). It dims the hemisphere light alone.
+  Reeves 1987). Against self-shadowing the position is moved along the normal by the disc's width on the surface.
+- Contact shading: nearby surfaces block the sky's light (screen-space ambient occlusion: Mittring 2007, Bavoil 2008).
+  It dims the hemisphere light alone.
 - Multisampling: all samples of a pixel have one shade, except where they lie on different surfaces.
 
-Always: a picture in which nothing is in shadow keeps its colours. The depth is written on, for what is drawn over it.
+Always: a picture in which nothing is in shadow keeps its colours. Depth is written as well, for later draws.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 # Comparisons for a soft edge, a multiple of three, and its half width in pixels of the map.
 TAPS, SOFT_PX = 24, 5.0
-# Neighbours for contact shading may be this far: share of half the picture's height at the target.
+# Radius of contact shading: share of half the picture's height at the target.
 CONTACT_SHARE = 0.15
-# Widest search for them, px.
+# Largest radius of contact shading, px.
 WIDEST_PX = 96
 COLORS, DEPTHS, MAP = 0, 1, 2  # texture units
 
@@ -53,7 +53,7 @@ uniform sampler2D colors, depths;
 #endif
 uniform bool has_ground;
 
-// What is fainter than half a pixel has this depth or a larger one: see FAINT_DEPTH in ray_cast.py.
+// Pixels covered by less than half have this depth or a larger one: see FAINT_DEPTH in ray_cast.py.
 const float BACKGROUND = 0.999997;
 
 struct Surface {
@@ -85,7 +85,7 @@ Surface surface_near(ivec2 px) {
     return surface_at(px, depth_of(px, 0));
 }
 
-// The step to that side on which depths go on as they come: depths of one flat surface are linear over the picture.
+// The step to the side on which depths continue linearly: depths of one flat surface are linear over the picture.
 vec3 step_along(Surface here, ivec2 px, ivec2 way) {
     float depth = depth_of(px, 0);
     float off_back = abs(depth_of(px - way * 2, 0) + depth - 2.0 * depth_of(px - way, 0));
@@ -113,13 +113,13 @@ uniform vec3 map_px;  // metres, and share of the map's side; z: share of its de
 
 // Share of the light that reaches a place. towards: cosine of normal and light.
 float lit_share(vec3 place, vec3 normal, float towards) {
-    if (towards <= 0.0) return 1.0;  // nothing to take away, see `light_left`
+    if (towards <= 0.0) return 1.0;  // no light to remove, see `light_left`
     float sine = sqrt(max(1.0 - towards * towards, 0.0));
     float off_m = map_px.x * (SOFT_PX * sine + 1.0) + 4.0 * rounding_m(place);
     vec3 at = (to_map * vec4(place + normal * off_m, 1.0)).xyz;
     vec2 inside = min(at.xy, 1.0 - at.xy);
     if (min(inside.x, inside.y) <= 0.0) return 1.0;
-    // Bodies are within the map's depth; what is behind it may be in their shadow too.
+    // Bodies are within the map's depth; surfaces behind it may be in their shadow too.
     at.z = min(at.z - 0.5 * map_px.x * map_px.z, 0.999999);
     // A third of the comparisons first: where they agree, as nearly everywhere, so do the others.
     float lit = 0.0, soft = SOFT_PX * map_px.y;
@@ -140,7 +140,7 @@ _CONTACT = """
 uniform float contact_m;
 const float FARTHER[4] = float[4](0.125, 0.625, 0.875, 0.375);
 
-// Share of the sky's light that reaches a place past its neighbours.
+// Share of the sky's light that neighbouring surfaces do not block.
 float open_share(Surface here, vec3 normal, ivec2 px) {
     float width_px = min(contact_m / (w_at(-here.place.z) * picture.z), WIDEST_PX);
     if (width_px < 2.0) return 1.0;
@@ -235,7 +235,7 @@ class Shading(NamedTuple):
     has_contact: bool
 
 
-# All for which there are levels.
+# All that quality levels use.
 SHADINGS = tuple(starmap(Shading, product((1, 4), (False, True), (False, True))))
 
 

@@ -1,11 +1,12 @@
 """Pictures with shadows on every surface: drawn once from the light, once from the eye, then composed.
 
-The one idea: three passes, each of which knows nothing of the others' insides. The shadow map is a picture from the
-light (lit_pictures.py); the bodies are drawn into a target whose depths can be read, with several samples a pixel where
-the level says so; composing.py makes the picture of both.
+The shadow map is a picture from the light. The bodies are drawn into a target whose depths can be read, with several
+samples a pixel where the level has them. composing.py makes the picture of both.
 
-Always: the frame's framebuffer gets colours and depths as if bodies had been drawn into it, so that dots, lines and
-panels over the picture need not know. Nothing is allocated before the first such picture.
+Also: the light's camera, and the draw calls of bodies that both pictures share.
+
+Always: the frame's framebuffer gets colours and depths as if bodies had been drawn into it, so dots, lines and panels
+are drawn over it as usual. Nothing is allocated before the first such picture.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of, grown, 
 Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
 
-# Capabilities of OpenGL that moderngl has no name for. By the first, a pixel's alpha is the share of its samples that are
-# drawn; by the second, they are then drawn opaque.
+# Capabilities of OpenGL that moderngl has no name for. By the first, a pixel's alpha is the share of its samples that
+# are drawn; by the second, they are then drawn opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
-# Marks do not count for the map's region, whose size would change as they come and go: it is deeper where there are
-# some, so that those this many radii of it towards the light still cast shadows into it. Depth costs no sharpness.
+# Depth of the map's region with marks, in its radii: marks up to that far towards the light cast shadows into it. Marks
+# do not count for its size, which would change as they come and go. Depth costs no sharpness.
 MARKS_DEEP = 16.0
-# A target is made anew for a picture that is larger, or smaller than this share of it.
+# A target is replaced for a picture that is larger, or smaller than this share of it.
 LEAST_USED = 0.4
 
 
 class LitTarget:
-    """Colours and depths of a picture, to be read by composing.py. samples: of each pixel; 1: no multisampling."""
+    """Colours and depths of a picture, which composing.py reads. samples: of each pixel; 1: no multisampling."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -91,7 +92,7 @@ class LitTarget:
         self._made[1].use(composing.DEPTHS)
 
     def release(self) -> None:
-        """Gives the memory back."""
+        """Releases the memory."""
         for one in self._made or ():
             one.release()
         self._made, self._size_px = None, (0, 0)
@@ -144,7 +145,7 @@ class LitPictures:
 
     @contextmanager
     def _covering(self, samples: int) -> Iterator[None]:
-        """Has soft edges cover samples instead of being blended: also with what is behind them and drawn later."""
+        """Makes soft edges cover samples instead of being blended, so that bodies drawn later show behind them."""
         wanted = (ALPHA_TO_COVERAGE, ALPHA_TO_ONE) if samples > 1 else ()
         for capability in wanted:
             self._context.enable_direct(capability)
@@ -155,11 +156,11 @@ class LitPictures:
                 self._context.disable_direct(capability)
 
     def forget(self) -> None:
-        """For a new scene: its blocks are written anew."""
+        """Discards the uniform blocks, for a new scene."""
         self._uniforms.forget()
 
     def release(self) -> None:
-        """Gives the targets' memory back."""
+        """Releases the targets' memory."""
         self._lit.release()
         for one in self._map or ():
             one.release()
@@ -200,8 +201,8 @@ class LitPictures:
 
 # The view from the light: an orthographic camera around the bodies, for the shadow map.
 #
-# The shadow map is a picture like any other, drawn by the same programs. So all that it needs is a camera that looks
-# along the light, and shows either all bodies or what the viewer's camera shows, whichever is smaller.
+# The shadow map is a picture drawn by the same programs as others. It only needs a camera that looks along the light.
+# It shows all bodies, or the region that the viewer's camera shows, whichever is smaller.
 #
 # Always: the map's pixels stay at the same places of the world while the region keeps its size, so that edges of
 # shadows do not crawl: the middle moves by whole pixels, and the size by factors of SIZE_STEP. Pure: numbers in,
@@ -227,9 +228,10 @@ class Region(NamedTuple):
 
 
 def casting_reach(scene: Scene) -> float:
-    """Largest radius of a body around its position, metres at scale 1, floors and walls left out where there are others.
+    """Largest radius of a body around its position, metres at scale 1, floors and walls left out where there are
+    others.
 
-    A floor that reaches beyond the region casts its shadow all the same.
+    A floor that reaches beyond the region still casts its shadow.
     """
     shapes = scene.distinct_shapes
     return max(
@@ -255,7 +257,7 @@ def region_of(extent: Extent | None, reach_m: float, camera: CameraMatrices) -> 
 def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -> CameraMatrices:
     """Camera that looks at a region from the light. light: direction towards it, world, of any length but 0.
 
-    Its eye is the middle of the region, with as much seen behind it as before it.
+    Its eye is the middle of the region, and it sees as much behind it as before it.
     """
     backward = np.asarray(light, np.float64) / math.hypot(*light)
     right = np.cross((0.0, 0.0, 1.0), backward)
@@ -295,10 +297,10 @@ def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
     return x, y, z
 
 
-# Draws the bodies of a picture, all shapes one after the other, into the framebuffer and the camera that are set.
+# Draw calls of all shapes of a picture, for the framebuffer and the camera that are set.
 #
-# A picture from the eye and one from the light are drawn alike. Each has drawings of its own: they remember which
-# programs the last picture took.
+# A picture from the eye and one from the light are drawn alike. Each has its own `Solids`, which keep the choice of
+# programs of the last picture.
 #
 # Always: planes and meshes first, since the soft edges of the others blend with what is behind them.
 
@@ -316,7 +318,7 @@ class Solids:
         self._smooth_spheres = SphereDrawing(context, bodies, materials.uniforms.apply)
 
     def draw_planes(self, layers: Sequence[PlacedLayer]) -> None:
-        """Draws the planes of these layers that are opaque."""
+        """Draws the opaque planes of these layers."""
         self._context.depth_func = "<"
         self._bodies.draw("planes", layers)
         self._materials.draw_planes(layers)

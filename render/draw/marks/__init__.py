@@ -1,1 +1,1 @@
-"""Marks of a snapshot as solids and thin lines: their geometry, programs and draw calls."""
+"""mark_solids: geometry of the marks of a snapshot. mark_drawing: their programs and draw calls."""

@@ -1,12 +1,12 @@
 """Draws the marks of a picture: solids by the programs of ray cast bodies, thin lines as lines.
 
-The one idea: marks are blended before they come here, and all solids of a picture are one upload. Nothing is kept
-between pictures but buffers and compiled programs; marks that are drawn again, the same array, are not laid out again.
+Marks arrive blended, and all solids of a picture are one upload. Only buffers and compiled programs are kept between
+pictures. The same array of marks, drawn again, is not converted again.
 
-Always: marks hide bodies and each other, and are hidden, by their true depth; they have the light and the look of
-bodies, never the pattern. Where shadows are mapped, they fall on marks, and opaque solids cast them, as far as the map
-reaches: that is as far as bodies do, since marks that come and go would change its size. Those that are seen through
-are sorted together with such bodies (transparency/). Without marks nothing here runs, and nothing is compiled.
+Always: marks hide bodies and each other, and are hidden, by their true depth. They have the light and the look of
+bodies, without the pattern. Where shadows are mapped, they fall on marks. Opaque solids cast them as far as the map
+reaches; its region is that of the bodies, since marks that come and go would change its size. Transparent marks are
+sorted together with transparent bodies. Without marks nothing here runs, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NO_MARKS_DRAWN = np.zeros(0, np.void)
 
 
 class MarkDrawing:
-    """Draws marks into pictures: `take` those of a picture, `draw` their opaque solids among the bodies, `draw_lines`
-    over all of them, then `draw_transparent` in runs of the order of `lay_transparent`."""
+    """Draws marks into pictures: `set_marks` those of a picture, `draw` their opaque solids among the bodies,
+    `draw_lines` over all of them, then `draw_transparent` in runs of the order of `upload_transparent`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, is_software: bool) -> None:
         self._context, self._target, self._is_software = context, target, is_software
@@ -42,8 +42,8 @@ class MarkDrawing:
         self._transparent = SolidRows(context, target, self._programs)
         self._lines: SmoothLines | None = None
 
-    def take(self, marks: NDArray[np.void]) -> None:
-        """Takes a picture's marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
+    def set_marks(self, marks: NDArray[np.void]) -> None:
+        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
         if not len(marks):
             self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
         elif marks is not self._made_of:
@@ -57,7 +57,7 @@ class MarkDrawing:
 
     @property
     def transparent(self) -> Transparent:
-        """Solids that are seen through of the marks taken last."""
+        """Transparent solids of the marks set last."""
         return self._solids.transparent
 
     def draw(self, view: SceneView) -> None:
@@ -66,7 +66,7 @@ class MarkDrawing:
             self._draw_run(solid, first, count, view)
 
     def draw_lines(self, view: SceneView) -> None:
-        """Draws the thin lines of the marks taken last, over all solids."""
+        """Draws the thin lines of the marks set last, over all solids."""
         if not len(self._solids.lines.starts):
             return
         lines = self._lines = self._lines or SmoothLines(self._context)
@@ -76,17 +76,17 @@ class MarkDrawing:
         lines.draw()
         self._target.framebuffer.depth_mask = True
 
-    def lay_transparent(self, order: NDArray[np.intp]) -> None:
+    def upload_transparent(self, order: NDArray[np.intp]) -> None:
         """Uploads the rows of `transparent` in this order, for the picture that follows."""
         self._transparent.upload(self.transparent.rows[order])
 
     def draw_transparent(self, solid: int, first: int, count: int, view: SceneView) -> None:
-        """Draws a run of the rows laid last, all of one of SOLIDS."""
+        """Draws a run of the rows uploaded last, all of one of SOLIDS."""
         self._transparent.render((whole_pass(SOLIDS[solid]), variant_of(view, transparent=True)), first, count, view)
 
     def prepare(self, view: SceneView) -> bool:
-        """Compiles, by drawing one solid, a program that other marks, more of the present ones, or a cheaper level will
-        need. False when none is left, and while there are no marks.
+        """Compiles, by drawing one solid, a program that other marks, more of the present ones, or a cheaper level
+        will need. False when none is left, and while there are no marks.
         """
         variant, counts = variant_of(view), self._solids.counts
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
@@ -109,7 +109,7 @@ class MarkDrawing:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
             if len(passes) > 1:
                 off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
-                names = passes[0], passes[-1]  # without the occlusion query: an empty draw takes less for marks
+                names = passes[0], passes[-1]  # without the occlusion query: an empty draw costs less for marks
                 range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
         for name in names:
             self._opaque.render((name, variant_of(view)), first, count, view, range_px)
@@ -131,15 +131,15 @@ def _passes(solid: str) -> tuple[str, ...]:
 
 # Rows of solids on the GPU, drawn in runs by the programs of ray cast bodies.
 #
-# The pose of a row is an input of the shader as it stands (`GIVEN` in glsl/pose.py), so any run of rows is drawn by
-# the program of its solid. Programs are compiled when they are first used, and shared by all buffers.
+# The pose of a row is an input of the shader (`GIVEN` in glsl/uniform_blocks.py), so any run of rows is drawn by the
+# program of its solid. Programs are compiled when they are first used, and shared by all buffers.
 #
-# Always: a buffer that has to grow is replaced, with all that reads it.
+# Always: a buffer that has to grow is replaced, with its vertex arrays.
 
 
 CONES = "cones"
 MARK_PASSES = {**PASSES, CONES: Pass("marks", cone_program, QUADS)}
-# Rows that a buffer has room for at first; it doubles when there are more.
+# Initial capacity of a buffer, rows; it doubles when there are more.
 LEAST_ROOM = 256
 # Range of widths of points, px, without points.
 NO_POINTS = (0.0, 0.0)

@@ -1,11 +1,11 @@
 """Marks as the solids and thin lines that draw them: boxes, capsules, cylinders, ellipsoids, cones.
 
-The one idea: five solids suffice. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line a cylinder, axes
-are three cylinders, and a line or an arrow of radius 0 is a thin line. Each solid is one row of position, orientation,
-half size and colour; the rows of a solid are a run, so one draw call draws it.
+Five solids suffice. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line a cylinder, axes are three
+cylinders, and a line or an arrow of radius 0 is a thin line. Each solid is one row of position, orientation, half size
+and colour. The rows of one kind of solid are consecutive, so one draw call draws them.
 
-Always: rows are in the order of SOLIDS; those that are seen through are apart. A mark that has no extent at all gives rows of size 0, which are not drawn; one
-that is flat is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
+Always: rows are in the order of SOLIDS; transparent ones are separate. A mark without any extent gives rows of size 0,
+which are not drawn; a flat mark is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AXIS_COLORS = np.array([(230, 60, 50), (70, 200, 70), (60, 110, 240)], np.float6
 HALF = np.sqrt(0.5)
 TO_AXES = np.array([(0.0, HALF, 0.0, HALF), (-HALF, 0.0, 0.0, HALF), (0.0, 0.0, 0.0, 1.0)])
 OPAQUE = 255
-# Least half size along an axis, as a share of the largest: a box of height 0 is seen as a plate.
+# Least half size along an axis, as a share of the largest: a box of height 0 is drawn as a plate.
 THINNEST = 1e-4
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ class ThinLines(NamedTuple):
     colors: NDArray[np.uint8]
 
     def and_then(self, more: ThinLines) -> ThinLines:
-        """These lines and more."""
+        """Both sets of lines."""
         if not len(more.starts):
             return self
         join = np.concatenate
@@ -64,7 +64,7 @@ NO_LINES = ThinLines(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32),
 
 
 class Transparent(NamedTuple):
-    """Solids that are seen through: rows (n,) of dtype SOLID, and the place of each in SOLIDS, (n,)."""
+    """Transparent solids: rows (n,) of dtype SOLID, and the place of each in SOLIDS, (n,)."""
 
     rows: NDArray[np.void]
     solids: NDArray[np.intp]
@@ -107,7 +107,7 @@ def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
 
 
 def _parted(rows: NDArray[np.void], counts: tuple[int, ...], lines: ThinLines) -> MarkSolids:
-    """All solids, those that are seen through apart; what has an alpha of 0 is left out."""
+    """All solids, transparent ones separately; those with an alpha of 0 are left out."""
     alpha = rows["color"][:, 3]
     if alpha.min(initial=OPAQUE) == OPAQUE:
         return MarkSolids(rows, counts, lines, NO_TRANSPARENT)
@@ -155,7 +155,7 @@ def _lines(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
 
 
 def _divided(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
-    """The marks that have a radius, and thin lines for the others."""
+    """The marks with a radius, and thin lines for the others."""
     has_radius = marks["size"][:, 0] > 0
     if has_radius.all():
         return marks, NO_LINES

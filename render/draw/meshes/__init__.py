@@ -1,1 +1,3 @@
-"""Triangle meshes: their buffers, programs and draw calls."""
+"""Triangle meshes. mesh_geometry: arrays. mesh_buffers: buffers on the GPU. mesh_programs: programs. mesh_drawing:
+draw calls.
+"""

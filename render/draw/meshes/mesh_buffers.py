@@ -1,4 +1,6 @@
-"""Meshes on the GPU, one set of buffers for each distinct one, and the lists of bodies that share it.
+"""Meshes on the GPU, one set of buffers for each distinct mesh, and the lists of bodies that share it.
+
+Also: deforming meshes, whose vertices are blended between two snapshots.
 
 Always: meshes of the same arrays share buffers, whatever their colours. Buffers are kept from one scene to the next
 where both have the mesh. The rows of a layer are listed mesh by mesh, so those of a mesh are a run of the list.
@@ -29,7 +31,7 @@ from twixt.render.draw.meshes.mesh_geometry import (
     silhouette_edges,
 )
 
-# Meshes of more faces have no soft silhouettes: sorting their edges would hold up the scene, 0.2 s for these.
+# Meshes of more faces have no soft silhouettes: sorting their edges would delay the scene, 0.2 s for this many.
 MOST_SOFT_FACES = 250_000
 
 
@@ -62,7 +64,7 @@ class MeshBuffers:
         self._meshes: dict[bytes, MeshOnGpu] = {}
 
     def keep(self, meshes: Iterable[Mesh]) -> None:
-        """Uploads what is new, and gives back the memory of all others."""
+        """Uploads new meshes, and releases all others."""
         wanted = {mesh.digest: mesh for mesh in meshes}
         for digest in self._meshes.keys() - wanted.keys():
             self._meshes.pop(digest).release()
@@ -165,17 +167,18 @@ def _places_in(listed: NDArray[np.intp], bodies: NDArray[np.uint32]) -> NDArray[
 #
 # A deforming body has a vertex buffer of its own that every program of meshes draws as it is. For each picture one
 # pass blends the older and the newer snapshot's vertices and normals into it (transform feedback), as another
-# computes the bodies' poses. So faces, silhouettes and shadows need nothing of their own for bodies that deform.
+# computes the bodies' poses. So faces, silhouettes and shadows need no other code for bodies that deform.
 #
 # Vertices of a snapshot stay in main memory; normals are computed, and both go to the GPU, when the snapshot is first
 # drawn. Of 120 snapshots a second a display of 60 Hz draws half.
 #
-# Always: a body whose epoch changed, or that is not finite in the newer snapshot, keeps the older one's vertices
-# until the newer one's instant; one that is not finite in the older is not drawn. A snapshot without vertices shows
+# Always: a body whose epoch changed, or that is not finite in the newer snapshot, keeps the older one's vertices until
+# the newer one's instant. A body that is not finite in the older one is not drawn. A snapshot without vertices shows
 # rest shapes. Rows are those of `ipc/scene/surfaces.py`.
 
 
-# Snapshots whose vertices and normals are kept on the GPU: two of each half of a split view, and of groups with a delay.
+# Snapshots whose vertices and normals are kept on the GPU: two of each half of a split view, and of groups with a
+# delay.
 MOST_FILLED = 8
 FORMAT = "3f 3f"
 
@@ -200,8 +203,8 @@ class _Held(NamedTuple):
 
 
 class _Filled(NamedTuple):
-    """Vertices of a snapshot on the GPU, rows of VERTEX of all bodies. number: of `held`, 0 for rest shapes. bounds: of
-    each body; None: it is not drawn."""
+    """Vertices of a snapshot on the GPU, rows of VERTEX of all bodies. number: of `held`, 0 for rest shapes. bounds:
+    of each body; None: it is not drawn."""
 
     number: int
     held: _Held | None
@@ -228,13 +231,13 @@ class SurfaceBlending:
         self._held: dict[int, _Held] = {}
         self._filled: dict[int, _Filled] = {}  # the last is the one used last
         self._drawn: list[moderngl.Buffer] = []  # of each deforming body
-        self._shown: dict[int, tuple[int, int, float]] = {}  # uploads and share of which a body's buffer is made
+        self._shown: dict[int, tuple[int, int, float]] = {}  # uploads and share that a body's buffer was made from
         self._uploads = 0
         self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}  # by the snapshots' buffers
         self._program: moderngl.Program | None = None
 
     def upload(self, slot: int, vertices: NDArray[np.float32], epochs: NDArray[np.uint32]) -> None:
-        """Takes the vertices of the snapshot in `slot`, (v, 3), and the epochs of its deforming bodies, (k,)."""
+        """Sets the vertices of the snapshot in `slot`, (v, 3), and the epochs of its deforming bodies, (k,)."""
         if len(vertices):
             self._uploads += 1
             self._held[slot] = _Held(self._uploads, vertices, epochs)
@@ -280,7 +283,7 @@ class SurfaceBlending:
         return DrawnSurface(buffer, bounds)
 
     def release(self) -> None:
-        """Gives the GPU memory back; vertices in main memory stay."""
+        """Releases the GPU memory; vertices in main memory stay."""
         for array in self._arrays.values():
             array.release()
         for buffer in (*self._drawn, *(filled.rows for filled in self._filled.values())):

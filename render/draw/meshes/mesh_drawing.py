@@ -1,8 +1,8 @@
 """Draws the bodies whose shape is a mesh: poses first, once a body, then an instanced draw for each distinct mesh.
 
-Poses are computed before anything else of a picture is drawn: the driver then has nothing to interrupt.
+Poses are computed before the other draws of a picture, so that the driver need not interrupt these.
 
-Always: a scene without meshes costs a comparison. Faces have hard edges; soft silhouettes are drawn over all bodies at
+Always: a scene without meshes costs a comparison. Faces have hard edges. Soft silhouettes are drawn over all bodies at
 the end, where they are affordable and the framebuffer has one sample a pixel.
 """
 
@@ -31,7 +31,7 @@ from twixt.render.draw.quality import FULL, LEVELS, Level
 # Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
 ALL = -1  # in place of the number of a run
-# Least half extent of a mesh that an image is laid along, metres.
+# Least half extent of a mesh that image coordinates are divided by, metres.
 SMALLEST_M = 1e-9
 
 
@@ -56,7 +56,7 @@ class MeshDrawing:
         self._buffers = MeshBuffers(context)
         self.surfaces = SurfaceBlending(context)
         self._layers: dict[str | None, LayerMeshes] = {}
-        self._listed: Membership | None = None  # what `_layers` are lists of
+        self._listed: Membership | None = None  # the lists that `_layers` were made from
         self._drawn: list[_Drawn] = []  # in this picture
         # By program, digest and vertices; True: of a closed mesh.
         self._transparent: dict[tuple[str, bytes, int], tuple[moderngl.VertexArray, bool]] = {}
@@ -128,10 +128,10 @@ class MeshDrawing:
     def draw_transparent(
         self, mesh: Mesh, poses: moderngl.Buffer, first: int, count: int, surface: moderngl.Buffer | None = None
     ) -> None:
-        """Draws the faces of `count` bodies of one mesh that are seen through. poses: rows of MESH_POSE, from `first`.
+        """Draws the faces of `count` transparent bodies of one mesh. poses: rows of MESH_POSE, from `first`.
         surface: vertices in place of the mesh's own.
 
-        Of a closed mesh the faces that are turned away are left out. The depth mask is the caller's.
+        A closed mesh is back-face culled. The depth mask is the caller's.
         """
         self._list()
         on_gpu, material = self._buffers[mesh.digest], mesh.material
@@ -172,7 +172,7 @@ class MeshDrawing:
             self._bodies.write_poses(layer, (listed.bodies, listed.poses), 0, 1)
 
     def release(self) -> None:
-        """Gives the meshes' GPU memory back."""
+        """Releases the meshes' GPU memory."""
         self._drawn, self._listed = [], None
         self._buffers.keep([])
         self._forget_layers()
@@ -236,7 +236,7 @@ class MeshDrawing:
             uniform.value = tuple(np.maximum(mesh.bounds.half_size, SMALLEST_M).tolist())
 
     def _rows(self, layer: LayerMeshes, program: moderngl.Program) -> moderngl.VertexArray:
-        """Vertex array of a program that takes poses as points."""
+        """Vertex array of a program whose points are poses."""
         array = layer.arrays.get((SHADOWS, ALL))
         if array is None:
             form = " ".join(form for form, _ in POSE_INPUTS.values())

@@ -1,11 +1,12 @@
-"""Arrays of a mesh as drawing uploads them: vertices, triangles, silhouette edges, bounds.
+"""Arrays of a mesh as drawing uploads them: vertices, triangles, silhouette edges, bounds; and those of deforming
+meshes.
 
-The one idea: OpenGL gives all pixels of a triangle the `flat` outputs of its last vertex. So a flat mesh needs one
-vertex a face that carries the face's normal, and shares all other vertices: half as many as three a face. Exact at
-edges, where normals from derivatives of the position are not.
+OpenGL gives all pixels of a triangle the `flat` outputs of its last vertex. So in a flat mesh one vertex of each face
+carries the face's normal, and all other vertices are shared: half as many as three a face. Unlike normals from
+derivatives of the position, these are exact at edges.
 
-Always: each face is drawn once. Where a mesh has normals of vertices, its faces are turned so that their front is where
-these point. Pure: arrays in, arrays out.
+Always: each face is drawn once. Where a mesh has vertex normals, the faces are turned so that their front agrees with
+them. Pure: arrays in, arrays out.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def mesh_bounds(mesh: Mesh) -> MeshBounds:
 def is_closed(geometry: MeshGeometry) -> bool:
     """True for a surface around a volume, all faces with their front outwards: its back is then never seen.
 
-    Vertices at the same place are taken as one.
+    Vertices at the same place count as one.
     """
     places, triangles = geometry.vertices["place"].astype(np.float64), geometry.triangles
     welded = _first_at_place(geometry.vertices["place"])[triangles].astype(np.uint64)
@@ -85,8 +86,8 @@ def is_closed(geometry: MeshGeometry) -> bool:
 def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
     """Edges as OpenGL's lines with adjacency, (e, 4), u4: a corner across, both ends, the corner across from it.
 
-    An edge of one face alone has that face's corner twice. Vertices at the same place are taken as one. Of an edge of
-    more than two faces two are taken.
+    An edge of one face alone has that face's corner twice. Vertices at the same place count as one. For an edge of more
+    than two faces two are used.
     """
     triangles, one_at = geometry.triangles, _first_at_place(geometry.vertices["place"])
     corners = np.concatenate([triangles[:, edge] for edge in EDGES_OF_FACE])
@@ -103,7 +104,7 @@ def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
 
 
 def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Unit normals (f, 3), to where the corners are seen counter-clockwise; 0 for a face without an area."""
+    """Unit normals (f, 3), towards the side where the corners run counter-clockwise; 0 for a face without an area."""
     corners = vertices.astype(np.float64)[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(normals, axis=1, keepdims=True)
@@ -111,7 +112,7 @@ def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> ND
 
 
 def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometry:
-    """Geometry in which the last vertex of each face is its own: of all vertices, and of copies where those end."""
+    """Geometry in which each face has its own last vertex: an original one, or a copy where they are used up."""
     owned, triangles = _owned_last(faces, len(places))
     copies = np.flatnonzero(~owned)
     vertices = np.zeros(len(places) + len(copies), VERTEX)
@@ -159,10 +160,9 @@ def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
 
 # Vertices of a deforming mesh as drawing uploads them, with their normals.
 #
-# What only the faces decide is computed once. Normals of vertices are sums over the faces around them (Gouraud 1971);
-# vertices are taken in the order of their numbers of faces, so that the i-th faces of all that have so many are one
-# gather and one sum. For 24,000 vertices and 48,000 faces that takes 1.3 ms, half of what a sum by `np.add.reduceat`
-# takes.
+# Values that depend only on the faces are computed once. Normals of vertices are sums over the faces around them
+# (Gouraud 1971). Vertices are sorted by their number of faces, so that the i-th faces of all vertices that have one are
+# one gather and one sum. For 24,000 vertices and 48,000 faces that takes 1.3 ms, half the time of `np.add.reduceat`.
 #
 # Always: rows, triangles and kind are those of `mesh_geometry`, so that the programs of other meshes draw these.
 # Pure: arrays in, arrays out.
@@ -254,7 +254,7 @@ class FacesAround:
 
 
 def _unit(directions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Columns of (3, n) scaled to length 1; one without a length stays 0."""
+    """Columns of (3, n) scaled to length 1; a zero column stays 0."""
     largest = np.maximum(np.abs(directions).max(axis=0), LEAST_LENGTH)  # first: squares of large ones are no float32
     directions /= largest
     x, y, z = directions

@@ -26,8 +26,8 @@ from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_
 
 # Program of meshes' soft silhouettes: a border one pixel wide around the faces, on the outside, that fades out.
 #
-# An edge is on the silhouette if both of its faces are seen on the same side of it. The border needs nothing of what
-# was drawn before.
+# An edge is on the silhouette if both of its faces are seen on the same side of it. The border does not depend on the
+# pixels drawn before.
 
 
 _EDGE_VERTEX = """
@@ -181,7 +181,7 @@ void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
 """
 )
 
-# Faces with a material, flat or smooth: all of the light in the pixel, since the image changes there.
+# Faces with a material, flat or smooth: lighting is computed in the pixel, where the image is read.
 _SURFACE_VERTEX = """
 in vec2 uv;
 out vec3 at, on_body;
@@ -270,7 +270,7 @@ def face_program(
 
 
 def surface_program(context: moderngl.Context, is_flat: bool, finish: int) -> moderngl.Program:
-    """Program of the faces of a mesh with a material, also of one that is seen through.
+    """Program of the faces of a mesh with a material, also of a transparent one.
 
     Takes GL_TRIANGLES, an instance a body.
     """

@@ -1,1 +1,3 @@
-"""Programs of ray cast shapes, planes and shadows."""
+"""Programs of shapes, one module each. ray_cast: common part of ray cast shapes. round_skin: pattern and light of
+round shapes. shadows: soft spots on the ground.
+"""

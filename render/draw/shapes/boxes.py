@@ -1,8 +1,8 @@
 """Boxes (see ray_cast.py): up to three faces, each of one tone, with edges that catch light.
 
-The one idea: a box is three pairs of planes. Seen from one direction, its outline is the intersection of three strips,
-one along each edge; of the planes that face the eye the farthest is visible. A true ray is in the box from where it
-enters the last pair to where it leaves the first; the length of that stretch gives the distance to the outline.
+A box is the intersection of three pairs of planes. Seen from one direction, its outline is the intersection of three
+strips, one along each edge. Of the planes that face the eye, the farthest is visible. A true ray enters the box at its
+last entry into a pair and leaves it at its first exit; the length between the two gives the distance to the outline.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ void main() {
 }
 """
 
-# Plain quality, by the three pairs of planes: along parallel rays the distance to each plane changes by the same amount
-# from pixel to pixel.
+# Plain quality, by the three pairs of planes: along parallel rays the distance to each plane changes by the same
+# amount from pixel to pixel.
 _PLAIN_VERTEX = """
 flat out vec4 right, up;  // how far a pixel to the right, up, is from the middle of each pair, along the ray; middle, px
 flat out vec4 half_way;   // from the middle of each pair to its planes, along the ray, m; w: depth at the middle

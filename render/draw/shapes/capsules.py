@@ -1,8 +1,8 @@
 """Capsules (see ray_cast.py): all balls of one radius with centres on a segment of the body's z axis.
 
-The one idea: each point of a capsule's surface is on a ball around one point of its axis. That is the axis point where
-the ray meets the infinite cylinder, clamped to the segment. The result is exact: the cylinder touches each ball inside
-it along a whole circle.
+Each point of a capsule's surface is on a ball around one point of its axis. That is the axis point where the ray meets
+the infinite cylinder, clamped to the segment. The result is exact: the cylinder touches each ball inside it along a
+whole circle.
 """
 
 from __future__ import annotations

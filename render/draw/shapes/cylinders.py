@@ -1,8 +1,8 @@
-"""Cylinders (see ray_cast.py): a disc moved along a segment of the body's z axis, with bright rims.
+"""Cylinders and cones (see ray_cast.py), with bright rims.
 
-The one idea: a cylinder is the intersection of an infinite round cylinder and the space between two planes. A ray hits
-it if, between the planes, it comes nearer to the axis than the radius. Of the side and the near end, the one that the
-ray enters last is visible.
+A cylinder is the intersection of an infinite round cylinder and the space between two planes. A ray hits it if,
+between the planes, it comes nearer to the axis than the radius. Of the side and the near end, the one that the ray
+enters last is visible.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ellipsoids (see ray_cast.py), and spheres with a scale along each axis.
 
-The one idea: with lengths in half axes, an ellipsoid is a ball of radius 1, and a straight ray stays straight.
+With lengths in half axes, an ellipsoid is a ball of radius 1, and a straight ray stays straight.
 """
 
 from __future__ import annotations

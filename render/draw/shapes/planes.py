@@ -1,11 +1,11 @@
-"""Planes: flat rectangles that are seen from both sides, with their edges drawn.
+"""Planes: flat rectangles that are visible from both sides, with their edges drawn.
 
-The one idea: the vertex shader computes the pose once for each body; a geometry shader makes its four corners. Each
-pixel gets its distance from the border, so that edges are visible against a surface of the same tone. Its depth is
-computed from the plane: interpolated from corners far behind the eye, near depths would lose digits.
+The vertex shader computes the pose once for each body; a geometry shader makes its four corners. Each pixel gets its
+distance from the border, so that edges are visible against a surface of the same tone. Depth is computed from the
+plane: interpolated from corners far behind the eye, near depths would lose digits.
 
-A floor fills the picture, so where the CPU draws it is most of a frame. What is the same all over the face is computed
-once for each body, and pixels read flat inputs alone; a checker is computed, not looked up (draw/materials.py).
+A floor fills the picture, so in software rendering it is most of a frame. Values that are the same all over the face
+are computed once for each body and passed as flat inputs. A checker is computed, not looked up (draw/materials.py).
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Common part of ray cast shapes: boxes, capsules, cylinders and ellipsoids.
 
-The one idea: a small body is seen from nearly one direction. So the vertex shader computes all that its pixels need
-once, for parallel rays, and the body is a point, the cheapest primitive of OpenGL. A larger body, or one around the
-eye, is a rectangle whose pixels cast true rays. Each body is drawn by exactly one of the two. shape_draws.py
-chooses which sizes are points, and in which of two qualities.
+A small body is seen from nearly one direction. So the vertex shader computes all that its pixels need once, for
+parallel rays, and the body is a point, the cheapest primitive of OpenGL. A larger body, or one around the eye, is a
+rectangle whose pixels cast true rays. Each body is drawn by exactly one of the two. shape_draws.py chooses which sizes
+are points, and in which of two qualities.
 
-A shape defines its extent along a direction, `support`. From it follow visibility, the size of a point and the
-rectangle. Depth is that of the surface; edges are smoothed by coverage, except in the plain quality.
+A shape defines its extent along a direction, `support`. Visibility, the size of a point and the rectangle follow from
+it. Depth is that of the surface; edges are smoothed by coverage, except in the plain quality.
 
-Costs are those of software drawing. It executes the whole shader for each pixel, about 3 ns for each operation on
+Costs are those of software rendering. It executes the whole shader for each pixel, about 3 ns for each operation on
 eight pixels. One more flat vec4 costs 30 ns a body. `discard` costs more than the pixels that it saves: a pixel that
 is not covered gets the depth of the background instead, which never passes the depth test.
 """

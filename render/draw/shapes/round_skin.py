@@ -1,10 +1,10 @@
 """GLSL of the skin of round shapes: two tones of one colour that show spin, and its lighting.
 
-The one idea: the pattern has four quarters around the body's z. The sign of x times y gives the quarter of a pixel, its
-size the distance from the borders. A capsule, a cylinder and an ellipsoid have the skin of a sphere, so that a short
+The pattern has four quarters around the body's z. The sign of x times y gives the quarter of a pixel, its magnitude
+the distance from the borders. A capsule, a cylinder and an ellipsoid have the skin of a sphere, so that a short
 capsule looks like a ball.
 
-Small bodies are lit in a frame of their own: u along the body's axis as seen in the picture, v across it, w towards the
+Small bodies are lit in their own frame: u along the body's axis as seen in the picture, v across it, w towards the
 eye. Their lighting leaves out what is invisible at that size: the tint, and the rim where the surface turns away.
 """
 

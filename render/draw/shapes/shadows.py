@@ -1,11 +1,10 @@
 """Soft shadows of bodies on the ground or on a level floor, which show how high a body is above it.
 
-The one idea: a floor is flat, so a body's shadow is a soft spot whose place and size follow from the body's pose:
-one quad for each body near enough to the ground for a visible shadow. No shadow map, no second view. The spot
-is an ellipse, as long as the body is: what casts it is a ball that is moved along rods.
-Shadows end where the floor does: the quad's sides are parallel to the floor's, and are moved to these.
-Shadows dim only ground that no body hides. They are drawn after the bodies, so that pixels that bodies cover are not
-shaded twice.
+A floor is flat, so a body's shadow is a soft spot whose place and size follow from the body's pose: one quad for each
+body near enough to the ground for a visible shadow. There is no shadow map and no second view. The spot is an ellipse
+as long as the body: the shadow of a ball moved along rods. Shadows end at the edge of the floor: the quad's sides are
+parallel to the floor's sides and are clipped to them. Shadows dim only ground that no body hides. They are drawn after
+the bodies, so that pixels that bodies cover are not shaded twice.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switc
 # A ball whose centre is more than this many radii above the ground has no shadow: it would be too faint for its cost.
 # On a floor the light's shadow reaches as high as `Floor.fade_radii` says.
 FADE_RADII = 1 + NEAR_FADE_RADII
-# Radius of the spot below a body and of the shadow that the light casts, in radii of the ellipse. The cost in pixels grows
-# with the square.
+# Radius of the spot below a body and of the shadow that the light casts, in radii of the ellipse. The cost in pixels
+# grows with the square.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
 # A body whose centre is lower than this many radii has no shadow: a body that flat hides it, or would have it on top.
 # Up to three times this height the shadow fades in.
@@ -47,9 +46,9 @@ CONSTANTS = {
     "LOWEST_LIGHT": LOWEST_LIGHT,
 }
 
-# `cast_shadow` ends a vertex shader. position: of the body's middle, from the eye, world's axes. axes: the body's own, unit
-# vectors, world. size: half extents along these, metres.
-# What casts is the sum of a ball, as large as the body is thin, and of three rods along the axes.
+# `cast_shadow` ends a vertex shader. position: of the body's middle, from the eye, world's axes. axes: the body's own,
+# unit vectors, world. size: half extents along these, metres. What casts is the sum of a ball, as large as the body is
+# thin, and of three rods along the axes.
 SHADOW_CASTER_GLSL = """
 out vec3 caster;      // the body's middle, from the eye, metres, world's axes
 out vec2 dark;        // strength of the spot below the body, of the shadow that the light casts; 0, 0: none

@@ -1,1 +1,3 @@
-"""Drawing paths for contexts in which the CPU draws: there pixels are expensive and copies of memory cheap."""
+"""Drawing paths for software rendering, where pixels are expensive and copies of memory cheap. background_cache,
+kept_pixels: cached pixels. picture_bounds: the rectangle that holds all bodies.
+"""

@@ -1,13 +1,13 @@
-"""Background, grid and floors that stand still as a cached picture, drawn again when the camera moves.
+"""Cached picture of background, grid and floors that stand still, drawn again when the camera moves.
 
-A copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills
-them with one colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied
-in 0.1 ms. Where the framebuffer has kept the last frame's pixels (background_cache.py), only those parts are copied in
-which that frame or this one draws more than the background.
+A copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills them with one
+colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied in 0.1 ms. If
+the framebuffer has kept the last frame's pixels, only those areas are copied in which that frame or this one draws
+more than the background.
 
 Always: the copied pixels are those that drawing would give; the key holds everything that they depend on. One frame
 after the first picture is kept, copying is timed against drawing (between different formats it is slower). If it is
-not faster, nothing is kept from then on.
+not faster, no picture is kept from then on.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ MOST_KEPT = 3
 # Timings of each way; the shortest counts.
 TRIES = 3
 
-# Largest share of a picture that is copied in parts: a part takes twice as long as its share of a whole copy, since its
-# rows are not contiguous in memory.
+# Largest share of a picture that is copied in areas: a area takes twice as long as its share of a whole copy, since
+# its rows are not contiguous in memory.
 MOST_SHARE = 0.5
 # Pixel that a window clears to wait until its next buffer is free.
 FENCE_PIXEL: Viewport = (0, 0, 1, 1)
 
-Place = tuple[int, Viewport]  # a framebuffer's name, and a part of it
+Place = tuple[int, Viewport]  # a framebuffer's name, and a area of it
 
 
 class _Kept:
-    """Cached picture of one part of one framebuffer: another framebuffer may store its rows in the opposite order.
+    """Cached picture of one area of one framebuffer: another framebuffer may store its rows in the opposite order.
 
-    has_depth: its depth is not 1.0 all over. stale: parts in which `framebuffer`, that of the last frame, may differ from
-    it, the part with bodies first; None: it may differ anywhere.
+    has_depth: its depth is not 1.0 all over. stale: areas in which `framebuffer`, that of the last frame, may differ
+    from it, the area with bodies first; None: it may differ anywhere.
     """
 
     def __init__(self, key: Hashable) -> None:
@@ -61,7 +61,7 @@ class BackgroundCache:
         self._is_faster: bool | None = None  # copying is faster than drawing; None: not measured yet
         self._copies_depth = True  # no copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
-        self._prepared: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, parts
+        self._prepared: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, areas
         self._drawn: _Kept | None = None  # the one drawn in this frame, if its bounds are known
         self._trial = KeepingTrial()
 
@@ -74,30 +74,30 @@ class BackgroundCache:
         has_depth: bool = False,
         bounds: Viewport | None = None,
     ) -> tuple[Viewport, ...]:
-        """Fills the part of `target` with the background.
+        """Fills the area of `target` with the background.
 
         key: everything that its pixels depend on. draw: does the same by drawing. has_depth: its depth is kept and
-        copied, too; else that is 1.0 (farthest) all over. bounds: part in which the frame draws bodies, if it has one
-        picture only; None: not known. Returns the parts that were filled, the first contains `bounds`. Elsewhere the
+        copied, too; else that is 1.0 (farthest) all over. bounds: area in which the frame draws bodies, if it has one
+        picture only; None: not known. Returns the areas that were filled, the first contains `bounds`. Elsewhere the
         last frame's background is still there.
         """
         place, (prepared, self._prepared) = (target.glo, viewport), (self._prepared, None)
         kept = self._kept.get(place)
-        parts: tuple[Viewport, ...] = (viewport,)
+        areas: tuple[Viewport, ...] = (viewport,)
         stale = self._begin(kept, target, bounds)
         if (
             prepared is not None
             and prepared[:2] == (place, key)
-            and (prepared[2] == parts or (bounds is not None and contains(prepared[2][0], bounds)))
+            and (prepared[2] == areas or (bounds is not None and contains(prepared[2][0], bounds)))
         ):
-            parts = prepared[2]
+            areas = prepared[2]
             self._restore(target, viewport)
         elif (
             stale is not None and bounds is not None and kept is not None and self._is_valid(kept, key)
-            and (fewer := parts_of((around(bounds, stale[0]), *stale[1:]), viewport)) is not None
+            and (fewer := areas_of((around(bounds, stale[0]), *stale[1:]), viewport)) is not None
         ):  # fmt: skip
-            parts = fewer
-            self._copy_parts(target, viewport, kept, parts)
+            areas = fewer
+            self._copy_areas(target, viewport, kept, areas)
         elif not self.may_copy or (has_depth and not self._copies_depth):
             draw()
         elif kept is None or kept.key != key:
@@ -125,10 +125,10 @@ class BackgroundCache:
         kept = self._kept.get(place)
         if kept is not None and kept.is_filled and bounds is not None:
             kept.stale, self._drawn = (bounds,), kept
-        return parts
+        return areas
 
     def prepare(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
-        """Fills the part before the next `fill`, which then has nothing to copy. Returns False if nothing was done.
+        """Fills the area before the next `fill`, which then has nothing to copy. Returns False if nothing was done.
 
         Nothing may be drawn there between the two calls.
         """
@@ -136,16 +136,16 @@ class BackgroundCache:
         if kept is None or not self._is_valid(kept, key):
             return False
         stale = self._begin(kept, target, viewport)
-        parts = None if stale is None else parts_of((grown(stale[0], viewport), *stale[1:]), viewport)
-        if parts is None:
+        areas = None if stale is None else areas_of((grown(stale[0], viewport), *stale[1:]), viewport)
+        if areas is None:
             self._copy(target, viewport, kept)
         else:
-            self._copy_parts(target, viewport, kept, parts)
-        self._prepared = (target.glo, viewport), key, parts or (viewport,)
+            self._copy_areas(target, viewport, kept, areas)
+        self._prepared = (target.glo, viewport), key, areas or (viewport,)
         return True
 
     def end_frame(self, over: Sequence[Viewport] | None) -> None:
-        """Ends the frame. over: all parts in which it drew over the picture; None: not known."""
+        """Ends the frame. over: all areas in which it drew over the picture; None: not known."""
         self._prepared, kept, self._drawn = None, self._drawn, None
         if kept is None or kept.stale is None or over is None:
             self.invalidate()
@@ -165,13 +165,13 @@ class BackgroundCache:
         return self._is_faster is True
 
     def release(self) -> None:
-        """Gives the pictures' memory back."""
+        """Releases the pictures' memory."""
         for kept in self._kept.values():
             self._give_back(kept)
         self._kept.clear()
 
     def invalidate(self) -> None:
-        """Has the next frame fill the whole picture: other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture: other code has drawn into the framebuffer."""
         for kept in self._kept.values():
             kept.stale = None
 
@@ -181,7 +181,7 @@ class BackgroundCache:
     def _begin(
         self, kept: _Kept | None, target: moderngl.Framebuffer, bounds: Viewport | None
     ) -> tuple[Viewport, ...] | None:
-        """Begins a frame. Returns the stale parts; None: no part is known to still have the last frame's pixels."""
+        """Begins a frame. Returns the stale areas; None: no area is known to still have the last frame's pixels."""
         stale = None
         if kept is not None and kept.framebuffer is target and kept.stale is not None and bounds is not None:
             self._trial.frame_begins(partial(read_pixels, target))
@@ -192,12 +192,12 @@ class BackgroundCache:
             kept.framebuffer = target
         return stale
 
-    def _copy_parts(
-        self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, parts: tuple[Viewport, ...]
+    def _copy_areas(
+        self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, areas: tuple[Viewport, ...]
     ) -> None:
-        """Copies the background into these parts, with its depth into the first."""
+        """Copies the background into these areas, with its depth into the first."""
         assert kept.pixels is not None
-        kept.pixels.restore_parts(parts, viewport[:2], is_far=not kept.has_depth)
+        kept.pixels.restore_areas(areas, viewport[:2], is_far=not kept.has_depth)
         self._restore(target, viewport)
 
     def _forget_some(self, place: Place) -> None:
@@ -205,7 +205,7 @@ class BackgroundCache:
             self._give_back(self._kept.pop(next(iter(self._kept))))
 
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, keeps_depth: bool) -> None:
-        """Keeps the pixels that were just drawn."""
+        """Stores the pixels that were just drawn."""
         if kept.pixels is not None and kept.pixels.has_depth != keeps_depth:
             self._give_back(kept)
         if kept.pixels is None:
@@ -250,10 +250,10 @@ class BackgroundCache:
             kept.pixels = None
 
 
-def parts_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, ...] | None:
-    """The same pixels as disjoint parts; None if copying the whole picture costs less."""
-    parts = apart(stale)
-    return parts if sum([part[2] * part[3] for part in parts]) <= MOST_SHARE * viewport[2] * viewport[3] else None
+def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, ...] | None:
+    """The same pixels as disjoint areas; None if copying the whole picture costs less."""
+    areas = apart(stale)
+    return areas if sum([area[2] * area[3] for area in areas]) <= MOST_SHARE * viewport[2] * viewport[3] else None
 
 
 # Parts of a framebuffer that no longer show the cached background, and a test whether a swap keeps its pixels.
@@ -262,19 +262,19 @@ def parts_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, .
 # last frame's pixels. OpenGL does not guarantee that after a swap, but Mesa's software drivers draw all frames of a
 # window into the same memory. `KeepingTrial` tests it: a few pixels are read before and after some swaps.
 #
-# Always: parts are (left, bottom, width, height), px. Pure: pixels come from the caller's `read`.
+# Always: areas are (left, bottom, width, height), px. Pure: pixels come from the caller's `read`.
 
 
-# Samples of changed pixels that must be found again after the swap before a framebuffer is relied on.
+# Samples of changed pixels that must be equal after the swap before a framebuffer counts as keeping its pixels.
 TRIED = 8
-# Side of the part that is read, px.
+# Side of the area that is read, px.
 SAMPLE_PX = 16
-# Margin on each side of a part that is filled before the bodies' next places are known, px.
+# Margin on each side of a area that is filled before the bodies' next places are known, px.
 ROOM_PX = 24
 
 
 def around(one: Viewport, other: Viewport) -> Viewport:
-    """Smallest part that contains both; a part without pixels is ignored."""
+    """Smallest area that contains both; a area without pixels is ignored."""
     if not (one[2] and one[3]) or not (other[2] and other[3]):
         return one if one[2] and one[3] else other
     left, bottom = min(one[0], other[0]), min(one[1], other[1])
@@ -282,11 +282,11 @@ def around(one: Viewport, other: Viewport) -> Viewport:
     return left, bottom, right - left, top - bottom
 
 
-def grown(part: Viewport, within: Viewport) -> Viewport:
-    """The part with ROOM_PX added on each side, clipped to `within`."""
-    left, bottom = max(part[0] - ROOM_PX, within[0]), max(part[1] - ROOM_PX, within[1])
-    right = min(part[0] + part[2] + ROOM_PX, within[0] + within[2])
-    top = min(part[1] + part[3] + ROOM_PX, within[1] + within[3])
+def grown(area: Viewport, within: Viewport) -> Viewport:
+    """The area with ROOM_PX added on each side, clipped to `within`."""
+    left, bottom = max(area[0] - ROOM_PX, within[0]), max(area[1] - ROOM_PX, within[1])
+    right = min(area[0] + area[2] + ROOM_PX, within[0] + within[2])
+    top = min(area[1] + area[3] + ROOM_PX, within[1] + within[3])
     return left, bottom, right - left, top - bottom
 
 
@@ -303,28 +303,28 @@ def meet(one: Viewport, other: Viewport) -> bool:
     )  # fmt: skip
 
 
-def apart(parts: Iterable[Viewport]) -> tuple[Viewport, ...]:
-    """Disjoint parts with the same pixels. The first part stays whole."""
+def apart(areas: Iterable[Viewport]) -> tuple[Viewport, ...]:
+    """Disjoint areas with the same pixels. The first area stays whole."""
     found: list[Viewport] = []
-    for part in parts:
-        rest = [part]
-        for taken in tuple(found):
-            rest = [piece for one in rest for piece in _without(one, taken)]
+    for area in areas:
+        rest = [area]
+        for other in tuple(found):
+            rest = [piece for one in rest for piece in _without(one, other)]
         found += rest
     return tuple(found)
 
 
-def _without(part: Viewport, taken: Viewport) -> list[Viewport]:
-    """The part without the pixels of `taken`, in up to four pieces."""
-    if not meet(part, taken):
-        return [part]
-    left, bottom, right, top = part[0], part[1], part[0] + part[2], part[1] + part[3]
-    low, high = max(bottom, taken[1]), min(top, taken[1] + taken[3])
+def _without(area: Viewport, other: Viewport) -> list[Viewport]:
+    """The area without the pixels of `other`, in up to four pieces."""
+    if not meet(area, other):
+        return [area]
+    left, bottom, right, top = area[0], area[1], area[0] + area[2], area[1] + area[3]
+    low, high = max(bottom, other[1]), min(top, other[1] + other[3])
     pieces = [
         (left, bottom, right - left, low - bottom),
         (left, high, right - left, top - high),
-        (left, low, taken[0] - left, high - low),
-        (taken[0] + taken[2], low, right - taken[0] - taken[2], high - low),
+        (left, low, other[0] - left, high - low),
+        (other[0] + other[2], low, right - other[0] - other[2], high - low),
     ]
     return [piece for piece in pieces if piece[2] > 0 and piece[3] > 0]
 
@@ -335,16 +335,16 @@ class KeepingTrial:
     def __init__(self) -> None:
         self.keeps: bool | None = None  # None: not known yet
         self._sampled: Viewport | None = None
-        self._before = b""  # pixels of the sampled part at the end of the last frame
+        self._before = b""  # pixels of the sampled area at the end of the last frame
         self._older = b""  # and of the frame before that
         self._found = 0
 
-    def frame_ended(self, part: Viewport, over: Sequence[Viewport], read: Callable[[Viewport], bytes]) -> None:
-        """Samples the middle of a part in which bodies move. read: pixels of a part of the framebuffer. over: parts that
-        are still changed until the swap, as panels are: where one is in the middle, nothing is sampled."""
+    def frame_ended(self, area: Viewport, over: Sequence[Viewport], read: Callable[[Viewport], bytes]) -> None:
+        """Samples the middle of a area in which bodies move. read: pixels of a area of the framebuffer. over: areas
+        that are still changed until the swap, as panels are: where one is in the middle, nothing is sampled."""
         if self.keeps is not None:
             return
-        left, bottom, width, height = part
+        left, bottom, width, height = area
         side = min(SAMPLE_PX, width, height)
         sampled = left + (width - side) // 2, bottom + (height - side) // 2, side, side
         if any(meet(sampled, one) for one in over):

@@ -1,8 +1,8 @@
-"""Pixels kept in a texture, copied from and to a framebuffer.
+"""Pixels kept in a texture, copied from and to a framebuffer; and pictures drawn small and enlarged.
 
-Between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order
-of channels and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down. Depth is kept in
-the framebuffer's own format, too, with the stencil that shares its words.
+Between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order of channels
+and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down. Depth is kept in the
+framebuffer's own format, too, with the stencil that shares its words.
 
 Always: places are counted from the bottom left, in the texture as in the framebuffer.
 """
@@ -23,8 +23,8 @@ from twixt.render.draw.frame.frame_block import FrameTarget, Viewport
 COLOR_BIT, DEPTH_BIT, STENCIL_BIT = 0x4000, 0x100, 0x400
 READ_FRAMEBUFFER, DRAW_FRAMEBUFFER, FRAMEBUFFER = 0x8CA8, 0x8CA9, 0x8D40
 SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x8CE0
-# RGBA without a size takes the channel order of the data given with it: B, G, R, A for windows. Other framebuffers
-# have RGBA8.
+# RGBA without a size has the channel order of the data passed with it: B, G, R, A for windows. Other framebuffers have
+# RGBA8.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
 RENDERBUFFER, OBJECT_TYPE, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8CD0, 0x8216, 0x8217
 # Names of depth and stencil: of a window, of another framebuffer.
@@ -78,10 +78,10 @@ def functions() -> Functions:
 class Pixels:
     """A picture of this size, px. framebuffer: OpenGL name of the one that it is copied from and to; 0: a window's.
 
-    own_framebuffer, texture: OpenGL names of the framebuffer that holds it, and of its colours. is_upside_down: its rows
-    are from the top down. has_depth: its depth is copied, too; where the format is not known the copies leave an OpenGL
-    error.
-    `store` and `restore` bind other framebuffers and switch the scissor off; the caller sets what it uses next.
+    own_framebuffer, texture: OpenGL names of the framebuffer that holds it, and of its colours. is_upside_down: its
+    rows are from the top down. has_depth: its depth is copied, too; where the format is not known the copies leave an
+    OpenGL error. `store` and `restore` bind other framebuffers and switch the scissor off; the caller sets what it
+    uses next.
     """
 
     def __init__(self, size_px: tuple[int, int], framebuffer: int, has_depth: bool = False) -> None:
@@ -102,28 +102,28 @@ class Pixels:
         if has_depth:
             self._add_depth()
 
-    def store(self, part: Viewport) -> None:
-        """Stores a part of the framebuffer that is as large as the picture."""
-        self._blit(self.framebuffer, part, self.own_framebuffer, (0, 0, *self.size_px), self._bits)
+    def store(self, area: Viewport) -> None:
+        """Stores a area of the framebuffer that is as large as the picture."""
+        self._blit(self.framebuffer, area, self.own_framebuffer, (0, 0, *self.size_px), self._bits)
 
-    def restore(self, part: Viewport, colors_alone: bool = False) -> None:
-        """Copies the picture into a part of the framebuffer of its size. colors_alone: depth stays."""
+    def restore(self, area: Viewport, colors_alone: bool = False) -> None:
+        """Copies the picture into a area of the framebuffer of its size. colors_alone: depth stays."""
         bits = COLOR_BIT if colors_alone else self._bits
-        self._blit(self.own_framebuffer, (0, 0, *self.size_px), self.framebuffer, part, bits)
+        self._blit(self.own_framebuffer, (0, 0, *self.size_px), self.framebuffer, area, bits)
 
-    def restore_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
-        """Copies the colours of parts of the framebuffer from where they are in the picture, and depth into the first.
+    def restore_areas(self, areas: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
+        """Copies the colours of areas of the framebuffer from where they are in the picture, and depth into the first.
 
-        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same everywhere, so that a few rows,
-        which stay in the processor's cache, are copied to all others.
+        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same everywhere, so that a few
+        rows, which stay in the processor's cache, are copied to all others.
         """
         self._bind(self.own_framebuffer, self.framebuffer)
-        for part in parts:
-            self._copy(part, left_bottom, part[1] - left_bottom[1], COLOR_BIT)
-        left, bottom, width, height = parts[0]
+        for area in areas:
+            self._copy(area, left_bottom, area[1] - left_bottom[1], COLOR_BIT)
+        left, bottom, width, height = areas[0]
         depth = self._bits & ~COLOR_BIT
         if not is_far:
-            self._copy(parts[0], left_bottom, bottom - left_bottom[1], depth)
+            self._copy(areas[0], left_bottom, bottom - left_bottom[1], depth)
             return
         for row in range(0, height, STRIP_PX):
             strip = left, bottom + row, width, min(STRIP_PX, height - row)
@@ -140,13 +140,13 @@ class Pixels:
         """Adds a depth buffer of the framebuffer's format."""
         gl, sizes = self._gl, []
         gl.glBindFramebuffer(FRAMEBUFFER, self.framebuffer)
-        for part, size in zip(
+        for attachment, size in zip(
             OTHER_PARTS if self.framebuffer else WINDOW_PARTS, (DEPTH_SIZE, STENCIL_SIZE), strict=True
         ):
             found = c_int(0)
-            gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, OBJECT_TYPE, byref(found))
+            gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, attachment, OBJECT_TYPE, byref(found))
             if found.value:  # it is there
-                gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, size, byref(found))
+                gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, attachment, size, byref(found))
             sizes.append(found.value)
         has_stencil = sizes[1] > 0
         gl.glGenRenderbuffers(1, byref(self._depth))
@@ -161,18 +161,18 @@ class Pixels:
     def _row(self, bottom: int, height: int) -> int:
         return self.size_px[1] - bottom - height if self.is_upside_down else bottom
 
-    def _blit(self, source: int, source_part: Viewport, to: int, to_part: Viewport, bits: int) -> None:
-        gl, (left, bottom, width, height) = self._gl, source_part
-        to_left, to_bottom = to_part[:2]
+    def _blit(self, source: int, source_area: Viewport, to: int, to_area: Viewport, bits: int) -> None:
+        gl, (left, bottom, width, height) = self._gl, source_area
+        to_left, to_bottom = to_area[:2]
         rows = (to_bottom + height, to_bottom) if self.is_upside_down else (to_bottom, to_bottom + height)
         self._bind(source, to)
         gl.glBlitFramebuffer(
             left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], bits, NEAREST
         )
 
-    def _copy(self, part: Viewport, left_bottom: tuple[int, int], kept_bottom: int, bits: int) -> None:
-        """Copies a part of the framebuffer from these rows of the picture, between framebuffers that are bound."""
-        left, bottom, width, height = part
+    def _copy(self, area: Viewport, left_bottom: tuple[int, int], kept_bottom: int, bits: int) -> None:
+        """Copies a area of the framebuffer from these rows of the picture, between framebuffers that are bound."""
+        left, bottom, width, height = area
         at, row = left - left_bottom[0], self._row(kept_bottom, height)
         ends = (bottom + height, bottom) if self.is_upside_down else (bottom, bottom + height)
         self._gl.glBlitFramebuffer(
@@ -230,12 +230,12 @@ COMPILED_PART = 0, 0, 3, 3
 
 
 class SmallPicture:
-    """A picture of a part of `screen`, drawn at `scale` times its size, `size_px`, into `framebuffer`."""
+    """A picture of a area of `screen`, drawn at `scale` times its size, `size_px`, into `framebuffer`."""
 
-    def __init__(self, context: moderngl.Context, screen: moderngl.Framebuffer, part: Viewport, scale: float) -> None:
-        self.part, self._context = part, context
-        self.size_px = math.ceil(part[2] * scale), math.ceil(part[3] * scale)
-        self._drawn, self._enlarged = Pixels(self.size_px, screen.glo, has_depth=True), Pixels(part[2:], screen.glo)
+    def __init__(self, context: moderngl.Context, screen: moderngl.Framebuffer, area: Viewport, scale: float) -> None:
+        self.area, self._context = area, context
+        self.size_px = math.ceil(area[2] * scale), math.ceil(area[3] * scale)
+        self._drawn, self._enlarged = Pixels(self.size_px, screen.glo, has_depth=True), Pixels(area[2:], screen.glo)
         self.framebuffer = context.detect_framebuffer(self._drawn.own_framebuffer)
         self._whole = context.detect_framebuffer(self._enlarged.own_framebuffer)
         self._texture = context.external_texture(self._drawn.texture, self.size_px, 4, 0, "f1")
@@ -245,23 +245,23 @@ class SmallPicture:
     def seen_in(self, viewport: Viewport) -> Viewport:
         """The viewport of the small framebuffer for one of the frame's."""
         return (
-            round((viewport[0] - self.part[0]) * self.size_px[0] / self.part[2]),
-            round((viewport[1] - self.part[1]) * self.size_px[1] / self.part[3]),
-            max(1, round(viewport[2] * self.size_px[0] / self.part[2])),
-            max(1, round(viewport[3] * self.size_px[1] / self.part[3])),
+            round((viewport[0] - self.area[0]) * self.size_px[0] / self.area[2]),
+            round((viewport[1] - self.area[1]) * self.size_px[1] / self.area[3]),
+            max(1, round(viewport[2] * self.size_px[0] / self.area[2])),
+            max(1, round(viewport[3] * self.size_px[1] / self.area[3])),
         )
 
     def enlarge(self, square: moderngl.VertexArray) -> None:
         """Enlarges it into a texture. square: as from `SmallPictures._squares`."""
         self._whole.use()
-        self._whole.viewport = (0, 0, *self.part[2:])
+        self._whole.viewport = (0, 0, *self.area[2:])
         self._texture.use(0)
         self._context.enable_only(moderngl.NOTHING)
         square.render(moderngl.TRIANGLES, vertices=len(SQUARE), first=len(SQUARE) * self._enlarged.is_upside_down)
 
     def copy(self) -> None:
         """Copies the enlarged picture to its place. The caller sets the framebuffer to use next."""
-        self._enlarged.restore(self.part)
+        self._enlarged.restore(self.area)
 
     def release(self) -> None:
         """Gives the memory back."""
@@ -270,7 +270,7 @@ class SmallPicture:
 
 
 class SmallPictures:
-    """Small pictures of a frame, one for each part of `target` that it draws a picture into."""
+    """Small pictures of a frame, one for each area of `target` that it draws a picture into."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget) -> None:
         self._context, self._target = context, target
@@ -279,13 +279,13 @@ class SmallPictures:
         self._used: set[tuple[object, ...]] = set()  # in this frame
         self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None  # the second: the frame's
 
-    def begin(self, viewport: Viewport, part: Viewport, scale: float) -> Viewport:
-        """Has the next picture, of this part of the frame's viewport, drawn at `scale` times its size. Returns its viewport
-        in the small framebuffer."""
+    def begin(self, viewport: Viewport, area: Viewport, scale: float) -> Viewport:
+        """Has the next picture, of this area of the frame's viewport, drawn at `scale` times its size. Returns its
+        viewport in the small framebuffer."""
         screen = self._target.framebuffer
-        key = screen.glo, part, scale
+        key = screen.glo, area, scale
         if key not in self._made:
-            self._made[key] = SmallPicture(self._context, screen, part, scale)
+            self._made[key] = SmallPicture(self._context, screen, area, scale)
         self._used.add(key)
         small = self._made[key]
         self._begun = small, screen

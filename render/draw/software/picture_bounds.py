@@ -1,7 +1,7 @@
-"""Rectangle of a picture outside which no body and no shadow is seen.
+"""Rectangle of a picture that contains all visible bodies and shadows.
 
 Each body of a snapshot, and its shadow, is bounded by a ball, grown by how far the path to the next snapshot may bend
-away from a straight line. The rectangle of a snapshot contains the projections of all its balls; that of a pair of
+away from a straight line. The rectangle of a snapshot contains the projections of all its balls. That of a pair of
 snapshots contains both rectangles, so each snapshot is computed once. Many bodies are bounded by one box.
 
 Always: the result is None if such a rectangle is not certain.
@@ -48,7 +48,7 @@ ROUNDING = 3**0.5 * 2.0**-24
 # Radius of the shadows of a ball; of other bodies below them, and of their ellipses before the light leans. In radii.
 # Two rods in the bounding ball, one that moves the ellipse and one that stretches it, give 1 + FOOT_REACH.
 BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
-# A body that is not a ball may reach up to this many more radii of its ball down towards the ground.
+# A body that is not a ball may extend this many more radii of its ball towards the ground.
 RODS_DOWN = 3**0.5
 
 
@@ -111,8 +111,8 @@ class PictureBounds:
         self._outline: Viewport | None = None
 
     def of_picture(self, view: SceneView, layers: Sequence[PlacedLayer], are_planes_still: bool) -> Viewport | None:
-        """Part of the picture outside which no body and no shadow is seen; None: not known. are_planes_still: planes are
-        drawn with the background, and left out."""
+        """Part of the picture outside which no body and no shadow is seen; None: not known. are_planes_still: planes
+        are drawn with the background, and left out."""
         members = self._bodies.members
         if members is not self._reach_of:
             self._reach_of, self._reach = members, _reach_of(self._bodies)
@@ -183,7 +183,7 @@ class PictureBounds:
             return None
         kept = self._of_slots.get(slot)
         if kept is None or kept[0] is not extent:
-            few = ring.few(slot)
+            few = ring.few_records(slot)
             places = corners_of(extent) if few is None else few["position"].astype(np.float64)
             balls = balls_around(places, extent, reach, self._gap_s, shadows)
             if len(self._of_slots) >= MOST_KEPT:

@@ -1,1 +1,3 @@
-"""Programs of spheres, and the choice between them."""
+"""fine_spheres, point_spheres, sphere_common: programs. sphere_detail: level of detail. snapshot_bounds: bounds of a
+snapshot.
+"""

@@ -5,9 +5,9 @@ sphere maps it to the unit circle, and the sphere to a hemisphere over it: a pix
 point may be, or around the eye, is a rectangle whose pixels cast true rays.
 
 Edges are smoothed by coverage (alpha), so spheres are drawn after planes and ray cast shapes. Values that are the same
-in all pixels of a sphere are computed once, in the vertex shader, and passed on as flat outputs. So are values that are
-the same for all spheres: llvmpipe checks the bounds of a uniform block at each access in each pixel, a quarter of the
-cost. Where spheres are many, point_spheres.py draws them.
+in all pixels of a sphere are computed once, in the vertex shader, and passed on as flat outputs. So are values that
+are the same for all spheres: llvmpipe checks the bounds of a uniform block at each access in each pixel, a quarter of
+the cost. Where spheres are many, point_spheres.py draws them.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     LOD 1   to 6.5 px   as LOD 2, without a skin
     LOD 0   to 2.5 px   squares of the disc's area and mean brightness
 
-Spheres are points. A pixel's place in the point gives its normal; one direction replaces light and sky, and the product of
-two axes of the body gives its skin. Edges are hard, and there is no highlight.
+Spheres are points. A pixel's place in the point gives its normal; one direction replaces light and sky, and the
+product of two axes of the body gives its skin. Edges are hard, and there is no highlight.
 
 From ten pixels' width on, a sphere costs what its pixels cost: a third of a nanosecond for each operation in each of
 them. So the vertex shader computes, once for each sphere, the polynomial of second degree in a pixel's place that is

@@ -5,8 +5,8 @@ seen from outside and none is near. Otherwise each picture would have to test ev
 stays within the hull of its four Bezier points: its ends, and the ends moved along their velocities for a third of the
 gap.
 
-Always: a body that does not fit a point is never missed. The extent is unknown (None) if a number is not finite, or for
-more than MOST bodies. Pure.
+Always: a body that does not fit a point is never missed. The extent is unknown (None) if a number is not finite, or
+for more than MOST bodies. Pure.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ put into the far corner of the guard. There they are not clipped (one clipped po
 points), and are dropped before they reach a pixel: 0.03 us a body, against 0.14 us for a point in the picture that
 fails the depth test.
 
-The wide view: towards the corners of the picture a ball is seen as an ellipse, stretched away from the middle. Up to a
-stretch of WIDE_STRETCH this is not noticed where spheres are many, and circles are drawn. Beyond, variants of the
+The wide view: towards the corners of the picture a ball is seen as an ellipse, stretched away from the middle. With
+many spheres and a stretch up to WIDE_STRETCH this is not noticed, and circles are drawn. Beyond, variants of the
 programs draw ellipses, which cost a little more.
 """
 
@@ -84,7 +84,7 @@ bool is_drawn_as_point(vec4 ball) {
     return ball.w > 0.0 && fits_point(ball) && length_px(ball) > range_px.x;
 }
 
-// Where a point that is not drawn is put: the guard's corner.
+// Position of a point that is not drawn: the guard's corner.
 const vec4 NOWHERE = vec4(1.0);
 
 // A direction in eye space, in the ball's own frame: that of the eye turned, the short way, to look at the ball.
@@ -104,10 +104,10 @@ float pattern_depth(float px_in_radii) {
 
 # Asks the GPU in each picture whether any sphere is too wide to be drawn as a point: an occlusion query over a draw in
 # which each such sphere is a point and all others are clipped away. It needs positions and sizes alone, and changes no
-# pixel: 0.02 us a body, against 0.13 us for a draw of empty rectangles. So the few large spheres of a picture are never
-# missing, and pictures without them (most) do not pay for them.
-# The query passes whenever a visible sphere does not fit. If it passes without need, the cost is one empty draw, so
-# expensive parts of a pose are left out: a straight line replaces the curve, with room for its bulge.
+# pixel: 0.02 us a body, against 0.13 us for a draw of empty rectangles. So the few large spheres of a picture are
+# never missing, and pictures without them (most) do not pay for them. The query passes whenever a visible sphere does
+# not fit. If it passes without need, the cost is one empty draw, so expensive parts of a pose are left out: a straight
+# line replaces the curve, with room for its bulge.
 #
 # A cubic leaves the straight line by s (1 - s)^2 and s^2 (1 - s) of the difference of each velocity from the mean one,
 # times the gap: 4/27 at most.
@@ -190,7 +190,8 @@ def sphere_points(context: moderngl.Context, variant: PoseVariant, vertex: str, 
 
 
 def beyond_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of the occlusion query: a sample passes for each visible sphere that may not fit a point of `range_px.y`.
+    """Program of the occlusion query: a sample passes for each visible sphere that may not fit a point of
+    `range_px.y`.
 
     Takes GL_POINTS of bodies.
     """

@@ -27,8 +27,8 @@ from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
 NEARLY_ALL = 0.95
 # The last choice is kept for sizes up to KEPT times its limit. A program draws spheres up to LARGER times its limit.
 KEPT, LARGER = 1.15, 1.3
-# Largest cost of the finest program where the CPU draws, in pixels: those of its points, plus BODY_PX for the setup of
-# each body. 600,000 are about 5 ms; 300 balls that fill a picture of 800x600 are 450,000.
+# Largest cost of the finest program in software rendering, in pixels: those of its points, plus BODY_PX for the setup
+# of each body. 600,000 are about 5 ms; 300 balls that fill a picture of 800x600 are 450,000.
 FINEST_PX, BODY_PX = 600_000, 500
 # With fewer bodies than this, LOD 2 is drawn up to this size only, px: the seams of spheres of one depth are noticed.
 MANY_BODIES, FEWER_LOD_2_PX = 4096, 9.0
@@ -45,7 +45,7 @@ class SphereLod(NamedTuple):
 FINEST = SphereLod("points", LARGEST_POINT_PX)
 # From the cheapest on, with the largest typical size for each, px. point_spheres.py describes them.
 PLAIN = (("lod 0", 2.5), ("lod 1", 6.5), ("lod 2", 16.0), ("lod 3", 24.0), ("lod 4", math.inf))
-# Those without a pattern. Squares, LOD 0, are noticed from a few px on.
+# Levels without a pattern. Squares, LOD 0, are noticed from a few px on.
 FLAT = (SphereLod("lod 0", 4.0), SphereLod("lod 1", 6.5), SphereLod("lod 1", math.inf))
 
 

@@ -28,7 +28,7 @@ from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.marks.mark_drawing import SolidPrograms, whole_pass
 from twixt.render.draw.marks.mark_solids import SOLIDS
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
-from twixt.render.draw.quality import BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS, Level
+from twixt.render.draw.quality import BEST_SOFTWARE, FULL, LEVELS, LIT_LEVELS, Level
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.world.marks import Marks
 
@@ -129,4 +129,4 @@ def main(path: str, levels: Sequence[Level]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], [*LEVELS, *LIT_LEVELS, BEST_BY_PROCESSOR] if sys.argv[2:] else [])
+    main(sys.argv[1], [*LEVELS, *LIT_LEVELS, BEST_SOFTWARE] if sys.argv[2:] else [])

@@ -135,14 +135,14 @@ class Rig:
         while self.link.scene_version != self.host.scene.version:
             assert time.monotonic() < ends_s, "the scene did not come"
             select.select(self.link.wake_filenos, [], [], 0.01)
-            self.intake.take()
-        self.intake.take()
+            self.intake.receive()
+        self.intake.receive()
 
     def frame(self, snapshots: float, size_px: tuple[int, int] = SIZE_PX) -> None:
         """The frame that is presented so many intervals after the start."""
         while self.published < SNAPSHOTS and self.published <= snapshots + 1:
             self.publish()
-        self.intake.take()
+        self.intake.receive()
         if self.is_held and snapshots >= CHANGED_AT - 0.5:  # in the middle of the interval
             self.is_held = False
             self.await_scene()

@@ -27,7 +27,7 @@ from tests.render.scene.changing import (
 from twixt.ipc.scene import Camera
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.input.picking import SeenBodies
-from twixt.render.snapshots.intake import MOST_HELD_BACK
+from twixt.render.snapshots.intake import MOST_WAITING
 
 SHADED, BY_NUMPY = (
     ("none", "linear", "hermite", "auto"),
@@ -64,8 +64,8 @@ def drawn_x(window: OffscreenWindow, situation: Situation, method: str, frames: 
 def posed(rig: Rig, picture) -> list[float]:
     """Drawn x of the body and of its child, of what goes to the GPU."""
     ring = rig.stage.renderer._bodies.ring
-    part = next(part for part in picture._parts if part.definition.group == "children")
-    records = ring.few(part.pose_slot)
+    part = next(part for part in picture._groups if part.definition.group == "children")
+    records = ring.few_records(part.pose_slot)
     return (records["position"] + records["velocity"])[[BODY, CHILD], 0].tolist()
 
 
@@ -138,13 +138,13 @@ def test_bodies_that_are_no_children_any_more_are_drawn_by_the_gpu_again(small_w
         rig.stage.choose(**rig.settings)
         for frame in range(SNAPSHOTS - 1):
             rig.frame(frame)
-            children = next(part for part in rig.stage.main._parts if part.definition.group == "children")
+            children = next(part for part in rig.stage.main._groups if part.definition.group == "children")
         assert BODY in children.definition.rows
         rig.stage.history.limit(3)  # old snapshots go
         for _ in range(3):
             rig.publish()
             rig.frame(rig.published - 2)
-        children = next(part for part in rig.stage.main._parts if part.definition.group == "children")
+        children = next(part for part in rig.stage.main._groups if part.definition.group == "children")
         assert children.definition.rows.tolist() == [1, 3, CHILD]
         assert len(rig.stage._parents) == 1
     finally:
@@ -178,16 +178,16 @@ def test_a_snapshot_waits_for_its_scene_and_not_for_ever(small_window):
     try:
         for _ in range(CHANGED_AT + 1):
             rig.publish()
-            rig.intake.take()
+            rig.intake.receive()
         assert rig.intake.newest.tick == CHANGED_AT - 1
-        while rig.published < CHANGED_AT + MOST_HELD_BACK:
+        while rig.published < CHANGED_AT + MOST_WAITING:
             rig.publish()
-            rig.intake.take()
+            rig.intake.receive()
         assert rig.intake.newest.tick == CHANGED_AT - 1
         rig.publish()
-        rig.intake.take()
+        rig.intake.receive()
         assert rig.intake.newest.tick == rig.published - 1, "a scene that takes so long must not stop the picture"
-        assert not rig.intake._held_back
+        assert not rig.intake._waiting
     finally:
         rig.close()
 
@@ -207,7 +207,7 @@ def test_a_snapshot_of_a_scene_that_was_never_sent_by_itself_is_composed_with_it
             bodies = rig.situation.bodies(0)
             publish(rig.host.ring, rig.head(k), bodies)
             rig.published += 1
-            rig.intake.take()
+            rig.intake.receive()
         rig.is_held = False
         rig.await_scene()
         log = rig.link.received.parents

@@ -195,11 +195,11 @@ def test_a_scene_in_each_step_is_drawn_with_its_own_snapshot(method: str) -> Non
         rig.stage.choose(**rig.settings)
         for k in range(SNAPSHOTS):
             rig.publish()
-            rig.intake.take()
+            rig.intake.receive()
             if k + 1 < SNAPSHOTS:
                 rig.host.write_scene(situation.scene(k + 1))
                 rig.await_scene()
-        rig.intake.take()
+        rig.intake.receive()
         for frame in range(2 * (SNAPSHOTS - 1) + 1):
             rig.frame(frame / 2, WIDE_PX)
             rig.stage.renderer.finish()
@@ -239,7 +239,7 @@ def test_a_scene_that_is_set_long_before_its_snapshot_waits_for_it_and_not_in_a_
         rig.stage.choose(**rig.settings)
         for _ in range(CHANGED_AT):
             rig.publish()
-            rig.intake.take()
+            rig.intake.receive()
         is_green(1)
         rig.host.write_scene(situation.scene(CHANGED_AT))
         rig.await_scene()
@@ -247,7 +247,7 @@ def test_a_scene_that_is_set_long_before_its_snapshot_waits_for_it_and_not_in_a_
         assert rig.stage.moves_by_itself
         assert not is_green(1.5)
         rig.publish()
-        rig.intake.take()
+        rig.intake.receive()
         assert not rig.stage.moves_by_itself
         assert [is_green(k) for k in (1.75, 2.5, 2.9, 3.0, 3.0)] == [False, False, False, True, True]
         rig.host.write_scene(situation.scene(0))

@@ -42,7 +42,7 @@ def test_parts_go_with_the_group_and_the_parent_of_their_body(window):
     scene = replace(TOYS, groups={"late": Group([1, 6], "linear", 130), "curved": Group([3], "catmull")}, parents={4: 3, 7: 0})  # fmt: skip
     show = Show(window, scene, toys)
     assert_drawn_as_separate_bodies(window, show, 530)
-    assert len(show.draw(540).parts) == 4
+    assert len(show.draw(540).groups) == 4
 
 
 def test_a_scene_that_gives_bodies_parts_is_drawn_at_once_and_one_that_takes_them_back(window):

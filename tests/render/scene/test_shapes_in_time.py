@@ -34,9 +34,9 @@ def held(*heads: Head) -> History:
 
 def test_scenes_are_shown_one_after_the_other_each_from_its_first_snapshot_on() -> None:
     shapes, history = ShapesInTime(ShapeList.of(RED.shapes)), held(head(0, 1))
-    assert shapes.take(RED, GREEN, 2, history)
+    assert shapes.add_scene(RED, GREEN, 2, history)
     shapes.begin(head(10, 2), history)
-    assert shapes.take(GREEN, BLUE, 3, history)
+    assert shapes.add_scene(GREEN, BLUE, 3, history)
     assert shapes.own is GREEN.shapes, "no snapshot of the newest scene has come"
     shapes.begin(head(20, 3), history)
     shown = []
@@ -51,8 +51,8 @@ def test_scenes_are_shown_one_after_the_other_each_from_its_first_snapshot_on() 
 
 def test_a_scene_that_came_alone_is_shown_once_the_picture_stands_still_and_one_between_is_left_out() -> None:
     shapes, history = ShapesInTime(ShapeList.of(RED.shapes)), held(head(0, 1))
-    assert shapes.take(RED, GREEN, 2, history)
-    assert shapes.take(GREEN, BLUE, 3, history)
+    assert shapes.add_scene(RED, GREEN, 2, history)
+    assert shapes.add_scene(GREEN, BLUE, 3, history)
     assert shapes.await_snapshot
     assert not shapes.show(0, history, "linear", False), "its snapshot may come"
     assert shapes.show(0, history, "linear", True)
@@ -63,7 +63,7 @@ def test_a_scene_that_came_alone_is_shown_once_the_picture_stands_still_and_one_
 def test_the_newest_snapshot_and_the_first_of_another_world_are_shown_with_their_own() -> None:
     for method, world_epoch, is_shown in (("linear", 0, False), ("latest", 0, True), ("linear", 1, True)):
         shapes, history = ShapesInTime(ShapeList.of(RED.shapes)), held(head(20, 1))
-        shapes.take(RED, GREEN, 2, history)
+        shapes.add_scene(RED, GREEN, 2, history)
         first = head(30, 2, world_epoch)
         shapes.begin(first, history)
         slot = history.slot_for(first)
@@ -87,15 +87,15 @@ def test_the_newest_snapshot_and_the_first_of_another_world_are_shown_with_their
 )
 def test_shapes_that_do_not_change_or_lie_otherwise_on_the_gpu_are_shown_at_once(before: Scene, after: Scene) -> None:
     shapes = ShapesInTime(ShapeList.of(before.shapes))
-    assert not shapes.take(before, after, 2, held(head(0, 1)))
+    assert not shapes.add_scene(before, after, 2, held(head(0, 1)))
     assert shapes.shown is after.shapes
 
 
 @pytest.mark.parametrize("other", [Sphere(0.6, (1, 0, 0)), Box((1, 1, 1))])
 def test_without_snapshots_all_is_shown_at_once(other: Shape) -> None:
     shapes = ShapesInTime(ShapeList.of(RED.shapes))
-    assert not shapes.take(RED, Scene([other]), 2, held())
-    assert shapes.take(Scene([other]), RED, 3, held(head(0, 2)))
+    assert not shapes.add_scene(RED, Scene([other]), 2, held())
+    assert shapes.add_scene(Scene([other]), RED, 3, held(head(0, 2)))
 
 
 def test_scenes_that_differ_in_shapes_alone_are_told_from_others() -> None:

@@ -108,7 +108,7 @@ def test_from_a_method_of_numpy_another_one_is_drawn_at_once(window, chosen):
 def test_a_group_may_show_the_newest_state_while_the_others_are_interpolated(window):
     scene = Scene([Sphere(0.5)] * 2, groups={"live": Group([1], "latest")}, camera=ONE.camera)
     shown = Show(window, scene, along_x(2)).draw(250)
-    main, live = shown.parts
+    main, live = shown.groups
     assert main.draw_time_ns == 250 * MS
     assert live.group == "live"
     assert live.draw_time_ns == 400 * MS
@@ -119,8 +119,8 @@ def test_a_group_may_be_drawn_later_than_the_others(window):
     scene = Scene([Sphere(0.5)] * 2, groups={"late": Group([1], delay_ms=120)}, camera=ONE.camera)
     show = Show(window, scene, along_x(2))
     shown = [show.draw(at_ms) for at_ms in (200, 300, 400, 450)][-1]
-    assert shown.parts[1].draw_time_ns == 330 * MS
-    assert (shown.parts[1].pair.previous.head.tick, shown.parts[1].pair.next.head.tick) == (3, 4)
+    assert shown.groups[1].draw_time_ns == 330 * MS
+    assert (shown.groups[1].pair.previous.head.tick, shown.groups[1].pair.next.head.tick) == (3, 4)
     assert shown.group_due_ns["late"] == START_NS + 330 * MS
 
 
@@ -130,7 +130,7 @@ def test_a_group_by_a_method_of_numpy_does_not_touch_the_others(window):
     for at_ms in range(0, 600, 50):
         shown = show.draw(at_ms)
     assert shown.main.layer.next_slot is not None, "on the GPU, from two snapshots"
-    assert shown.parts[1].layer.next_slot is None, "poses made by numpy"
+    assert shown.groups[1].layer.next_slot is None, "poses made by numpy"
 
 
 def test_children_keep_their_distance_from_a_turning_parent(window):
@@ -148,7 +148,7 @@ def test_children_keep_their_distance_from_a_turning_parent(window):
         poses = show.stage.main.watched("test")
         if len(poses):
             assert np.linalg.norm(poses.position[1]) == pytest.approx(3.0, abs=1e-5)
-    assert shown.parts[1].group == "children"
+    assert shown.groups[1].group == "children"
     assert shown.group_due_ns == {}, "children show the same instant"
 
 
@@ -159,7 +159,7 @@ def test_children_are_never_drawn_where_their_records_alone_would_have_them(wind
     for at_ms in range(0, 500, 10):
         if at_ms == 250:
             show.stage.set_scene(Scene([Sphere(0.4)] * 2, parents={1: 0}, camera=ONE.camera))
-        assert show.draw(at_ms).parts[1].layer.previous_slot >= slots, at_ms
+        assert show.draw(at_ms).groups[1].layer.previous_slot >= slots, at_ms
 
 
 def test_two_halves_show_two_methods_of_the_same_instant(window):
@@ -212,9 +212,9 @@ def test_a_camera_on_a_body_goes_where_the_body_is_drawn(window):
 
 def test_a_scene_published_anew_divides_the_bodies_anew(window):
     show = Show(window, Scene([Sphere(0.5)] * 2, camera=ONE.camera), along_x(2))
-    assert len(show.draw(150).parts) == 1
+    assert len(show.draw(150).groups) == 1
     show.stage.set_scene(Scene([Sphere(0.5)] * 2, groups={"live": Group([0], "none")}, camera=ONE.camera))
-    assert [part.group for part in show.draw(200).parts] == [None, "live"]
+    assert [group.group for group in show.draw(200).groups] == [None, "live"]
 
 
 def test_a_camera_that_is_published_anew_is_obeyed_and_the_same_one_leaves_the_picture_as_it_was_turned(window):
@@ -317,7 +317,7 @@ def test_bodies_that_come_later_join_their_group(window):
     scene = Scene([Sphere(0.5)], groups={"late comers": Group([2], "latest")}, camera=ONE.camera)
     show = Show(window, scene, lambda k: along_x(counts[k])(k))
     show.draw(50)
-    assert len(show.draw(450).parts) == 2
+    assert len(show.draw(450).groups) == 2
 
 
 def test_two_halves_are_of_one_size_with_a_line_between_them():

@@ -40,7 +40,7 @@ def take_until(viewer: Viewer, condition: Callable[[], object]) -> None:
         if time.monotonic() > ends_s:
             pytest.fail(f"not within {PATIENCE_S:g} s")
         select.select(viewer.link.wake_filenos, [], [], 0.001)
-        viewer.loop.intake.take()
+        viewer.loop.intake.receive()
 
 
 def test_frames_without_news_upload_nothing_and_seldom_ask_the_kernel(
@@ -53,15 +53,15 @@ def test_frames_without_news_upload_nothing_and_seldom_ask_the_kernel(
     monkeypatch.setattr(loop.stage.renderer, "upload", lambda *_: pytest.fail("uploaded what was not new"))
     began_ns = time.perf_counter_ns()
     for _ in range(200):
-        loop.intake.take()
+        loop.intake.receive()
     assert len(asked) <= (time.perf_counter_ns() - began_ns) / PATIENCE_NS + 1
 
 
 def test_a_new_snapshot_and_a_new_scene_are_taken_in_by_the_very_next_frame(viewer: Viewer) -> None:
     loop = viewer.loop
-    assert loop.intake.take() == (0, False)
+    assert loop.intake.receive() == (0, False)
     viewer.publish()
-    assert loop.intake.take() == (1, True)
+    assert loop.intake.receive() == (1, True)
     viewer.host.write_scene(Scene([Sphere(0.7)]))
     viewer.publish()
     take_until(viewer, lambda: loop.stage.scene.distinct_shapes == (Sphere(0.7),))  # it comes over the connection
@@ -72,7 +72,7 @@ def test_where_a_processor_draws_less_is_uploaded_in_a_frame(viewer: Viewer, mon
     unread = viewer.link.unread
     monkeypatch.setattr(viewer.link, "unread", lambda budget: budgets.append(budget) or unread(budget))
     viewer.publish()
-    viewer.loop.intake.take()
+    viewer.loop.intake.receive()
     assert budgets == [SOFTWARE_BYTE_BUDGET]
 
 
@@ -85,7 +85,7 @@ def test_every_unread_snapshot_is_uploaded_once(viewer: Viewer, monkeypatch: pyt
     for count in (1, 3, 0, 2):
         for _ in range(count):
             viewer.publish()
-        assert viewer.loop.intake.take().steps == count
+        assert viewer.loop.intake.receive().steps == count
         viewer.loop.frame()
     assert len(uploaded) == 6
 

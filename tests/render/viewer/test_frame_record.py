@@ -11,7 +11,7 @@ from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.pacing.policy import FramePlan, FrameResult, FrameTimes
 from twixt.render.playback import ClockState
-from twixt.render.scene.groups import DrawnPart
+from twixt.render.scene.groups import DrawnGroup
 from twixt.render.scene.views import DrawnPicture
 from twixt.render.snapshots.history import HeldSnapshot, Pair
 from twixt.render.viewer.frame_record import (
@@ -186,7 +186,7 @@ OLDER, NEWER = HeldSnapshot(0, Head(tick=5, published_ns=50)), HeldSnapshot(1, H
 
 
 def drawn(pair: Pair, method: str = "linear", is_beyond: bool = False) -> DrawnPicture:
-    main = DrawnPart(None, None, pair, 70, method, is_beyond)
+    main = DrawnGroup(None, None, pair, 70, method, is_beyond)
     return DrawnPicture(main, (main,), 71, {"late": 72, "later": 73})
 
 

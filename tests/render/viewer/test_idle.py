@@ -230,7 +230,7 @@ def test_after_a_rest_a_step_plays_on_as_if_frames_had_been_made_all_the_time(vi
     now_ns = time.perf_counter_ns() + 60_000 * MS  # a minute of rest
     viewer.loop.stage.pass_still(now_ns)
     viewer.publish()
-    viewer.loop.intake.take()
+    viewer.loop.intake.receive()
     clock.replan(Plan(viewer.plans + 1, 0, now_ns, viewer.tick * DT_NS, 0.0))
     assert clock.draw_time_ns(now_ns + MS) - stood_ns <= MS
 

@@ -269,8 +269,8 @@ def test_a_hidden_window_makes_no_frames_and_takes_a_snapshot_now_and_then(viewe
     made.stop_physics()
     made.display.is_hidden = True
     taken = []
-    take = made.loop.intake.take
-    made.loop.intake.take = lambda: taken.append(made.time.at_ns) or take()  # type: ignore[method-assign, func-returns-value]
+    take = made.loop.intake.receive
+    made.loop.intake.receive = lambda: taken.append(made.time.at_ns) or take()  # type: ignore[method-assign, func-returns-value]
     made.run(5.0)
     assert made.loop.record.log.count == 100
     assert len(taken) in (5, 6)

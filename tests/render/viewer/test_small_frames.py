@@ -55,8 +55,8 @@ def test_what_a_step_between_two_frames_draws_is_not_seen(tmp_path: Path, monkey
         cache = loop.stage.renderer._background.cache
         assert cache is not None
         cache._is_faster = cache._trial.keeps = True
-        copy_parts = cache._copy_parts
-        monkeypatch.setattr(cache, "_copy_parts", lambda *how: filled.append(copy_parts(*how)))
+        copy_areas = cache._copy_areas
+        monkeypatch.setattr(cache, "_copy_areas", lambda *how: filled.append(copy_areas(*how)))
         viewer.frames_until(lambda: filled and not loop.over.is_being_made)
 
         def steps() -> Iterator[None]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from twixt.render.draw.quality import (
     BEST,
-    BEST_BY_PROCESSOR,
+    BEST_SOFTWARE,
     BLOCK,
     BLOCKS,
     CHEAPEST,
@@ -59,9 +59,9 @@ class Machine:
 
 
 @pytest.mark.parametrize(
-    ("choice", "processor_draws", "is_held", "level"),
+    ("choice", "is_software", "is_held", "level"),
     [
-        ("best", True, False, BEST_BY_PROCESSOR),
+        ("best", True, False, BEST_SOFTWARE),
         ("best", False, False, BEST),
         ("high", True, False, FULL),
         ("high", False, False, BEST),
@@ -71,8 +71,8 @@ class Machine:
         ("auto", False, True, BEST),
     ],
 )
-def test_what_was_chosen_stays_whatever_frames_take(choice, processor_draws, is_held, level):
-    governor = Governor(choice, processor_draws, is_held)
+def test_what_was_chosen_stays_whatever_frames_take(choice, is_software, is_held, level):
+    governor = Governor(choice, is_software, is_held)
 
     assert set(driven(governor, [100] * 50 + [1] * 500, short=True)) == {level}
 
@@ -90,7 +90,7 @@ def test_after_a_load_that_came_and_went_the_first_finer_level_that_stands_ends_
 
 
 def test_a_gpu_draws_its_best_and_leaves_out_what_it_has_no_time_for():
-    governor = Governor("auto", processor_draws=False)
+    governor = Governor("auto", is_software=False)
     assert set(driven(governor, [9] * 200)) == {BEST}
 
     said = []
@@ -100,11 +100,11 @@ def test_a_gpu_draws_its_best_and_leaves_out_what_it_has_no_time_for():
 
     assert governor.level == LIT_LEVELS[1]
     assert said[-1] == "drawing cheaper (no contact shading, no multisampling): 20.0 ms of 16.7"
-    assert driven(Governor("auto", processor_draws=False), [50] * 4)[-1] == LIT_LEVELS[-1]
+    assert driven(Governor("auto", is_software=False), [50] * 4)[-1] == LIT_LEVELS[-1]
 
 
 def test_short_cores_change_nothing_where_a_gpu_draws():
-    governor = Governor("auto", processor_draws=False)
+    governor = Governor("auto", is_software=False)
 
     assert governor.is_sparing
     assert set(driven(governor, [5] * 400, short=True)) == {BEST}
@@ -417,5 +417,5 @@ def test_always_one_of_the_levels_and_a_reason_for_each_change(frames, choice):
         before = governor.level
         level = governor.frame(cost_ns, interval_ns, short)
         assert level is governor.level
-        assert level in (*LEVELS, BEST_BY_PROCESSOR)
+        assert level in (*LEVELS, BEST_SOFTWARE)
         assert (level != before) == bool(governor.change_reason)

@@ -15,7 +15,7 @@ from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.light.lit_pictures import LitTarget
-from twixt.render.draw.quality import BEST, BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS
+from twixt.render.draw.quality import BEST, BEST_SOFTWARE, FULL, LEVELS, LIT_LEVELS
 
 MAPPED = LIT_LEVELS[1]
 PLAIN_FULL = FULL._replace(shadows=False)
@@ -128,7 +128,7 @@ def test_no_edge_of_a_shadow_crawls_while_the_camera_turns(studio):
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("level", [*LIT_LEVELS, BEST_BY_PROCESSOR], ids=lambda level: f"{level.name} {level.samples}")
+@pytest.mark.parametrize("level", [*LIT_LEVELS, BEST_SOFTWARE], ids=lambda level: f"{level.name} {level.samples}")
 @pytest.mark.parametrize("orthographic", [False, True])
 def test_levels_change_the_light_and_no_outline(studio, level, orthographic):
     white = (1.0, 1.0, 1.0)
@@ -165,7 +165,7 @@ def test_dots_and_lines_over_the_picture_are_hidden_by_bodies(studio, level):
 def test_contact_shading_darkens_the_ground_beside_a_box_and_not_far_from_it(studio):
     scene = Scene([Box((1, 1, 1))], light=(0.0, 0.0, 1.0), background=(0.8, 0.8, 0.8))
     camera = OrbitCamera(distance_m=6.0, elevation_rad=math.radians(40), azimuth_rad=math.radians(-90))
-    found = darkened(studio, scene, bodies_at((0, 0, 0.5)), level=BEST_BY_PROCESSOR, camera=camera)
+    found = darkened(studio, scene, bodies_at((0, 0, 0.5)), level=BEST_SOFTWARE, camera=camera)
     row, column = px_of((0, -0.58, 0), camera)
     near = found[row - 1 : row + 2, column - 8 : column + 9].mean()
     row, column = px_of((0, -1.8, 0), camera)
@@ -216,7 +216,7 @@ def test_a_driver_without_such_textures_draws_one_sample(studio, monkeypatch):
     renderer.level = BEST
     upload(renderer, 0, bodies_at((0, 0, 1.0)))
     limited = studio.draw(renderer, Layer(0))
-    renderer.level = BEST_BY_PROCESSOR
+    renderer.level = BEST_SOFTWARE
     assert (limited == studio.draw(renderer, Layer(0))).all()
     renderer.release()
 

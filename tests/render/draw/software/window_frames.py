@@ -1,7 +1,7 @@
 """Draws frames into a window, then all of them again, each whole; prints how many differ, and how many were filled in
 part.
 
-Run by test_stale_parts.py on a display of its own.
+Run by test_stale_areas.py on a display of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.render.draw.software.test_stale_parts import BALLS, NEAR, PANELS, bodies_at
+from tests.render.draw.software.test_stale_areas import BALLS, NEAR, PANELS, bodies_at
 from twixt.render.display.window import Window
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
@@ -57,14 +57,14 @@ def main() -> None:
     while window.framebuffer_size != SIZE_PX:
         window.poll()
         window.swap()
-    copy_parts = kept._background.cache._copy_parts
+    copy_areas = kept._background.cache._copy_areas
 
     def counted(*how: Any) -> Any:
         nonlocal in_part
         in_part += 1
-        return copy_parts(*how)
+        return copy_areas(*how)
 
-    kept._background.cache._copy_parts = counted  # type: ignore[method-assign]
+    kept._background.cache._copy_areas = counted  # type: ignore[method-assign]
     pictures: list[list[np.ndarray]] = []
     for renderer in (kept, whole):
         pictures.append([])

@@ -1,4 +1,4 @@
-"""Where a framebuffer keeps its pixels, only changed parts are filled: each frame is as if drawn whole."""
+"""Where a framebuffer keeps its pixels, only changed areas are filled: each frame is as if drawn whole."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from twixt.render.draw.software.background_cache import (
     TRIED,
     KeepingTrial,
     apart,
+    areas_of,
     around,
     contains,
     grown,
     meet,
-    parts_of,
 )
 from twixt.render.draw.software.kept_pixels import Pixels
 
@@ -128,15 +128,15 @@ def copied_px(monkeypatch):
     def counted(name):
         restore = getattr(Pixels, name)
 
-        def laid(pixels, parts, *how, **more):
-            listed = parts if name == "restore_parts" else [parts]
+        def laid(pixels, areas, *how, **more):
+            listed = areas if name == "restore_areas" else [areas]
             copied.append(sum(width * height for *_, width, height in listed))
-            restore(pixels, parts, *how, **more)
+            restore(pixels, areas, *how, **more)
 
         monkeypatch.setattr(Pixels, name, laid)
 
     counted("restore")
-    counted("restore_parts")
+    counted("restore_areas")
     return copied
 
 
@@ -250,8 +250,8 @@ def test_another_framebuffer_of_the_same_name_is_filled_whole(both, studio):
 
 def test_parts_that_are_most_of_a_picture_are_not_worth_it():
     whole = (0, 0, 100, 100)
-    assert parts_of([(10, 10, 60, 60), (0, 0, 20, 20)], whole) == ((10, 10, 60, 60), (0, 0, 20, 10), (0, 10, 10, 10))
-    assert parts_of([(10, 10, 80, 80)], whole) is None
+    assert areas_of([(10, 10, 60, 60), (0, 0, 20, 20)], whole) == ((10, 10, 60, 60), (0, 0, 20, 10), (0, 10, 10, 10))
+    assert areas_of([(10, 10, 80, 80)], whole) is None
 
 
 def test_older_pixels_are_told_from_the_last_frames():
@@ -275,18 +275,18 @@ def test_parts_apart_cover_the_same_pixels_once():
     random = np.random.default_rng(0)
     for _ in range(200):
         corners = random.integers(0, 30, (4, 4))
-        parts = [(int(x), int(y), int(w) + 1, int(h) + 1) for x, y, w, h in corners]
+        areas = [(int(x), int(y), int(w) + 1, int(h) + 1) for x, y, w, h in corners]
         wanted, found = np.zeros((64, 64), int), np.zeros((64, 64), int)
-        for left, bottom, width, height in parts:
+        for left, bottom, width, height in areas:
             wanted[bottom : bottom + height, left : left + width] = 1
-        for left, bottom, width, height in apart(parts):
+        for left, bottom, width, height in apart(areas):
             found[bottom : bottom + height, left : left + width] += 1
         np.testing.assert_array_equal(wanted, found)
-        assert apart(parts)[0] == parts[0]
-        whole = around(parts[0], parts[1])
-        assert contains(whole, parts[0])
-        assert contains(whole, parts[1])
-        assert meet(parts[0], parts[1]) == (len(apart(parts[:2])) != 2 or apart(parts[:2])[1] != parts[1])
+        assert apart(areas)[0] == areas[0]
+        whole = around(areas[0], areas[1])
+        assert contains(whole, areas[0])
+        assert contains(whole, areas[1])
+        assert meet(areas[0], areas[1]) == (len(apart(areas[:2])) != 2 or apart(areas[:2])[1] != areas[1])
         assert contains((0, 0, 40, 40), grown((5, 5, 3, 3), (0, 0, 40, 40)))
 
 

@@ -1,6 +1,6 @@
 """Compiles, in idle time, the programs that a change of method, level or number of bodies will need.
 
-The one idea: drivers compile at the first draw, so each program draws one body once, with an empty scissor rectangle.
+Drivers compile at the first draw, so each program draws one body once, with an empty scissor rectangle.
 Always: no pixel changes; one program a call, so that idle time can end between two.
 """
 
@@ -26,7 +26,7 @@ CHEAPER = frozenset(lod.name for lod in (*map(SphereLod._make, PLAIN), *FLAT))
 NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
 
 
-class ProgramsAhead:
+class ProgramPreparation:
     """Programs of a picture's bodies, meshes and marks that it may need next."""
 
     def __init__(
@@ -69,7 +69,7 @@ class ProgramsAhead:
         return self._prepare_meshes(view)
 
     def _views(self, view: SceneView) -> list[SceneView]:
-        """This view, and those that its shadow map and what is not multisampled are drawn with."""
+        """This view, and the views of its shadow map and of draws that are not multisampled."""
         if not view.is_mapped or self._lit.light_view is None:
             return [view]
         return [view, view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
