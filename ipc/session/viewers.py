@@ -187,7 +187,7 @@ class AttachedViewer:
     def open_wakes(self) -> int:
         """Lets `wake` send wakes. Returns a descriptor of the viewer's end, which the caller closes."""
         self._wakes = wakes.sender()
-        self.wake = self._wakes.ring
+        self.wake = self._wakes.wake
         return self._wakes.viewer_descriptor()
 
     def close(self) -> None:

@@ -168,14 +168,14 @@ class Names(Protocol):
 class WakeSender(Protocol):
     """Physics' end of the wakes of one viewer. Made by `Wakes.sender`."""
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Sends one wake, from any thread. Never waits, never raises."""
 
     def viewer_descriptor(self) -> int:
         """Descriptor of the viewer's end, for `Wakes.receiver` there. The caller closes it."""
 
     def close(self) -> None:
-        """Closes this end. `ring` has no effect afterwards. Idempotent."""
+        """Closes this end. `wake` has no effect afterwards. Idempotent."""
 
 
 class WakeReceiver(Protocol):

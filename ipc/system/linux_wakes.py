@@ -31,7 +31,7 @@ class PipeSender:
             fork.guard(self)
         os.set_blocking(self._ends[1], False)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         with self._lock:
             if self._ends is not None:
                 try:
