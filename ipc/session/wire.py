@@ -63,8 +63,8 @@ class Message(NamedTuple):
 
 
 def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", descriptors: int = 0) -> bytes:
-    """Bytes of a message. descriptors: number of those sent with it. Raises WireError where JSON cannot encode `fields`
-    or a part is over its limit."""
+    """Bytes of a message. descriptors: number of those sent with it. Raises WireError if JSON cannot encode `fields`, or
+    if a length exceeds its limit."""
     try:
         text = json.dumps({**(fields or {}), "kind": kind}, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:

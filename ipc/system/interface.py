@@ -3,7 +3,7 @@
 Each supported system has one module for each Protocol, with its functions. Callers use them as
 `twixt.ipc.system.memory` and so on.
 
-Always: a descriptor is a number that `os.dup` and `os.close` accept; no forked child keeps what is made here.
+Always: a descriptor is a number that `os.dup` and `os.close` accept; no forked child keeps a resource that is made here.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Listener:
         fork.close(self.socket)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`."""
+        """As `fork.Guarded`."""
         self._free.detach()
         self.socket.close()
 
