@@ -3,7 +3,7 @@
 Here: the names that a user imports, and `main`. Everything else is in `twixt.cli` (the commands), `twixt.sim` (the
 physics process), `twixt.render` (the render process) and `twixt.ipc` (shared by the two).
 
-Always: `import twixt` imports neither numpy nor parts of twixt, except the error codes; names are resolved when used.
+Always: `import twixt` imports neither numpy nor other modules of twixt, except `errors`; names are resolved when used.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __path__ = [os.path.dirname(os.path.abspath(__file__))]
 if __name__ == "__main__":  # run as a file: `import twixt` must return this module, not load it twice
     sys.modules["twixt"] = sys.modules["__main__"]
 
-from twixt.ipc.errors import INTERRUPTED, REFUSED  # found beside this file only from here on
+from twixt.ipc.errors import INTERRUPTED, REFUSED  # after `__path__` and `sys.modules` are set
 
-# Resolved when first used, so that `import twixt` is fast and `twixt --help` needs no numpy. Type checkers and editors
-# read the imports below instead.
+# Names are resolved when first used, so that `import twixt` is fast and `twixt --help` needs no numpy. Type checkers and
+# editors read the imports below instead.
 TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.errors import TwixtError
@@ -125,13 +125,13 @@ __all__ = [
 ]
 
 STARTED_NS = time.perf_counter_ns()  # for the time to the first frame
-# Commands and cases that start no viewer in advance: these, help, shell completion, runs in turns (`AGAINST`).
+# Commands that start no viewer in advance; neither do help, shell completion, and runs in turns (`AGAINST`).
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
 AGAINST = "--against"  # each run starts its own viewer
 HELP_FLAGS, COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
-if not TYPE_CHECKING:  # with it, a checker would accept any name
+if not TYPE_CHECKING:  # else a checker would accept any name
 
     def __getattr__(name: str) -> object:
         import importlib
@@ -210,7 +210,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _discard_output() -> None:
-    """Discards what standard output did not take: Python would write it again at exit, and fail with a traceback."""
+    """Discards the unwritten rest of standard output: Python would write it at exit, and fail with a traceback."""
     if sys.stdout is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""Entry of `python -m twixt` where installed: the wheel has it as `twixt/__main__.py`. In a checkout it is `twixt.py`."""
+"""Entry of `python -m twixt` in a wheel, as `twixt/__main__.py`. In a checkout the entry is `twixt.py`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Commands after `twixt`, in the order in which a newcomer meets them.
+"""Commands after `twixt`, in the order of `--help`.
 
 Always: a command's work is imported when it runs; `--help` and shell completion do not import numpy.
 """
@@ -32,10 +32,10 @@ WORLD = argument("world", default="balls", shell_complete=complete_worlds)
 
 
 def command_line(arguments: list[str], of: click.Group | None = None, program: str = "twixt") -> int:
-    """Runs a command line; returns the exit code. Click prints the errors that it finds itself. of: commands of another
-    program than twixt."""
+    """Runs a command line; returns the exit code. Prints click's own errors. of: commands of another program than
+    twixt."""
     output = sys.stdout
-    if isinstance(output, io.TextIOWrapper):  # a file name of any bytes can be printed on any terminal
+    if isinstance(output, io.TextIOWrapper):  # so that any file name can be printed on any terminal
         output.reconfigure(errors="backslashreplace")
     try:
         code = (of or group()).main(args=arguments, prog_name=program, standalone_mode=False, obj=arguments)
@@ -47,7 +47,7 @@ def command_line(arguments: list[str], of: click.Group | None = None, program: s
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except SystemExit as leave:
-        # Rich and click end with code 1 where nobody reads the output any more; click has replaced the output then.
+        # Rich and click end with code 1 if the reader of the output has gone; click has replaced the output then.
         if leave.code == 1 and (isinstance(leave.__context__, BrokenPipeError) or sys.stdout is not output):
             return READER_GONE
         raise
@@ -214,17 +214,17 @@ def _config(**values: Any) -> Config:
     config = Config(**values, command=typed(), started_ns=twixt.STARTED_NS)
     config.check_files()
     if ":" not in config.world:
-        # Built-in worlds gain nothing from one thread of linear algebra per core. numpy would start these threads, and
-        # they spin for 40 ms, on the core where the viewer starts. A user's own world keeps numpy's default.
+        # Built-in worlds need no threads for linear algebra. numpy would start one a core, and they spin for 40 ms, also
+        # on the core where the viewer starts. A user's own world keeps numpy's default.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return config
 
 
 def _seconds_of(words: list[str]) -> float:
-    """Duration of `twixt measure WORDS`, in seconds. Raises the errors of that command for words that it refuses."""
+    """Duration of `twixt measure` with these words, in seconds. Raises that command's errors for words that it refuses."""
     with commands["measure"].build("measure").make_context("measure", list(words)) as context:
-        told = {name: value for name, value in context.params.items() if name not in ("against", "repeat")}
-    return _config(**told).seconds or MEASURE_SECONDS
+        values = {name: value for name, value in context.params.items() if name not in ("against", "repeat")}
+    return _config(**values).seconds or MEASURE_SECONDS
 
 
 def _run(config: Config) -> int:
@@ -241,7 +241,7 @@ def _run(config: Config) -> int:
     name = config.name or f"run-{os.getpid()}"
     listener = open_listener(name)
     viewer = start_viewer(name, config)
-    gc.disable()  # imports leave no garbage
+    gc.disable()  # imports make no garbage
     from twixt.sim.process.run import simulate
 
     gc.enable()

@@ -1,4 +1,4 @@
-"""Two runs beside each other: their figures in a table, their motion in a picture.
+"""`twixt compare`: figures of two runs in a table, their motion in a picture.
 
 Each may be a frame log (CSV) or a report (JSON); the picture needs two logs.
 """
@@ -16,15 +16,16 @@ from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report import as_text, of_log, print_table, standard_output
 from twixt.render.measure.report_keys import BELOW, OLDER_SCHEMAS, SCHEMA, SECTIONS, SPREAD
 
-# Statistics of a distribution that are compared: the usual value and the bad ones.
+# Compared statistics of a distribution: the median and the tail.
 COMPARED_STATISTICS = ("p50", "p99")
-# Bound on a figure: differences of larger ones would not be finite.
+# Largest figure: differences of larger ones would not be finite.
 MOST = 1e300
 LONGEST_REPORT = 1 << 24  # characters; a report has some thousand
 
 
 def compare_files(a: str, b: str, plot: str | None = None) -> int:
-    """`twixt compare A B`: prints the table, saves the picture when asked. Returns the exit code; raises TwixtError."""
+    """`twixt compare A B`: prints the table; saves the picture if `plot` is given. Returns the exit code. Raises
+    TwixtError."""
     (report_a, table_a), (report_b, table_b) = _read(a), _read(b)
     if plot is not None:
         from twixt.render.measure.plots import compared
@@ -72,7 +73,7 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
 
 
 def _check(path: str, report: dict[str, Any]) -> None:
-    """Raises TwixtError unless every figure is null, a text or a number below MOST. An older report may lack some."""
+    """Raises TwixtError unless every figure is null, a text or a number below MOST. An older report may lack figures."""
     for section, keys in SECTIONS.items():
         values = report.setdefault(section, {})
         if not isinstance(values, dict):
@@ -88,7 +89,7 @@ def _check(path: str, report: dict[str, Any]) -> None:
 
 
 def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
-    """Removes an older report's animation errors, in ms of simulated time, and its causes; prints a warning."""
+    """Removes an older report's animation errors (ms of simulated time) and causes; prints a warning."""
     print_notice(
         f"{path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
         "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json"
@@ -114,7 +115,7 @@ def _required(path: str, table: FrameTable | None) -> FrameTable:
 
 
 def _titles(a: str, b: str) -> tuple[str, str]:
-    """The files' names without folder and ending; the paths where those are the same."""
+    """The files' names without folder and suffix; their paths if these are equal."""
     short = [os.path.splitext(os.path.basename(path))[0] for path in (a, b)]
     return (short[0], short[1]) if short[0] != short[1] else (a, b)
 

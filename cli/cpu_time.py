@@ -1,7 +1,7 @@
 """CPU time of cores, of a process and of all other programs.
 
-Reads /proc (Linux, proc(5)). Cores are those that this process may use (its affinity mask): programs on other cores
-disturb no measurement. Always: a time that is unknown for the cores is None; for a process it is 0.
+Reads /proc (Linux, proc(5)). Cores are those that this process may use (its affinity mask): programs on other cores do
+not disturb a measurement. Always: an unknown time is None for cores, and 0 for a process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class CoreTime(NamedTuple):
     """CPU time since the machine was started, in seconds, summed over some cores."""
 
     busy_s: float  # used by programs and the kernel
-    stolen_s: float  # of a virtual machine: kept by its host
+    stolen_s: float  # of a virtual machine: used by its host
 
 
 def of_usable_cores() -> CoreTime | None:
@@ -30,8 +30,8 @@ def of_usable_cores() -> CoreTime | None:
 
 
 def of_cores(stat: str, cores: Collection[int]) -> CoreTime | None:
-    """CPU time of these cores. stat: text of /proc/stat, which has a line for each core that is on. None where it has
-    none of them. Raises ValueError for another text."""
+    """CPU time of these cores. stat: text of /proc/stat, which has a line for each online core. None if it has none of
+    them. Raises ValueError for another text."""
     names = {f"cpu{core}" for core in cores}
     lines = [line.split() for line in stat.splitlines()]
     ticks = [[int(word) for word in words[1:9]] for words in lines if words and words[0] in names]
@@ -43,7 +43,7 @@ def of_cores(stat: str, cores: Collection[int]) -> CoreTime | None:
 
 
 def of_process(pid: int) -> float:
-    """CPU time of a process until now, without its children, in seconds; 0 where it has ended."""
+    """CPU time of a process until now, without its children, in seconds; 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             ticks = sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
@@ -70,8 +70,8 @@ class CpuTime:
 
     @staticmethod
     def now(*living: int) -> CpuTime:
-        """CPU times until now. living: ids of processes that count as own, too, such as a display that was started for
-        the measurement."""
+        """CPU times until now. living: ids of other processes that count as own, such as a display that was started
+        for the measurement."""
         own_s = of_this_process() + sum(map(of_process, living))
         cores = of_usable_cores()
         if cores is None:
@@ -86,13 +86,13 @@ class CpuTime:
         return max(0.0, others_s) / max(self.at_s - begin.at_s, 1e-3)
 
     def stolen_since(self, begin: CpuTime) -> float | None:
-        """Mean number of usable cores that the host of a virtual machine kept since `begin`; None where unknown."""
+        """Mean number of usable cores that the host of a virtual machine used since `begin`; None where unknown."""
         if self.stolen_s is None or begin.stolen_s is None:
             return None
         return max(0.0, self.stolen_s - begin.stolen_s) / max(self.at_s - begin.at_s, 1e-3)
 
     def lost_since(self, begin: CpuTime) -> float | None:
-        """Mean number of usable cores that other programs used or the host kept since `begin`; None where unknown."""
+        """Mean number of usable cores that other programs or the host used since `begin`; None where unknown."""
         others, stolen = self.others_since(begin), self.stolen_since(begin)
         return None if others is None or stolen is None else others + stolen
 

@@ -1,20 +1,19 @@
-"""Tests the figures of two kinds of runs, A and B, for differences beyond the noise.
+"""Tests the figures of two kinds of runs, A and B, for differences beyond the noise of the machine.
 
-The unit is the run, not the frame. The frames of one run depend on each other, so hundreds of them say
-as little about the next run as one does. A difference counts as seen when two tests agree:
+The unit is the run, not the frame: the frames of one run depend on each other, so many of them predict the next run no
+better than one. A difference counts as seen if two tests agree:
 
-- a permutation test over all figures at once (Westfall and Young 1993). It deals the runs to two sides in many ways,
-  and takes of each deal the figure with the largest statistic, so that the figures may depend on each other. It keeps
-  the share of false alarms of the *whole table* under `FALSE_ALARMS`. Two statistics are used, each for half of that
-  share: Welch's t, which needs only five runs a side, and the distance of Kolmogorov and Smirnov (the largest
+- a permutation test over all figures at once (Westfall and Young 1993). It assigns the runs to two sides in many ways,
+  and uses the largest statistic of any figure in each permutation, so that the figures may depend on each other. It
+  keeps the share of false alarms of the *whole table* under `FALSE_ALARMS`. Two statistics are used, each for half of
+  that share: Welch's t, which needs only five runs a side; and the distance of Kolmogorov and Smirnov (the largest
   difference between the share of A's runs and the share of B's below any value), in which one disturbed run weighs no
   more than any other;
 - the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015), at a
   level divided by the number of figures.
 
-Always: the same values give the same verdicts (a fixed seed). A figure that too few runs have gets no verdict, with the
-reason. Where `Noise` says that the machine was too noisy, no figure gets one.
-Pure: values in, verdicts out; starts no run and reads no clock.
+Always: the same values give the same verdicts (a fixed seed). A figure of too few runs gets no verdict, with the reason.
+If the machine was too noisy (`Noise`), no figure gets one. Pure functions.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Share of whole tables of equal runs that may show a difference. Less than the promised one in twenty, because the
-# machine may change during the command.
+# Share of whole tables of equal runs that may show a difference. Below the documented 1 in 20, because the machine may
+# change during the command.
 FALSE_ALARMS = 0.03
-# Fewest runs of a side. With 4 each, the real deal is one of 35: twice that share (two statistics) is too large.
+# Fewest runs of a side. With 4 each there are 35 permutations: twice the share of one (two statistics) is too large.
 FEWEST_RUNS = 5
-# All ways to deal the runs to two sides are tried up to so many (8 runs a side), else so many random ones.
+# All permutations are tried if there are at most this many (8 runs a side); else this many random ones.
 MOST_PERMUTATIONS = 13_000
 # Samples of the bootstrap.
 RESAMPLES = 4_000
-# For t and the interval, values are clipped at so many median deviations from the median. Otherwise a bootstrap sample
-# with four copies of one bad run among eight would make the interval too wide to show anything.
+# For t and the interval, values are clipped at this many median deviations from the median. Else a bootstrap sample with
+# four copies of one bad run among eight would make the interval too wide for any verdict.
 CLIPPED_AT = 4.0
-# Differences up to this share of a figure do not count: the printed digits would be equal.
+# Differences up to this share of a figure do not count, because the printed digits would be equal.
 LEAST_SHARE = 1e-3
 
 NO_DIFFERENCE, HIGHER, LOWER, NO_VERDICT = "no difference seen", "B is higher", "B is lower", "no verdict"
@@ -60,7 +59,7 @@ class Compared:
     difference: float | None
     low: float | None
     high: float | None
-    chance: float | None  # p-value: share of deals that show as much in any figure of the table
+    chance: float | None  # p-value: share of permutations with as large a statistic in any figure of the table
     verdict: str
     why: str = ""
     runs: tuple[int, int] = (0, 0)  # of A and of B that have the figure
@@ -91,7 +90,7 @@ def compare_runs(
 
 
 def interval_of_difference(a: Floats, b: Floats, level: float, seed: int = 0) -> tuple[float, float]:
-    """Bootstrap interval of median(b) - median(a), which misses it in a share `level` of cases. Hesterberg 2015."""
+    """Bootstrap interval of median(b) - median(a), with coverage 1 - `level`. Hesterberg 2015."""
     random = np.random.default_rng(seed)
     sides = [_clipped(side) for side in (a, b)]
     drawn = [np.median(side[random.integers(0, len(side), (RESAMPLES, len(side)))], axis=1) for side in sides]
@@ -117,7 +116,7 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
 
 
 def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
-    """p-value of each figure: the share of deals in which *any* figure has as large a statistic."""
+    """p-value of each figure: the share of permutations in which *any* figure has as large a statistic."""
     together = np.concatenate((of_a, of_b))
     if not together.shape[1]:
         return []
@@ -128,36 +127,36 @@ def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
 
 
 def _among_largest(surprises: Floats) -> Floats:
-    """For each figure, the share of deals whose largest statistic is at least that of the figure in the real deal.
+    """For each figure, the share of permutations whose largest statistic is at least the figure's observed one.
 
-    surprises: statistics, shape (deals, figures); row 0 is the real deal.
+    surprises: statistics, shape (permutations, figures); row 0 is observed.
     """
     largest = np.sort(surprises.max(axis=1))
     return (len(largest) - np.searchsorted(largest, surprises[0], side="left")) / len(largest)
 
 
 def _shares_as_far(distances: Floats) -> Floats:
-    """For each deal, the share of deals with at least its distance."""
+    """For each permutation, the share of permutations with at least its distance."""
     ordered = np.sort(distances)
     return (len(ordered) - np.searchsorted(ordered, distances, side="left")) / len(ordered)
 
 
 def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
-    """Deals of the runs to two sides, shape (deals, runs), True for B: the real one, then all others, or random ones
-    where there would be more than `MOST_PERMUTATIONS`."""
+    """Assignments of the runs to two sides, shape (permutations, runs), True for B: the observed one, then all others, or
+    random ones if there are more than `MOST_PERMUTATIONS`."""
     runs = of_a + of_b
     if math.comb(runs, of_b) <= MOST_PERMUTATIONS:
         chosen = np.array(list(combinations(reversed(range(runs)), of_b)))
-        deals = np.zeros((len(chosen), runs), bool)
-        np.put_along_axis(deals, chosen, True, axis=1)
-        return deals
+        assigned = np.zeros((len(chosen), runs), bool)
+        np.put_along_axis(assigned, chosen, True, axis=1)
+        return assigned
     random = np.random.default_rng(seed)
-    real = np.arange(runs) >= of_a
-    return np.concatenate((real[None], random.permuted(np.tile(real, (MOST_PERMUTATIONS - 1, 1)), axis=1)))
+    observed = np.arange(runs) >= of_a
+    return np.concatenate((observed[None], random.permuted(np.tile(observed, (MOST_PERMUTATIONS - 1, 1)), axis=1)))
 
 
 def _t(values: Floats, is_b: Bools) -> Floats:
-    """Absolute value of Welch's t of one figure, for each deal; runs without the figure are left out."""
+    """Absolute value of Welch's t of one figure, for each permutation; runs without the figure are left out."""
     known = np.isfinite(values)
     clipped = _clipped(values[known])
     clipped = clipped - np.median(clipped)
@@ -169,13 +168,13 @@ def _t(values: Floats, is_b: Bools) -> Floats:
         spread = np.maximum(picks @ clipped**2 / count - mean**2, 0.0)
         means.append(mean)
         errors.append(spread / np.maximum(count - 1, 1))
-    # A side without spread would make t infinite. So a spread of the digits that are not printed is added.
+    # A side without spread would make t infinite, so a spread below the printed digits is added.
     least = (LEAST_SHARE * np.abs(values[known]).max() + 1e-12) ** 2
     return np.round(np.abs(means[0] - means[1]) / np.sqrt(errors[0] + errors[1] + least), 9)
 
 
 def _distances(values: Floats, is_b: Bools) -> Floats:
-    """Kolmogorov's distance between both sides of one figure, for each deal; runs without the figure are left out."""
+    """Kolmogorov's distance between both sides of one figure, for each permutation, without runs that lack the figure."""
     order = np.argsort(values, kind="stable")[: np.isfinite(values).sum()]
     ordered, sides = values[order], is_b[:, order]
     of_b = np.maximum(sides.sum(axis=1, keepdims=True), 1)
@@ -227,29 +226,26 @@ def _finite(values: Floats) -> Floats:
     return values[np.isfinite(values)]
 
 
-# Noise of the machine during runs in turns, and the runs that count in spite of it.
+# Noise of the machine during runs in turns, and the runs that count.
 #
 # Noise is judged by figures that do not depend on the difference between A and B: the cores that other programs used
 # during a run, and the spread among the runs of A. A run that other programs disturbed is left out, so that it can
-# neither cause nor hide a difference. Where too few runs are left, or runs of A differ too much, there is no verdict.
-#
-# Pure: figures in, verdicts and notes out.
-
+# neither cause nor hide a difference. If too few runs are left, or runs of A differ too much, there is no verdict.
 
 # A run is disturbed when other programs use more than this share of all cores, on average. A display server and a
 # terminal use a tenth of a core; a busy loop uses one core of two.
 MOST_TAKEN = 0.25
-# A run is disturbed when the host of a virtual machine keeps more than this share of all cores.
+# A run is disturbed when the host of a virtual machine uses more than this share of all cores.
 MOST_STOLEN = 0.05
-# A figure that a quiet machine repeats within a few percent; largest distance of its quartiles, as a share of the
-# median.
+# A figure that an idle machine repeats within a few percent, and the largest distance of its quartiles, as a share of
+# the median.
 STEADY_FIGURE, MOST_SPREAD = "frames.cpu_ms.p50", 0.3
 
 
 @dataclass(frozen=True)
 class MachineLoad:
     """Load of the machine during one run. cores: number of those that this process may use. others, stolen: mean number
-    of cores that other programs used and that the host kept; None where unknown."""
+    of cores that other programs and the host used; None where unknown."""
 
     cores: int
     others: float | None
@@ -312,8 +308,8 @@ def relative_quartile_distance(values: Sequence[float]) -> float | None:
 
 
 def drift(values: Sequence[float]) -> list[str]:
-    """Note on a drift, where all values of the first half are below or above those of the second. In turns A B B A a
-    drift affects both sides alike and widens the intervals, so it does not prevent a verdict."""
+    """Note on a drift: all values of the first half are below or above those of the second. In turns A B B A a drift
+    affects both sides alike and only widens the intervals, so it does not prevent a verdict."""
     half = len(values) // 2
     first, second = values[:half], values[-half:] if half else []
     if half < 3 or not (max(first) < min(second) or min(first) > max(second)):
@@ -322,5 +318,5 @@ def drift(values: Sequence[float]) -> list[str]:
 
 
 def _most_often(words: Sequence[str]) -> str:
-    """The median of the texts in their sorted order: most differ by a figure only."""
+    """The median of the sorted texts, which mostly differ by a figure."""
     return sorted(words)[len(words) // 2]

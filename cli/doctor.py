@@ -1,6 +1,6 @@
-"""`twixt doctor`: checks of this machine that bear on a smooth picture, each with a verdict.
+"""`twixt doctor`: checks of this machine for a smooth picture, each with a verdict.
 
-Every check takes its inputs as arguments and returns a `Verdict`, so that tests can give it the figures of any machine.
+Each check is a function of its inputs and returns a `Verdict`, so that tests can pass the figures of any machine.
 All checks take about four seconds; a window is open for two of them.
 """
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # Waits of each kind, and their length.
 SLEEPS = 100
 SLEEP_NS = 4_000_000
-# A wake-up later than this shows as an uneven frame at 60 Hz.
+# A wake-up later than this is visible as an uneven frame at 60 Hz.
 LATE_WAKE_US = 1000.0
-# Relative error of the reported refresh; a larger one misses a frame every few seconds.
+# Largest relative error of the reported refresh: it misses a frame every few seconds.
 REFRESH_TOLERANCE = 0.005
 COPIED_BYTES = 16 << 20
 LONGEST_CHILD_S = 20.0
@@ -42,7 +42,7 @@ POLICIES = ("SCHED_BATCH", "SCHED_IDLE", *REAL_TIME)
 
 
 def examine() -> int:
-    """Prints each verdict when it is reached. Returns the exit code: 1 where one is bad."""
+    """Prints each verdict at once. Returns the exit code: 1 if one is bad."""
     from rich.text import Text
 
     console = standard_output()
@@ -89,7 +89,7 @@ def graphics(renderer: str, version: str) -> Verdict:
 
 
 def vsync(found: Refresh) -> Verdict:
-    """Check of the swap: it waits for the display, or a timer paces frames."""
+    """Check of vsync: the swap waits for the display, or a timer paces frames."""
     if found.blocks:
         return Verdict("vsync", GOOD, f"swap waits for the display ({found.reason})")
     return Verdict("vsync", USABLE, f"swap does not wait, frames are paced by a timer ({found.reason})")
@@ -239,7 +239,7 @@ def _child_clock() -> int:
 
 
 def _slice_ns() -> int | None:
-    """Granted time slice; None where the system keeps its own."""
+    """Granted time slice; None if the system grants none."""
     from twixt.render.cores.priority import SLICE_NS, set_short_slices, slice_ns
 
     set_short_slices()
@@ -266,7 +266,7 @@ def _policy() -> str:
 
 def _oversleeps_us() -> tuple[list[float], list[float]]:
     """Lateness of waits of 4 ms: `time.sleep` (with the precise timers that `HybridWait` requests) and `HybridWait`.
-    They take turns, so that both meet the same load."""
+    They alternate, so that both have the same load."""
     from twixt.render.pacing.wait import HybridWait
 
     wait = HybridWait()

@@ -1,9 +1,9 @@
-"""Click options made from the fields of `Config`, and shell completion.
+"""Click options made from the fields of `Config`, shell completion, and commands that are built on first use.
 
-A flag, its default and its help stand in one place, in `Config`. Completes worlds, running simulations, methods and
-files; click completes choices itself. Standard library and click alone: a press of Tab must not wait for numpy.
+A flag, its default and its help are in one place, in `Config`. Completes worlds, running simulations, methods and files;
+click completes choices itself. Imports the standard library and click only: completion must not wait for numpy.
 
-Does not check values: `Config` does.
+Not here: checks of values (`Config`), the commands (`command_line`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ COMPLETED_METAVARS: dict[str, Completer] = {"FILE": complete_files, "LOG": compl
 
 
 class Read(click.ParamType):
-    """Type of a value that a function reads from a text; its ValueError gives the rule."""
+    """Type of a value that the function `read` converts from text; its ValueError states the rule."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name, self.read = name, read
@@ -103,7 +103,7 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
 
 
 def option(*names: str, **how: Any) -> click.Option:
-    """An option of one command. Its value is completed as a file where it is named FILE or LOG."""
+    """An option of one command. A value named FILE or LOG is completed as a file."""
     return click.Option(names, shell_complete=COMPLETED_METAVARS.get(how.get("metavar", "")), **how)
 
 
@@ -121,15 +121,13 @@ def _starting(items: Iterable[CompletionItem], incomplete: str) -> list[Completi
     return [item for item in items if item.value.startswith(incomplete)]
 
 
-# Commands that are built on first use: a start makes the options of its own command only.
-#
-# A table keeps the function of each command and the sides whose flags it has; click's objects are made when the
-# command is used. Not here: the commands themselves.
+# Commands that are built on first use, so that a start makes the options of its own command only. A table keeps the
+# function of each command and the sides whose flags it has; click's objects are made when the command is used.
 
 
 class LazyCommand(NamedTuple):
-    """A command that is not built yet. sides: of `Config`, whose flags it has beside its parameters. settings: click's,
-    of its context."""
+    """A command that is not built yet. sides: sides of `Config` whose flags it has, besides its parameters. settings: of
+    click's context."""
 
     function: Callable[..., int | None]
     parameters: tuple[click.Parameter, ...]
@@ -153,7 +151,7 @@ class CommandTable(dict[str, LazyCommand]):
     def command(
         self, *parameters: click.Parameter, sides: tuple[str, ...] = (), **settings: Any
     ) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
-        """A decorator that enters a function in the table, under its own name."""
+        """Decorator that adds a function to the table, under its own name."""
 
         def keep(function: Callable[..., int | None]) -> Callable[..., int | None]:
             self[function.__name__] = LazyCommand(function, parameters, sides, settings)
@@ -163,7 +161,7 @@ class CommandTable(dict[str, LazyCommand]):
 
 
 class HeadedCommand(click.Command):
-    """A command whose `--help` lists options under their headings, those without one first."""
+    """A command whose `--help` lists options under their headings; options without one come first."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         under: dict[str, list[tuple[str, str]]] = {}
@@ -176,7 +174,7 @@ class HeadedCommand(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A group whose commands come from a table. default: the command that runs where none is named."""
+    """A group whose commands come from a table. default: the command that runs if none is named."""
 
     def __init__(self, table: CommandTable, default: str | None = None, **how: Any) -> None:
         super().__init__(**how)

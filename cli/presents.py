@@ -1,7 +1,7 @@
 """Checks of `twixt doctor` on presents: presentation feedback, error of the swap's return, blocking fences.
 
-Swaps a window's empty picture for a second or two. Each check is a pure function of the observations and returns a
-`Verdict`: a point that was examined, with its grade.
+Swaps an empty picture in a window for a second or two. Each check is a pure function of the observations and returns a
+`Verdict`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ GOOD, USABLE, BAD = "good", "usable", "bad"
 
 
 class Verdict(NamedTuple):
-    """One point examined: good, usable (it works, with the drawback that `says` names) or bad."""
+    """Result of one check: good, usable (it works, with the drawback in `says`) or bad."""
 
     point: str
     grade: str
@@ -25,20 +25,19 @@ class Verdict(NamedTuple):
 
 
 SWAPS_TIMED_NS = 1_500_000_000
-# Most swaps of a trial where they wait for nothing. Fewer reported presents than this count as no feedback.
+# Most swaps of a trial if they do not wait. Fewest reported presents that count as feedback.
 MOST_SWAPS, FEWEST_REPORTS = 120, 10
 FENCES = 12
-# Pause between swaps that wait for nothing: without it, the display has no time to show any of them.
+# Pause between swaps that do not wait, so that the display has time to show them.
 PAUSE_S = 0.005
 
 
 class SwapObservations(NamedTuple):
     """Swaps of a trial, and the display's presentation feedback on them.
 
-    way: name of the feedback. silence: why the display is not asked any more. presents_ns: instants at which the
-    display says that it showed frames. present_delays_ns: those instants less the returns of their swaps. discarded:
-    number of frames that the display did not show. swap_ns, fence_ns: median durations. is_tried: this kind of feedback
-    has been seen to work on hardware.
+    way: name of the feedback. silence: reason for no feedback. presents_ns: instants of presents, as the display reports
+    them. present_delays_ns: those instants less the returns of their swaps. discarded: number of frames that the display
+    did not show. swap_ns, fence_ns: median durations. is_tried: this kind of feedback is tested on hardware.
     """
 
     way: str
@@ -54,7 +53,7 @@ class SwapObservations(NamedTuple):
 
     @property
     def instants_ns(self) -> list[int]:
-        """Instants at which swaps were shown: the display's, or else the swaps' returns."""
+        """Instants of presents: the display's, or else the swaps' returns."""
         return self.presents_ns if len(self.presents_ns) >= FEWEST_REPORTS else self.returns_ns
 
 
@@ -91,7 +90,7 @@ def watch(window: Any, blocks: bool) -> SwapObservations:
     )
 
 
-# For displays where swaps return at once, drawing waits, and neither feedback nor a fence reports presents.
+# Text for displays where swaps return at once, drawing waits, and neither feedback nor a fence reports presents.
 COUNTED = (
     "swaps return at once and no fence waits: refreshes are counted by when drawing may go on, another rate is noticed "
     "within a few seconds unless it is a whole share of the old one; while work takes longer than a refresh, presents "

@@ -1,4 +1,4 @@
-"""Progress of a measurement on standard error, and all of its results written, though one of the files fails."""
+"""Shows the progress of a measurement on standard error; writes all of its results, even if one of them fails."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from twixt.ipc.process.notices import is_terminal, print_notice
 Say = Callable[[str], object]
 
 
-def write_each(*ways: Callable[[], None]) -> None:
-    """Calls all functions, also after one that fails: a full disk must not cost the results of minutes of measuring.
+def write_each(*writers: Callable[[], None]) -> None:
+    """Calls all functions, even if one fails: a full disk must not lose the other results of a long measurement.
 
     Raises the first TwixtError at the end; prints the others.
     """
     failed: list[TwixtError] = []
-    for way in ways:
+    for write in writers:
         try:
-            way()
+            write()
         except TwixtError as error:
             failed.append(error)
     for other in failed[1:]:

@@ -1,6 +1,6 @@
-"""Results of a comparison of two kinds of runs: as a table, as JSON, and checked against limits.
+"""Results of a comparison of two kinds of runs: their table, their JSON, and limits on them.
 
-Always: every compared figure is named here once; `--json`, the table and `--fail-if` have the same names.
+Always: compared figures have the same names in `--json`, the table and `--fail-if`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from twixt.render.measure.report import as_text, machine, print_table, standard_
 from twixt.render.measure.report_keys import OPERATORS, Limit, read_limits
 
 SCHEMA = "twixt-against/1"
-# Width of a table that is printed into a file or a pipe (characters); a terminal has its own.
+# Width of a table in a file or a pipe, characters; a terminal has its own.
 WIDTH = 120
 MISSED_PER_MINUTE = "frames.missed_per_minute"
-# Compared figures, by their keys in the report. Few, because each further one widens all intervals.
+# Compared figures, by their keys in the report. Each further one would widen all intervals.
 FIGURES = (
     "frames.cpu_ms.p50",
     "frames.cpu_ms.p99",
@@ -44,7 +44,7 @@ def figures_of(report: dict[str, Any]) -> dict[str, float | None]:
 
 
 def read_differences(texts: Sequence[str]) -> list[Limit]:
-    """Reads limits of differences, such as `FIGURE>1`. Raises TwixtError, which gives the nearest names."""
+    """Reads limits of differences, such as `FIGURE>1`. Raises TwixtError, with the nearest names."""
     limits = read_limits(texts, FIGURES)
     for limit in limits:
         if not isinstance(limit.bound, float):
@@ -55,7 +55,8 @@ def read_differences(texts: Sequence[str]) -> list[Limit]:
 
 
 def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
-    """Broken limits, each with the reason. A difference that is not seen counts as 0; no verdict breaks every limit."""
+    """Broken limits, each with the reason. A difference that is not seen counts as 0. A figure without a verdict breaks
+    its limits."""
     of = {one.figure: one for one in compared}
     lines = []
     for limit in limits:

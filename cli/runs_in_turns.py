@@ -1,10 +1,11 @@
 """Runs two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
 
-Each run is a `twixt measure` in a process of its own, with the words that were typed. The turns are
-A B B A, so that a drift of the machine affects both alike. Ctrl-C ends the turns; the runs made so far are compared.
+Each run is a `twixt measure` in a process of its own, with the typed arguments. The turns are A B B A, so that a drift of
+the machine affects both alike. Ctrl-C ends the turns; the runs made so far are compared. SIGTERM and SIGHUP end the
+command and its children.
 
 Always: no process is left behind; a run that failed is reported and does not count. Not here: the comparison of the
-figures (`twixt.cli.differences`).
+figures (`differences`).
 """
 
 from __future__ import annotations
@@ -30,17 +31,13 @@ from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError,
 from twixt.ipc.process.notices import print_notice
 from twixt.sim.process.viewer_command import twixt_command
 
-# Ends a measurement of many processes on SIGTERM and SIGHUP as on Ctrl-C, its children included.
-#
-# Always: such a signal raises once, in the main thread, and the exit code names it. One that is ignored (nohup) or
-# has a handler already is left alone.
-
-
+# A signal raises once, in the main thread, and the exit code names it. A signal that is ignored (nohup) or has a handler
+# is left alone.
 SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class EndRequested(KeyboardInterrupt):
-    """Raised by SIGTERM or SIGHUP. Unlike Ctrl-C, the signal has reached this process alone."""
+    """Raised by SIGTERM or SIGHUP. Unlike Ctrl-C, such a signal reaches this process only."""
 
 
 def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
@@ -58,15 +55,15 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
         if threading.current_thread() is not threading.main_thread():
             return does(*values, **named)
         numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
-        taken = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+        unhandled = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
         try:
-            for number in taken:
+            for number in unhandled:
                 signal.signal(number, ask)
             code = does(*values, **named)
         except EndRequested:
             code = FINISHED
         finally:
-            for number in taken:
+            for number in unhandled:
                 signal.signal(number, signal.SIG_DFL)
         return exit_code_of(-came[0]) if came else code
 
@@ -76,21 +73,21 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
 # Length of a run, and runs of each side: long enough for a p99 of frames, short enough for ten of each. Chosen by the
 # figures of docs/against.md.
 SECONDS, REPEAT = 4.0, 10
-# Share of the runs of a side that must count. With fewer, there is no verdict.
+# Least share of a side's runs that must count for a verdict.
 LEAST_COUNTING = 0.6
-# Where a larger share of the runs is disturbed, none is repeated, as a repetition would be disturbed too. Repetitions
-# are at most this share of the requested runs.
+# If a larger share of the runs is disturbed, none is repeated, as repetitions would be disturbed as well. Also the largest
+# share of repetitions in the requested runs.
 MOST_DISTURBED = 0.5
 SIDES = "AB"
-# Flags for a single run: each run would overwrite the file of the one before.
+# Flags for a single run: each run would overwrite the previous file.
 SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
 # Flags with which nothing runs.
 NO_RUN_FLAGS = ("--help", "-h")
-# Flags of the whole command, which its runs do not get. All take a value.
+# Flags of the whole command, not of its runs. All have a value.
 COMMAND_FLAGS = ("--repeat", "--against", "--json", "--fail-if")
 # A run hangs if it takes this much longer than its own seconds.
 PATIENCE_S = 60.0
-# Time to end by itself, and after each signal.
+# Time for a child to end by itself, and after each signal.
 GRACE_PERIOD_S = 5.0
 
 
@@ -116,7 +113,7 @@ class Turns:
 
     @property
     def next_side(self) -> str | None:
-        """Side of the next run; None: there are enough. Disturbed runs are repeated if they are few."""
+        """Side of the next run; None if there are enough. Disturbed runs are repeated if they are few."""
         if len(self.runs) < 2 * self.repeat:
             return order_in_turn(SIDES, len(self.runs) // 2)[len(self.runs) % 2]
         disturbed = sum(bool(run.load.disturbed) for run in self.runs)
@@ -127,7 +124,7 @@ class Turns:
         return side if lacking[side] > 0 else None
 
     def _counting(self, side: str) -> int:
-        """Runs of a side that are not repeated: undisturbed ones, and failed ones, as a repetition would fail too."""
+        """Number of a side's runs that need no repetition: undisturbed ones, and failed ones, which would fail again."""
         return sum(run.side == side and (not run.load.disturbed or bool(run.fault)) for run in self.runs)
 
     def notes(self) -> list[str]:
@@ -166,7 +163,7 @@ def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]
 
 def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
     """The words without the options `names` and their values."""
-    left: list[str] = []
+    kept: list[str] = []
     skip = False
     for word in words:
         if skip:
@@ -174,8 +171,8 @@ def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
         elif word in names:
             skip = True
         elif not word.startswith(tuple(f"{name}=" for name in names)):
-            left.append(word)
-    return left
+            kept.append(word)
+    return kept
 
 
 @interrupted_by_signals
@@ -204,14 +201,14 @@ def measure(
     compared, noise, counting = compare(turns)
     flags = {side: shlex.join(words) for side, words in arguments.items()}
     notes = turns.notes()
-    ways: list[Callable[[], None]] = []
+    writers: list[Callable[[], None]] = []
     if json_file is not None:
         runs = [(run.side, run.figures, run.load, run.fault, at in counting) for at, run in enumerate(turns.runs)]
         made = run_tables.document(compared, noise, notes, flags, shlex.join(["twixt", *typed]), runs)
-        ways.append(lambda: write_json(made, json_file))
+        writers.append(lambda: write_json(made, json_file))
     if json_file != "-":
-        ways.append(lambda: run_tables.show(compared, noise, notes, flags))
-    write_each(*ways)
+        writers.append(lambda: run_tables.show(compared, noise, notes, flags))
+    write_each(*writers)
     broken = run_tables.broken(limits, compared)
     for line in broken:
         print_notice(f"limit broken: {line}")
@@ -253,7 +250,7 @@ def make_runs(
     pick: Callable[[dict[str, Any]], dict[str, float | None]],
     say: Say,
 ) -> Turns:
-    """Makes `repeat` runs of each side, and repeats disturbed ones. longest_s: limit of one run. pick: returns the
+    """Makes `repeat` runs of each side, and repeats disturbed ones. longest_s: longest duration of one run. pick: returns the
     figures of a report. say: shows progress. Raises TwixtError where a run is refused."""
     turns = Turns(repeat)
 
@@ -294,7 +291,7 @@ def _run(
 def ended(command: list[str], longest_s: float) -> tuple[str, int]:
     """Runs a command to its end; returns the last line of its standard error, and its exit code.
 
-    It is in the process group of this terminal, so it gets a Ctrl-C itself; then its end is awaited.
+    It is in the process group of this terminal, so it receives a Ctrl-C itself; this call then waits for its end.
     """
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
@@ -315,13 +312,13 @@ def ended(command: list[str], longest_s: float) -> tuple[str, int]:
 
 
 def _end(child: subprocess.Popen[bytes], has_reached_it: bool = True) -> None:
-    """Ends a child: SIGINT, then SIGTERM, then SIGKILL. has_reached_it: it has probably received Ctrl-C itself, and has
-    `GRACE_PERIOD_S` to end its viewer before it is sent another signal."""
-    asks = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-    for push in (None, *asks) if has_reached_it else asks:
+    """Ends a child: SIGINT, then SIGTERM, then SIGKILL. has_reached_it: the child has probably received Ctrl-C itself; it
+    first has `GRACE_PERIOD_S` to end its viewer."""
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    for number in (None, *signals) if has_reached_it else signals:
         if child.poll() is None:
-            if push is not None:
-                child.send_signal(push)
+            if number is not None:
+                child.send_signal(number)
             try:
                 child.wait(GRACE_PERIOD_S)
             except subprocess.TimeoutExpired:

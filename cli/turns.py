@@ -1,6 +1,6 @@
 """Runs in turns: A B B A, so that a drift of the machine affects both sides alike.
 
-Always: one run at a time, in the order given; each is announced with the time that the rest will take.
+Always: one run at a time, in the given order; each is announced with an estimate of the remaining time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Run = TypeVar("Run")
 
 
 def order_in_turn(sides: Sequence[Side], turn: int) -> Sequence[Side]:
-    """The sides in the order of a turn, counted from 0: every other one is reversed."""
+    """The sides in the order of a turn, counted from 0: every second turn is reversed."""
     return sides[:: 1 if turn % 2 == 0 else -1]
 
 
@@ -27,8 +27,8 @@ def run_in_turns(
     run: Callable[[Side], Run],
     say: Say,
 ) -> Iterator[Run]:
-    """Runs each case and yields its result. cases: may depend on the results so far. wanted: number of all runs, once so
-    many were made. name: of a case, for `say`."""
+    """Runs each case and yields its result. cases: may depend on the results so far. wanted: the number of all runs, from the
+    number of runs made. name: of a case, for `say`."""
     begin_s = time.monotonic()
     for made, case in enumerate(cases):
         total = wanted(made)

@@ -210,7 +210,7 @@ def is_reference(text: Any) -> bool:
     if not isinstance(text, str):
         return False
     module, _, name = text.partition(":")
-    return name.isidentifier() and all(part.isidentifier() for part in module.split("."))
+    return name.isidentifier() and all(word.isidentifier() for word in module.split("."))
 
 
 def is_rule(rule: Any) -> bool:

@@ -95,16 +95,16 @@ PRESETS = {
 
 def flags_of(troubles: Troubles) -> str:
     """Flags that set these troubles, such as `--stall 500@5 --drop 2`."""
-    parts = []
+    flags = []
     if troubles.slow_physics_ms is not None:
-        parts.append("--slow-physics " + FORMS["slow_physics"].format(*troubles.slow_physics_ms))
+        flags.append("--slow-physics " + FORMS["slow_physics"].format(*troubles.slow_physics_ms))
     if troubles.stall is not None:
-        parts.append("--stall " + FORMS["stall"].format(*troubles.stall))
+        flags.append("--stall " + FORMS["stall"].format(*troubles.stall))
     if troubles.drop_percent:
-        parts.append(f"--drop {troubles.drop_percent:g}")
+        flags.append(f"--drop {troubles.drop_percent:g}")
     if troubles.delay_ms is not None:
-        parts.append("--delay " + FORMS["delay"].format(*troubles.delay_ms))
-    return " ".join(parts)
+        flags.append("--delay " + FORMS["delay"].format(*troubles.delay_ms))
+    return " ".join(flags)
 
 
 def presets_text() -> str:

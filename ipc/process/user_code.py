@@ -33,7 +33,7 @@ _WORLD_MAKER = os.path.join(_TWIXT_FOLDER, "sim", "worlds", "find.py")
 
 # Key of `code_folders` in a simulation's description.
 CODE_FOLDERS = "code_folders"
-# Most folders taken from a simulation; a Python path has a handful.
+# Most folders accepted from a simulation; a Python path has a handful.
 MOST_FOLDERS = 64
 _INSTALLED = ("site-packages", "dist-packages")
 _folders: list[str] = []  # of the simulation that is viewed

@@ -110,7 +110,7 @@ class OpenSlot:
     @property
     def records(self) -> NDArray[np.void]:
         """The slot's own memory, shape (count,), dtype BODY, holding an older snapshot or zeros. Read-only once the
-        slot is committed or aborted; views taken before are not, see `is_kept`."""
+        slot is committed or aborted; views made before are not, see `is_kept`."""
         if self._records is None:
             # The base of every view of `records`, so that its references count these views.
             self._base = self._new_records()

@@ -43,15 +43,15 @@ class Scene:
     outline: two corners of a box drawn as thin lines, such as a container's walls; None for none.
     background: a colour; or a Texture around everything: six sides of a cube, towards +x, -x, +y, -y, +z, -z, or an
     image from straight up, its top row, to straight down, so that `Texture.gradient(top, bottom)` is a sky.
-    brightness: factor on the brightness of what is lit, 0 to MOST_BRIGHTNESS.
+    brightness: factor on the brightness of lit surfaces, 0 to MOST_BRIGHTNESS.
     parents: child -> parent, indices of bodies; a child's record holds its pose in its parent's frame. They apply to
     snapshots of this scene; a body whose parent changes from one snapshot to the next is blended in the world's frame.
     groups: by name, bodies drawn with a method or a delay of their own; a body is in one at most.
     look: "lit", or "flat": plain colours without light and shadows, and a thin darker outline around each body.
     pattern: True: round shapes have two tones of their colour, so that their rotation is visible.
     unlit: every shape in its plain colour, without light, outline, pattern and shadow: for measuring pixels.
-    columns: column -> rule by which it is blended; taken from the columns declared to `Bodies` or `show`.
-    part_columns: names of those with a row for each part of the bodies; taken from there too.
+    columns: column -> rule by which it is blended; set from the columns declared to `Bodies` or `show`.
+    part_columns: names of the columns with a row for each part of the bodies; set likewise.
     color_by: the column that colours the bodies; None: their own colours.
     labels: texts that marks may have: one whose `label` is i + 1 has the text of place i beside it.
     """

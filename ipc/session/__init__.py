@@ -1,10 +1,10 @@
-"""Public names of the session between a simulation and its viewers: `Host`, `Link`, `attach`, `Ended`.
+"""Session between a simulation (host, service, viewers, wakes) and its viewers (link); both: listener, wire, messages.
 
     listener = open_listener(name); host = Host(listener, scene, capacity)      the simulation: publish, write_plan, ...
     link = attach(name)                                                         a viewer: poll, unread, send, ...
 
-The one idea: the name is taken first, with the standard library alone, so that a viewer can be started and can
-connect while the simulation still imports numpy and its world. Other modules are imported when first used.
+`open_listener` needs the standard library only, so that a viewer can start and connect while the simulation still
+imports numpy and its world. Other modules are imported when first used.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Host: the simulation's side of the channel. Snapshots are published in its `ring`; it admits viewers.
+"""Simulation's side of the channel: publishes snapshots, scene and status, and admits viewers.
 
 The stepping thread writes shared memory and sets values; a `ServiceThread` does everything on the sockets. So no viewer
 delays a step, and viewers are answered even if the user's step never returns.
 
 Always: a publish costs its copy and one test of an empty queue; it waits neither for a viewer nor for memory
 (`segments`). In a forked child the copy of the host is ended, and keeps neither memory nor connections alive.
-Not here: when to publish, and what a command does.
+Not here: when to publish, and the effect of a command.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Host:
     capacity: bodies and marks that fit without growing. columns: of every snapshot, see `HostRing`.
     describe: returns the description that a viewer receives when it attaches (`Link.description`).
 
-    ring: publishes snapshots and plans. commands: those of viewers. users: actions of the viewers' users for the
-    program: events, views, pulls. viewer_attached: is set when a viewer attaches.
+    ring: publishes snapshots and plans. commands: those of viewers. actions: of the viewers' users for the program:
+    events, views, pulls. viewer_attached: is set when a viewer attaches.
     on_report: None, or returns the report's blocks; called on the service thread, and may end the host.
     """
 
@@ -86,7 +86,7 @@ class Host:
 
     @property
     def lead_ns(self) -> int:
-        """Largest lead of the attached viewers: how far in the future their frames are shown. 0 when there are none."""
+        """Largest lead of the attached viewers: time from drawing a frame to its present. 0 without viewers."""
         return self._service.lead_ns
 
     def write_scene(self, scene: Scene) -> int:
@@ -103,8 +103,8 @@ class Host:
         return version
 
     def write_camera(self, camera: Camera | None) -> int:
-        """Replace the scene's camera for all viewers, present and later; each obeys it, also if it is equal to the one
-        before. None frames all bodies. Returns its version."""
+        """Replace the scene's camera for all viewers, present and later; each applies it, even if it equals the
+        previous one. None frames all bodies. Returns its version."""
         with self.ring.writing:
             self.ring.require_running()
             self.camera = WrittenCamera(self.camera.version + 1, camera)
@@ -137,7 +137,7 @@ class Host:
         self.ring.close()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: this copy is ended. New locks: the parent's threads may have held the old ones."""
+        """As `fork.Guarded`: this copy is ended. New locks: the parent's threads may have held the old ones."""
         self.ring.close_in_child()
         self._service.close_in_child()
         self.commands, self.actions = self._service.commands, self._service.actions

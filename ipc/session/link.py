@@ -1,7 +1,7 @@
-"""Link: the viewer's side of the channel, which attaches, reads snapshots and sends commands.
+"""Viewer's side of the channel: attaches, reads snapshots and sends commands.
 
-The one idea: an open connection means that physics runs. The kernel closes it within a millisecond after physics
-ends, however it ended. Snapshots are read from shared memory, which stays readable after the end.
+An open connection means that physics runs: the kernel closes it within a millisecond after any end of physics.
+Snapshots are read from shared memory, which stays readable after the end.
 
 Always: after `attach` there is a scene and a segment; `poll` never waits and costs microseconds when nothing arrived;
 invalid input gives a TwixtError or an `Ended`, and never blocks. One thread uses a link. Not here: the choice of the
@@ -33,11 +33,11 @@ from twixt.ipc.snapshot import Snapshot, new_bodies
 
 # Longest wait for the simulation's answer: it may still be importing its world.
 ATTACH_PATIENCE_S = 20.0
-# Longest wait; longer ones, and infinity, are shortened to it: `poll` takes ms as a signed number of 32 bits.
+# Longest wait; longer ones are shortened to it, because `poll` accepts ms in 32 bits, signed.
 LONGEST_WAIT_S = 2_000_000.0
-# Least change of the lead that is reported: physics runs ahead by milliseconds.
+# Least change of the lead that is reported; leads are some milliseconds.
 LEAD_STEP_NS = 1_000_000
-# Receives of 64 KiB in one poll: a limit, so that a simulation that sends without pause delays no frame.
+# Most receives of 64 KiB in one poll, so that a simulation that sends without pause delays no frame.
 PIECES_AT_ONCE = 4
 
 
@@ -74,8 +74,8 @@ def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned:
 class Link:
     """An attached viewer. Made by `attach`.
 
-    status: the latest that `poll` received. description: the simulation's, received when
-    attaching. received: scene, camera, images and figures over the picture. ended: None while the simulation runs and this link is open.
+    status: the latest that `poll` received. description: the simulation's, received when attaching. received: scene,
+    camera, images and figures over the picture. ended: None while the simulation runs and this link is open.
     """
 
     def __init__(self, name: str, owned: bool = False) -> None:
@@ -106,7 +106,7 @@ class Link:
         return self.received.version
 
     def poll(self, patience_ns: int = 0) -> None:
-        """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. To be called
+        """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. Called
         once a frame.
 
         patience_ns: shortest interval between two polls of the socket. It does not apply while a new scene (by shared
@@ -135,7 +135,7 @@ class Link:
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has snapshots to yield or old segments to close. One load, far cheaper than calling it."""
+        """True if `unread` has snapshots to yield or old segments to close. Costs one load."""
         return self._ring.has_unread
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
@@ -149,7 +149,7 @@ class Link:
             yield view
 
     def latest_pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first; fewer while there are fewer, none where the writer
+        """Private copies of the two newest snapshots, older first; fewer while there are fewer, none if the writer
         overtook every attempt to copy them."""
         return self._ring.pair()
 
@@ -172,12 +172,12 @@ class Link:
         return self._send_message(action.KIND, action.to_fields())
 
     def report_lead(self, lead_ns: int) -> None:
-        """Report how far in the future frames are shown. Sent only where it changed by `LEAD_STEP_NS` or more."""
+        """Report the time from drawing a frame to its present. Sent only if it changed by `LEAD_STEP_NS` or more."""
         if abs(lead_ns - self._reported_lead_ns) >= LEAD_STEP_NS and self._send_message("lead", {"lead_ns": lead_ns}):
             self._reported_lead_ns = lead_ns
 
     def wake_when_newer(self) -> None:
-        """Request one wake, at a snapshot newer than the last of `unread` or a plan newer than the last of `plan`."""
+        """Request one wake, at the next snapshot after the last of `unread` or the next plan after the last of `plan`."""
         if self._connection.drain_wakes():
             self._is_wake_requested = False
         if not self._is_wake_requested:
@@ -191,7 +191,7 @@ class Link:
         A wake may be spurious.
         """
         deadline_ns = _deadline_ns(timeout_s)
-        camera_version = self.received.camera_version  # a new scene counts its camera, too
+        camera_version = self.received.camera_version  # a new scene raises it as well
         while True:
             self.poll()
             if self._connection.drain_wakes():
@@ -251,7 +251,7 @@ class Link:
         while True:
             self._receive_all()
             if self._reader is not None and self.scene_version:
-                return  # also if the end came with them: there is a scene to draw, and a reason to report
+                return  # also if the simulation has ended meanwhile: there is a scene to draw, and a reason to report
             if self.ended is not None:
                 raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')
             if not self._connection.wait_until(deadline_ns):
@@ -314,7 +314,7 @@ class Link:
                 )
 
     def _map_segment(self, descriptor: int, size: int) -> None:
-        """Map a segment. It is read once the one before has been read to its end."""
+        """Map a segment. It is read after the previous one has been read to its end."""
         if self._reader is not None and not self._is_segment_requested:
             raise wire.WireError("the simulation handed out memory that nobody asked for; restart it")
         mapped = memory.map_read_only(descriptor, size)

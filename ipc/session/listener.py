@@ -1,7 +1,6 @@
-"""Names of simulations: taken by one simulation each, found by viewers.
+"""Names of simulations: acquired by one simulation each, found by viewers.
 
-How a system keeps names is in `ipc.system`; here are the rules and messages that hold on all of them. Messages over a
-connection: `wire`.
+Rules and messages for all systems; the system calls are in `ipc.system`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.system import names
 from twixt.ipc.system.interface import Listener, ListenerError
 
-# Longest wait for other processes that take or free a name, in a frame that frees the name of a killed simulation.
+# Longest wait for other processes that acquire or free a name. A frame waits when it frees a killed simulation's name.
 TIDY_PATIENCE_S = 0.05
 # Modules of the standard library that twixt needs unpatched, by the package that can patch them; and the call of that
 # package that does not patch them.
@@ -30,7 +29,7 @@ PATCH_CALLS = {
 
 
 def open_listener(name: str) -> Listener:
-    """Take the name. From now on viewers can connect; they wait until a `Host` answers.
+    """Acquire the name. From now on viewers can connect; they wait until a `Host` answers.
 
     Replaces the socket of a killed simulation. Raises ListenerError where a running simulation has the name, for an
     invalid name, and where no socket can be made; NoFolder where there is no folder for it.
@@ -47,7 +46,7 @@ def open_listener(name: str) -> Listener:
 
 
 def unreachable_listener(name: str) -> Listener:
-    """A listener that nobody can connect to, for a loop that continues although no folder is writable."""
+    """A listener without a reachable address, for a loop that continues although no folder is writable."""
     check_name(name)
     return names.unreachable(name)
 
@@ -81,8 +80,8 @@ def is_running(name: str) -> bool:
 
 
 def tidy(name: str) -> bool:
-    """Free the name of a killed simulation, in at most `TIDY_PATIENCE_S`. False, without effect, if it is running, and
-    where that failed; raises no TwixtError."""
+    """Free the name of a killed simulation, in at most `TIDY_PATIENCE_S`. False, without effect, if it is running or the
+    attempt failed; raises no TwixtError."""
     with contextlib.suppress(TwixtError, OSError):
         return names.remove_stale(name, TIDY_PATIENCE_S)
     return False

@@ -1,9 +1,9 @@
-"""Messages of a simulation beyond its snapshots: status, scene, images and figures, checked on arrival.
+"""Validates a simulation's status, description and report; keeps its scene, camera, images and figures for a viewer.
 
-The one idea: each name that a viewer acts on has a rule; other values of a simulation are passed on as they are.
+Each name that a viewer acts on has a rule; other values are passed on unchanged.
 
-Always: a name with a rule has a value of the type that physics sends, and its integers fit 64 bits; any other value
-raises WireError. A text that is displayed has at most `LONGEST_TEXT` characters. Stateless.
+Always: a value with a rule has the type that physics sends, and its integers fit 64 bits; any other value raises
+WireError. A text that is displayed has at most `LONGEST_TEXT` characters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from twixt.ipc.system import memory
 NUMBERS = ("tick", "rate", "time_scale", "dt_ms", "step_ms", "lead_ms", "step_multiple", "late", "dropped", "lost")
 TEXTS = ("world", "warning", "step_reason")
 TROUBLES = ("trouble", "trouble_asked")
-# Longest text that is displayed, in characters: what follows is cut off.
+# Longest text that is displayed, characters; the rest is cut off.
 LONGEST_TEXT = 4000
 
 
@@ -100,7 +100,7 @@ def _texts(value: Any) -> tuple[OverlayText, ...]:
 def _figure(name: str, value: Any) -> Any:
     """A figure of a block, or several by name; texts are cut."""
     if isinstance(value, dict):
-        return {text(part): _single_figure(name, figure) for part, figure in value.items()}
+        return {text(key): _single_figure(name, figure) for key, figure in value.items()}
     return _single_figure(name, value)
 
 
@@ -135,17 +135,17 @@ def _wrong(what: str, rule: str, got: Any) -> WireError:
 
 # Scene, camera, images and figures of a simulation on the viewer's side, from its messages.
 #
-# A camera that the simulation moves is a message of its own, of some hundred bytes. Scenes and cameras count their
-# cameras together, so that of both the newer one counts, in whichever order they are sent.
+# A camera that the simulation moves is a separate message of some hundred bytes. Scenes and cameras share one count of
+# camera versions, so that the newer camera applies, in whichever order they are sent.
 #
-# Always: each scene is complete, with the newest camera. A camera that is sent again counts as news, also if it is
-# equal; one that is older than the scene's own is ignored. Invalid messages raise TwixtError.
+# Always: each scene is complete, with the newest camera. A camera that is sent again counts as new, even if it is equal;
+# one that is older than the scene's is ignored. Invalid messages raise TwixtError.
 
 
 class ReceivedScene:
-    """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of
-    cameras that came by themselves. images, figures: over the picture; new ones are another tuple. parents: of this
-    scene and of those before it."""
+    """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of camera
+    messages applied. images, figures: over the picture; new ones are another tuple. parents: of this scene and of
+    earlier ones."""
 
     scene: Scene
 
@@ -156,8 +156,7 @@ class ReceivedScene:
         self.parents: ParentLog = ()
 
     def apply_scene(self, fields: dict[str, Any], packed: bytes) -> None:
-        """Takes a scene message. Meshes and textures that the scene of version `since` has do not come again; 0: all
-        come."""
+        """Applies a scene message. It lacks meshes and textures of the scene of version `since`; 0: it has all."""
         version, camera_version, since = (
             wire.whole_number(fields, name) for name in ("version", "camera_version", "since")
         )
@@ -169,7 +168,7 @@ class ReceivedScene:
         self.version, self.camera_version = version, camera_version
 
     def apply_camera(self, fields: dict[str, Any]) -> None:
-        """Takes a camera message."""
+        """Applies a camera message."""
         version, camera = wire.whole_number(fields, "version"), camera_of(fields.get("camera"))
         if not self.version:
             raise wire.WireError("the simulation sent a camera before its scene; restart it")
@@ -180,7 +179,7 @@ class ReceivedScene:
         self.cameras += 1
 
     def apply_overlay(self, message: wire.Message) -> None:
-        """Takes a message of one of `OVERLAYS`."""
+        """Applies a message of one of `OVERLAYS`."""
         setattr(self, message.kind, received(message))
 
 
@@ -194,28 +193,27 @@ def camera_of(fields: Any) -> Camera | None:
         raise wire.WireError(f"a camera that cannot be used came ({error})") from error
 
 
-# Messages about images and figures over the picture: their bytes in a file of memory, sent by its descriptor.
+# Images and figures over the picture: their bytes are in a file in memory, sent by its descriptor.
 #
-# Megabytes of pixels in the stream would hold up every message behind them, the end of the simulation too. A
-# descriptor passes in one piece, and the viewer reads all of the bytes at once.
+# Megabytes of pixels in the stream would delay every later message, the end of the simulation included. A descriptor is
+# sent at once, and the viewer reads all bytes in one call.
 #
-# Always: the bytes are freed with the last process that has the descriptor; a viewer closes its own once it has read.
-# What is read is checked like the rest of a message, and reading never waits.
+# Always: the bytes are freed with the last process that has the descriptor; a viewer closes its own after reading.
+# The bytes are checked like the rest of a message, and reading never waits.
 
-
-# Kinds of these messages, and what makes values of their fields and bytes.
+# Readers of these messages by kind.
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
     "images": overlay.images_from_message,
     "figures": overlay.figures_from_message,
 }
 # Most bytes of one message.
 MOST_BYTES = max(overlay.MOST_IMAGE_BYTES, overlay.MOST_FIGURE_BYTES)
-# Shortest intervals between two messages of a kind to one viewer, ns: images may be a camera's, figures are read.
+# Shortest intervals between two messages of a kind to one viewer, ns: images may be a camera's stream.
 INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
 
 
 def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
-    """Queues them for a viewer. Raises OSError where there is no descriptor left."""
+    """Queues images or figures for a viewer. Raises OSError if no descriptor is left."""
     fields, content = overlay.fields | {"size": len(overlay.content)}, overlay.content
     if not content:
         viewer.post(kind, wire.encode(kind, fields, content))

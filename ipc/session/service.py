@@ -1,12 +1,11 @@
 """Service thread of a simulation: admits viewers, receives their messages, notifies them of changes.
 
-The one idea: the stepping thread sets a value or reads one; this thread does everything on the sockets. So a viewer
-that waits, floods, stops or dies affects no step and no other viewer, and viewers are answered even if the user's
-step never returns.
+The stepping thread only sets and reads values; this thread does everything on the sockets. So a viewer that waits,
+floods, stops or dies affects no step and no other viewer, and viewers are answered even if the user's step never
+returns.
 
-Always: an error of one viewer closes its connection alone; this thread waits for no viewer, except for
-`END_PATIENCE_NS` at the end; queues are bounded; every callback runs on this thread. Not here: the shared memory
-(`Host`).
+Always: an error of one viewer closes only its connection; this thread waits for no viewer, except for `END_PATIENCE_NS`
+at the end; queues are bounded; every callback runs on this thread. Not here: the shared memory (`Host`).
 """
 
 from __future__ import annotations
@@ -39,29 +38,30 @@ from twixt.ipc.session.wakes import SelfPipe, WakeQueue
 from twixt.ipc.system import wakes
 from twixt.ipc.system.interface import Listener
 
-# Viewers attached at once; a bound on descriptors (three each).
+# Most viewers attached at once; limits descriptors (three each).
 VIEWERS_LIMIT = 32
-# A connection without a message is closed after this. Probes close theirs at once.
+# A connection without a message is closed after this time. Probes close theirs at once.
 ATTACH_PATIENCE_NS = 5_000_000_000
 # Shortest interval between two status messages to one viewer: people read them.
 STATUS_INTERVAL_NS = 200_000_000
-# Longest lead accepted from a viewer: no display shows a frame later, and physics runs ahead by it.
+# Longest lead accepted from a viewer: physics runs ahead by it, and no display shows a frame later.
 LEAD_LIMIT_NS = 1_000_000_000
 # Time for the message of the end to be sent; a viewer that does not read it finds the stream closed.
 END_PATIENCE_NS = 250_000_000
-# Out of descriptors: time until the next attempt to accept a connection.
+# Without free descriptors: time until the next attempt to accept a connection.
 ACCEPT_PAUSE_NS = 100_000_000
-# Connections accepted: one each interval, a hundred at once after 10 s without any. Each takes one or two ms of Python.
+# Rate of accepted connections: one an interval, a hundred at once after 10 s without any. Each costs 1 to 2 ms.
 ADMISSION_INTERVAL_NS, ADMISSION_BURST_NS = 100_000_000, 10_000_000_000
-# Longest wait for the end of the thread. It ends sooner, unless a callback of the user's never returns.
+# Longest wait for the end of the thread; reached only if a callback of the user's never returns.
 JOIN_PATIENCE_S = 2.0
 
 
 class ServiceThread:
     """Serves viewers from `start` to `end`. Its public methods may be called from any thread; only `end` waits.
 
-    viewers: number of those attached. lead_ns: the largest lead reported by them, 0 without any. commands: those
-    received. users: actions of the viewers' users. viewer_attached: set when a viewer attaches. wakes: viewers to be woken by the next publish.
+    viewers: number of attached viewers. lead_ns: the largest lead reported by them, 0 without any. commands: those
+    received. actions: of the viewers' users. viewer_attached: set when a viewer attaches. wakes: viewers to be woken by
+    the next publish.
     """
 
     def __init__(self, listener: Listener, host: HostRequests) -> None:
@@ -76,7 +76,7 @@ class ServiceThread:
         self._is_status_scheduled = self._are_overlays_scheduled = False
         self._end: tuple[str, str] | None = None
         self._accept_after_ns, self._admitted_ns = 0, -ADMISSION_BURST_NS
-        self._has_work = False  # of the host's: a piece of it is done in each turn of the loop
+        self._has_work = False  # of the host: each turn of the loop does a piece of it
         self._self_pipe = SelfPipe()
         fork.guard(self)
         self._thread = threading.Thread(target=self._serve, name=f"twixt {listener.name}", daemon=True)
@@ -97,7 +97,7 @@ class ServiceThread:
             self.notify()
 
     def overlays_changed(self) -> None:
-        """Has viewers get the host's new images or figures, at intervals of at least `INTERVALS_NS`."""
+        """Schedules the host's new images or figures for viewers, at intervals of at least `INTERVALS_NS`."""
         if not self._are_overlays_scheduled and self.viewers:
             self._are_overlays_scheduled = True
             self.notify()
@@ -113,7 +113,7 @@ class ServiceThread:
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. The child does not have the thread; locks that it held are never released there."""
+        """As `fork.Guarded`. The child does not have the thread; locks that it held are never released there."""
         self.commands, self.actions = CommandQueue(), ReceivedActions()
         self.commands.end()
         self.actions.end()
@@ -121,7 +121,7 @@ class ServiceThread:
         self.wakes.clear()
         self.viewers = 0
 
-    # What follows runs on the service thread.
+    # The methods below run on the service thread.
 
     def _serve(self) -> None:
         try:
@@ -154,7 +154,7 @@ class ServiceThread:
         self._is_status_scheduled = self._are_overlays_scheduled = False
         for viewer in self._connected:
             is_read = now_ns >= viewer.muted_until_ns
-            # Registered for no event, poll still reports a viewer that has gone.
+            # Even without an event, poll reports a viewer that has gone.
             events = wakes.READABLE * is_read | wakes.WRITABLE * viewer.has_more
             poller.register(viewer.connection, events)
             if not is_read:
@@ -166,10 +166,10 @@ class ServiceThread:
                 self._is_status_scheduled = True
                 instants.append(viewer.sent.status_ns + STATUS_INTERVAL_NS)
             for kind, _, due_ns in self._overlays_for(viewer):
-                if not viewer.has_unsent(kind):  # else it is posted once that one is being sent
+                if not viewer.has_unsent(kind):  # else it is posted after the queued one
                     self._are_overlays_scheduled = True
                     instants.append(due_ns)
-        # Rounded up: waking just before the instant would spin until it.
+        # Rounded up: a wake-up just before the instant would spin.
         timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
         return dict(poller.poll(timeout_ms))
 
@@ -199,7 +199,7 @@ class ServiceThread:
     def _serve_viewer(self, viewer: AttachedViewer, events: int, now_ns: int) -> None:
         try:
             if events & ~wakes.WRITABLE and not self._receive(viewer, events, now_ns):
-                if viewer.muted_until_ns > now_ns:  # else a viewer could continue a flood over a new connection
+                if viewer.muted_until_ns > now_ns:  # a viewer must not continue a flood over a new connection
                     self._accept_after_ns = viewer.muted_until_ns
                 self._disconnect(viewer)
                 return
@@ -218,7 +218,7 @@ class ServiceThread:
             self._disconnect(viewer)
 
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
-        """Receive and obey messages; False where the viewer has gone. Those that it sent before are obeyed, up to its
+        """Receive and apply messages; False if the viewer has gone. Messages that it sent before are applied, up to its
         limit a second."""
         while viewer.muted_until_ns <= now_ns or events & wakes.GONE:
             messages = viewer.receive(now_ns)
@@ -273,7 +273,7 @@ class ServiceThread:
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
-        # Tested after the viewer is in the queue: a publish in between finds it there, and wakes it.
+        # Tested once the viewer is in the queue, where a publish meanwhile finds and wakes it.
         if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 
@@ -304,7 +304,7 @@ class ServiceThread:
                 messages.post(viewer, kind, overlay)
 
     def _overlays_for(self, viewer: AttachedViewer) -> Iterator[tuple[str, WrittenOverlay, int]]:
-        """Kinds of images and figures that the viewer does not have yet, and from when they may be posted."""
+        """Images and figures that the viewer lacks: kind, value, and the first instant at which they may be posted."""
         for kind, overlay in self._host.overlays.items():
             if viewer.sent.overlays.get(kind) is not overlay:
                 yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + INTERVALS_NS[kind]

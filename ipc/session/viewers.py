@@ -1,11 +1,11 @@
-"""One viewer on the simulation's side: its connection, the messages queued for it, the limit on those it sends.
+"""Attached viewers on the simulation's side: connection, queued messages, limit on received ones, actions of users.
 
-The one idea: of each kind of message at most one is queued for a viewer, the latest. A viewer that never reads
-(stopped, or broken) costs a bounded amount of memory and no time, whatever is posted to it.
+At most one message of each kind is queued for a viewer, the latest. So a viewer that never reads (stopped, or broken)
+costs a bounded amount of memory and no time.
 
-Always: nothing here waits, except `flush_all`; a message that is sent in part is finished before the next; wakes have
-a pipe of their own, so that the stepping thread may send one while other messages are being sent. Used by the service
-thread alone, except for `wake`, which any thread may call.
+Always: only `flush_all` waits; a message that is partly sent is finished before the next; wakes have their own pipe, so
+that the stepping thread may send one while other messages are being sent. Used by the service thread, except for `wake`,
+which any thread may call, and `ReceivedActions`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 # Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
-# user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
+# user's commands). After them nothing is read for the rest of that second, and the socket's buffer fills up.
 MESSAGES_PER_S = 1000
-# A command, or an event of the user's, counts as this many messages: a hundred a second, where repeated keys and moving sliders make forty.
-# Reading a hundred holds the interpreter's lock, which the stepping thread needs, for one or two ms of that second.
+# A command or an event of the user's counts as this many messages: so a hundred a second are read; repeated keys and
+# moving sliders make forty. Reading a hundred holds the interpreter's lock for 1 to 2 ms of that second.
 COMMAND_WEIGHT = 10
 WEIGHTS = {"command": COMMAND_WEIGHT, "event": COMMAND_WEIGHT}
 # Bytes read at once: some forty commands, so that a flood is noticed early.
@@ -46,8 +46,7 @@ SECOND_NS = 1_000_000_000
 
 
 class WrittenScene(NamedTuple):
-    """Scene of a host, ready to be sent, the version that its camera counts as, and the parents of the latest
-    scenes."""
+    """Scene of a host, ready to be sent. camera_version: of its camera. parents: of the latest scenes."""
 
     version: int
     packed: PackedScene
@@ -67,7 +66,7 @@ class KnownContents(NamedTuple):
 
 
 class WrittenCamera(NamedTuple):
-    """Camera of a host: the scene's, or one that was written after it."""
+    """Camera of a host: the scene's, or a later one."""
 
     version: int
     camera: Camera | None
@@ -82,8 +81,8 @@ class WrittenOverlay(NamedTuple):
 
 @dataclass
 class SentState:
-    """State of the host that was sent, or queued, to one viewer last. report_number: of a report asked for and not
-    sent yet. overlays, overlays_ns: by their kind, and when they were queued."""
+    """State of the host that was last sent or queued to one viewer. report_number: of a requested report that is not
+    sent yet. overlays, overlays_ns: by kind, the value and the instant at which it was queued."""
 
     scene_version: int = 0
     camera_version: int = 0
@@ -95,7 +94,7 @@ class SentState:
 
 
 class HostRequests(Protocol):
-    """Part of the host that the service thread uses.
+    """Interface of the host for the service thread.
 
     describe_for_viewer: the description. report_for_viewer: the report's blocks.
     """
@@ -110,7 +109,7 @@ class HostRequests(Protocol):
 
 
 class AttachedViewer:
-    """One accepted connection. attached: its first message was a valid `attach`. sent: what it has of the host's state.
+    """One accepted connection. attached: its first message was a valid `attach`. sent: the host's state last sent to it.
     muted_until_ns: no message is read before that instant. wake: sends one wake, from any thread; never waits, never
     raises."""
 
@@ -128,19 +127,19 @@ class AttachedViewer:
         self._inbox = wire.Inbox(wire.VIEWER_JSON_LIMIT)
         self._sending: wire.Outgoing | None = None
         self._unsent: dict[str, wire.Outgoing] = {}
-        # Of the scene whose sending began last, and of the one that is queued: a queued one may be replaced.
+        # Contents of the scene sent last, and of the queued one, which may be replaced.
         self._known = self._queued = KnownContents()
         self._wakes: WakeSender | None = None
         self.wake: Callable[[], None] = _wakes_not_open
 
     def post(self, kind: str, content: bytes, descriptors: Sequence[int] = ()) -> None:
-        """Queue a message in place of an older one of its kind. Takes the descriptors over."""
+        """Queue a message in place of an older one of its kind. The queue then owns the descriptors."""
         if older := self._unsent.get(kind):
             older.close()
         self._unsent[kind] = wire.Outgoing(content, descriptors)
 
     def post_scene(self, scene: WrittenScene) -> None:
-        """Queue a scene, without the meshes and textures that the viewer has from the scene before."""
+        """Queue a scene, without the meshes and textures that the viewer has from the previous one."""
         fields = {
             "version": scene.version,
             "camera_version": scene.camera_version,
@@ -188,7 +187,7 @@ class AttachedViewer:
     def open_wakes(self) -> int:
         """Lets `wake` send wakes. Returns a descriptor of the viewer's end, which the caller closes."""
         self._wakes = wakes.sender()
-        self.wake = self._wakes.ring
+        self.wake = self._wakes.wake
         return self._wakes.viewer_descriptor()
 
     def close(self) -> None:
@@ -198,7 +197,7 @@ class AttachedViewer:
         self.close_in_child()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. The wakes close themselves."""
+        """As `fork.Guarded`. The wakes close themselves."""
         fork.close(self.connection)
         self._inbox.close()
         for message in (*self._unsent.values(), *((self._sending,) if self._sending else ())):
@@ -232,8 +231,8 @@ def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
 
 
 def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: int = 0) -> bytes:
-    """Encode a message with a field of the user's, `theirs`. If that cannot be encoded, the error is printed and the
-    field is sent as None."""
+    """Encode a message. theirs: name of a field with the user's values; if these cannot be encoded, the error is printed
+    and the field is sent as None."""
     try:
         return wire.encode(kind, fields, descriptors=descriptors)
     except wire.WireError:
@@ -242,7 +241,7 @@ def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: 
 
 
 def call_guarded(callback: Callable[[], Any] | None) -> Any:
-    """Result of a callback; None if it raises: the error is printed, and the service thread continues."""
+    """Result of a callback; None if it raises, after its error is printed."""
     try:
         return callback() if callback is not None else None
     except Exception:
@@ -252,21 +251,20 @@ def call_guarded(callback: Callable[[], Any] | None) -> Any:
 
 # Actions of all viewers' users, from the service thread to the user's loop.
 #
-# The service thread puts them in; the loop takes events out one by one, and reads the latest pulls and view as values
-# that are replaced whole. Neither waits for the other.
+# The service thread adds events; the loop pops them one by one, and reads the latest pulls and view, which are replaced
+# whole. Neither waits for the other.
 #
-# Always: whatever viewers send, at most `MOST_EVENTS` are kept, the newest; a viewer that has gone pulls no more.
+# Always: only the newest `MOST_EVENTS` are kept; a viewer that has gone pulls no more.
 
-
-# Most events kept for a loop that does not take them.
+# Most events kept for a loop that does not read them.
 MOST_EVENTS = 256
 KINDS = (UserEvent.KIND, Pull.KIND, Look.KIND)
 
 
 class ReceivedActions:
-    """Actions of one simulation's viewers. pulls: one for each viewer whose user drags a body. look: the view that was
-    sent last; moved: the last one that its user had moved. None: none was sent. on_pulls: called, on the service thread,
-    after `pulls` was replaced.
+    """Actions of one simulation's viewers. pulls: one for each viewer whose user drags a body. look: the view sent last;
+    moved: the last one that its user had moved; None before the first. on_pulls: called on the service thread after
+    `pulls` was replaced.
     """
 
     def __init__(self) -> None:
@@ -280,7 +278,7 @@ class ReceivedActions:
         self._is_ended = False
 
     def receive(self, sender: object, message: wire.Message) -> None:
-        """Takes a message of one of `KINDS`. Raises ActionError for one that is damaged."""
+        """Records a message of one of `KINDS`. Raises ActionError for a damaged one."""
         if message.kind == UserEvent.KIND:
             self._events.append(UserEvent.from_fields(message.fields))
             self._wake.set()
@@ -302,14 +300,14 @@ class ReceivedActions:
             self._replace_pulls()
 
     def next_event(self) -> UserEvent | None:
-        """The oldest event that was not taken yet; None if there is none."""
+        """Pops the oldest event; None if there is none."""
         try:
             return self._events.popleft()
         except IndexError:
             return None
 
     def wait(self) -> bool:
-        """Waits for events; False after `end`. To be called again after all events were taken."""
+        """Waits for events; False after `end`. Call it again once all events are popped."""
         if not self._events and not self._is_ended:
             self._wake.wait()
         self._wake.clear()

@@ -1,7 +1,7 @@
-"""Wakes between threads: of viewers that wait for a publish, and of the service thread.
+"""Wakes viewers that wait for a publish, and the service thread.
 
-Always: a wake never waits for the one that is woken; an interruption (Ctrl-C) of `wake_all` loses no wake, the next
-call sends it. A forked child keeps no end of a `SelfPipe`.
+Always: a wake never waits for its receiver; an interruption (Ctrl-C) of `wake_all` loses no wake, as the next call sends
+it. A forked child keeps no end of a `SelfPipe`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WakeQueue:
         return True
 
     def wake_all(self) -> None:
-        """Send one wake to each viewer in the queue. Without any it costs the test of an empty queue."""
+        """Send one wake to each viewer in the queue. For an empty queue it costs one test."""
         if self._being_woken is not None:  # an interruption came between its removal from the queue and its wake
             self._being_woken.wake()
             self._being_woken = None
@@ -58,7 +58,7 @@ class WakeQueue:
 
 
 class SelfPipe:
-    """A pair of sockets by which any thread ends the `poll` of one thread (the self-pipe trick, D. J. Bernstein)."""
+    """Pair of sockets by which any thread ends one thread's `poll` (the self-pipe trick, D. J. Bernstein)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -79,7 +79,7 @@ class SelfPipe:
             self._writing.send(b"p")
 
     def drain(self) -> None:
-        """Take in all notifications so far."""
+        """Read all notifications so far."""
         with contextlib.suppress(BlockingIOError):
             self._reading.recv(4096)
 
@@ -89,7 +89,7 @@ class SelfPipe:
             fork.close(self._writing, self._reading)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. A new lock: a thread of the parent may have held the old one."""
+        """As `fork.Guarded`. A new lock: a thread of the parent may have held the old one."""
         self._lock = threading.Lock()
         self._reading.close()
         self._writing.close()

@@ -1,12 +1,11 @@
-"""Messages over the session connection: a kind, a few fields, optional raw bytes and descriptors.
+"""Encodes, sends and receives the session's messages, and a viewer's connection to its simulation.
 
-The one idea: input comes from another process, so it is checked before it is used. A message is a fixed header
-(magic, format, number of descriptors, lengths), a JSON object with its `kind`, then raw bytes. The receiver sets a
-limit for every length and checks it as soon as the header is complete.
+A message is a fixed header (magic, format, number of descriptors, lengths), a JSON object with its `kind`, then raw
+bytes. The receiver sets a limit for every length and checks it as soon as the header is complete.
 
 Always: damaged, oversized or foreign input raises `WireError`, never another error, and never blocks; the first six
-bytes (magic, format) mean the same in every format, so that a mismatch of versions is recognized; a descriptor
-is closed unless a message took it. Not done here: waiting, and the check of the peer's user (`listener`).
+bytes (magic, format) mean the same in every format, so that a mismatch of versions is recognized; a descriptor that no
+message owns is closed. Not here: the meaning of messages (`link`, `service`), the check of the peer's user (`listener`).
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ MAGIC = b"TWXT"
 HEADER = struct.Struct("<4sHHII")  # magic, format, descriptors, JSON bytes, raw bytes
 # Longest JSON from a viewer, bytes. The largest message is a command, some 200 bytes.
 VIEWER_JSON_LIMIT = 4096
-# Longest JSON and raw part from physics, bytes. The largest JSON is the report's blocks, some 10 KiB. The largest raw
-# part is a scene, 2 bytes a body and some 150 a distinct shape: 12 MB with a million bodies and every shape used.
+# Longest JSON and raw bytes from physics. The largest JSON is the report's blocks, some 10 KiB. The largest raw bytes are
+# a scene's, 2 a body and some 150 a distinct shape: 12 MB with a million bodies and every shape used.
 HOST_JSON_LIMIT = 1 << 20
 HOST_RAW_LIMIT = 64 << 20
 DESCRIPTORS_LIMIT = 2
@@ -42,7 +41,7 @@ DESCRIPTORS_LIMIT = 2
 PENDING_DESCRIPTORS_LIMIT = 8
 # Begin of JSON's escape of a UTF-16 surrogate, \ud800 to \udfff. A character above U+FFFF is written as two of them.
 SURROGATE = b"\\ud"
-# Bytes taken from the kernel at once.
+# Bytes read from the kernel at once.
 RECEIVE_BYTES = 1 << 16
 
 
@@ -64,8 +63,8 @@ class Message(NamedTuple):
 
 
 def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", descriptors: int = 0) -> bytes:
-    """Bytes of a message. descriptors: number of those sent with it. Raises WireError where JSON cannot encode `fields`
-    or a part is over its limit."""
+    """Bytes of a message. descriptors: number of those sent with it. Raises WireError if JSON cannot encode `fields`, or
+    if a length exceeds its limit."""
     try:
         text = json.dumps({**(fields or {}), "kind": kind}, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -79,7 +78,7 @@ def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", de
 
 
 def _plain(value: Any) -> Any:
-    """JSON form of a value that JSON does not know: Python numbers and lists for numpy's, else its text."""
+    """JSON form of another value: Python numbers and lists for numpy's, else its text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
@@ -87,7 +86,7 @@ class Inbox:
     """Assembles messages from the pieces that a stream delivers.
 
     Keeps at most one incomplete message between calls of `feed`. json_limit, raw_limit: bytes of a message.
-    descriptors_limit: of a message. `close` closes descriptors that no message took.
+    descriptors_limit: of a message. `close` closes descriptors that no message owns.
     """
 
     def __init__(self, json_limit: int, raw_limit: int = 0, descriptors_limit: int = 0) -> None:
@@ -135,12 +134,12 @@ class Inbox:
         if descriptors > len(self._descriptors):
             raise WireError(f"{kind} announced {descriptors} descriptors, {len(self._descriptors)} came")
         raw = bytes(self._bytes[end - raw_bytes : end])
-        taken, self._descriptors = tuple(self._descriptors[:descriptors]), self._descriptors[descriptors:]
+        owned, self._descriptors = tuple(self._descriptors[:descriptors]), self._descriptors[descriptors:]
         del self._bytes[:end]
-        return Message(kind, fields, raw, taken)
+        return Message(kind, fields, raw, owned)
 
     def close(self) -> None:
-        """Close descriptors that no message took, and drop an incomplete message."""
+        """Close descriptors that no message owns, and drop an incomplete message."""
         close_all(self._descriptors)
         self._descriptors.clear()
         self._bytes.clear()
@@ -188,7 +187,7 @@ def receive(
 
 
 class Outgoing:
-    """One message to be sent, in as many parts as the socket takes. Owns its descriptors."""
+    """One message to be sent, in as many pieces as the socket accepts. Owns its descriptors."""
 
     def __init__(self, content: bytes, descriptors: Sequence[int] = ()) -> None:
         self._rest = memoryview(content)
@@ -207,26 +206,24 @@ class Outgoing:
 
     def close(self) -> None:
         """Close this side's copy of the descriptors."""
-        with fork.LOCK:  # a forked child closes them, and may reuse their numbers
+        with fork.LOCK:  # a forked child closes them and may reuse their numbers
             close_all(self._descriptors)
             self._descriptors.clear()
 
 
 def close_all(descriptors: Sequence[int]) -> None:
-    """Close each. One that is closed already is skipped: in a forked child the memory's own hook may have closed it."""
+    """Close each. Closed ones are skipped: in a forked child the memory's own hook may have closed them."""
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
             os.close(descriptor)
 
 
-# Connection of a viewer to its simulation: sends and receives messages without waiting.
+# Connection of a viewer to its simulation.
 #
 # Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. The kernel closes
 # the stream when physics ends; `receive` then returns None.
 #
-# Always: only `connect` and `wait_until` wait, at most for the time given. One thread uses a connection. Not here:
-# the meaning of messages (`client`).
-
+# Always: only `connect` and `wait_until` wait, at most for the time given. One thread uses a connection.
 
 # Most messages queued for a full socket. Physics' service thread empties it within ms, unless its process is stopped.
 UNSENT_LIMIT = 256
@@ -251,7 +248,7 @@ class Connection:
         self._poller.register(self._socket, wakes.READABLE)
 
     def receive_wakes(self, descriptor: int) -> None:
-        """Receive wakes by a duplicate of the descriptor. Raises WireError for another kind of it, or a second one."""
+        """Receive wakes by a duplicate of the descriptor. Raises WireError for another kind of descriptor, or a second one."""
         try:
             if self._wakes is not None:
                 raise ValueError
@@ -295,7 +292,7 @@ class Connection:
             return False
         if self._unsent:
             self._poller.modify(self._socket, wakes.READABLE | wakes.WRITABLE)
-        # Rounded up to whole ms: rounded down, the last fraction of a ms would be spent polling in a loop.
+        # Rounded up to whole ms, so that the last fraction of a ms is not spent polling in a loop.
         self._poller.poll(-(-left_ns // 1_000_000))
         self._poller.modify(self._socket, wakes.READABLE)
         return True
@@ -328,5 +325,5 @@ class Connection:
         self._unsent.clear()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`."""
+        """As `fork.Guarded`."""
         self.close()

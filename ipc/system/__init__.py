@@ -1,7 +1,7 @@
-"""The one boundary to an operating system: `memory`, `names`, `wakes`, `children`, chosen by `sys.platform`.
+"""Boundary to the operating system: the modules `memory`, `names`, `wakes`, `children`, chosen by `sys.platform`.
 
-`interface` says what each part does. No other module names a call that only some systems have. A part is imported when
-it is first used: the start of a viewer waits for `children` alone.
+interface: their Protocols. No other module names a call that only some systems have. Each module is imported when it is
+first used: the start of a viewer waits only for `children`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ elif sys.platform == "linux":
 
         if name not in ("memory", "names", "wakes", "children"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        part = globals()[name] = importlib.import_module(f"{__name__}.linux_{name}")
-        return part
+        module = globals()[name] = importlib.import_module(f"{__name__}.linux_{name}")
+        return module
 
 else:
     from twixt.ipc.system.interface import UnsupportedSystem

@@ -1,9 +1,9 @@
-"""Requirements on an operating system, in four parts: `memory`, `names`, `wakes`, `children`.
+"""Protocols that an operating system's modules implement: `memory`, `names`, `wakes`, `children`.
 
-Each supported system has one module for each part, whose functions are those of the Protocol here. A program uses them
-as `twixt.ipc.system.memory` and so on.
+Each supported system has one module for each Protocol, with its functions. Callers use them as
+`twixt.ipc.system.memory` and so on.
 
-Always: a descriptor is a number that `os.dup` and `os.close` accept; no forked child keeps what is made here.
+Always: a descriptor is a number that `os.dup` and `os.close` accept; no forked child keeps a resource that is made here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SharedMemoryError(TwixtError):
 
 
 class ListenerError(TwixtError):
-    """A name or folder that cannot be used, a name that is taken, no simulation of a name, or another user's."""
+    """A name or folder that cannot be used, a name in use, no simulation of a name, or another user's simulation."""
 
 
 class NoFolder(ListenerError):
@@ -44,8 +44,8 @@ class System(Protocol):
 
 
 class NewMemory(NamedTuple):
-    """Shared memory of one maker, mapped for writing. descriptor: to allocate it. read_only: to hand over. The maker
-    closes both."""
+    """Shared memory of one maker, mapped for writing. descriptor: for `allocate`. read_only: for other processes. The
+    maker closes both."""
 
     mapping: mmap.mmap
     descriptor: int
@@ -53,16 +53,16 @@ class NewMemory(NamedTuple):
 
 
 class SharedMemory(Protocol):
-    """Shared memory that the kernel frees with the last process that uses it: make, hand over, map.
+    """Shared memory that the kernel frees with the last process that uses it: make, send, map.
 
-    NEEDED_SYSTEM: version of the system that is needed for `make`, for messages.
+    NEEDED_SYSTEM: version of the system that `make` needs, for messages.
     """
 
     NEEDED_SYSTEM: str
 
     def make(self, size: int) -> NewMemory:
-        """Memory of `size` bytes, which nobody can resize, and which no process that has `read_only` can write. Its
-        pages are not allocated yet. Raises OSError, ValueError or OverflowError."""
+        """Memory of `size` bytes, which cannot be resized, and which holders of `read_only` cannot write. Its pages are
+        not allocated yet. Raises OSError, ValueError or OverflowError."""
 
     def allocate(self, descriptor: int, begin: int, size: int) -> None:
         """Allocates bytes of memory made by `make`. Raises OSError where memory is short."""
@@ -97,8 +97,9 @@ class SharedMemory(Protocol):
 class Listener:
     """Listening socket of a name.
 
-    path: of the socket's file; "" if viewers cannot connect. free: frees the name in the system, if this listener has
-    it still; called once, at the interpreter's exit at the latest, but not in a forked child, whose parent has the name.
+    path: of the socket's file; "" if viewers cannot connect. free: frees the name in the system if this listener still
+    has it; called once, at the interpreter's exit at the latest. A forked child does not call it: its parent has the
+    name.
     """
 
     def __init__(self, name: str, bound: socket.socket, path: str, free: Callable[[], object]) -> None:
@@ -117,24 +118,24 @@ class Listener:
         fork.close(self.socket)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`."""
+        """As `fork.Guarded`."""
         self._free.detach()
         self.socket.close()
 
 
 class Names(Protocol):
-    """Names of simulations, under which this user's processes connect: take, connect, who runs, who is the peer.
+    """Names of simulations, to which this user's processes connect: acquire, connect, list, identify the peer.
 
     All functions raise ListenerError where the names cannot be used: NoFolder if there is no place for them. Names are
     valid: `session.listener.check_name`.
     """
 
     def acquire(self, name: str) -> Listener | None:
-        """Takes the name, also from a killed simulation; None if a running one has it. Of several processes that take it
-        at once one succeeds. The listener's socket does not block."""
+        """Acquires the name, also that of a killed simulation; None if a running one has it. If several processes try at
+        once, one succeeds. The listener's socket does not block."""
 
     def unreachable(self, name: str) -> Listener:
-        """A listener of that name that nobody can connect to."""
+        """A listener of that name without a reachable address."""
 
     def new_socket(self) -> socket.socket:
         """A socket for `connect`."""
@@ -151,7 +152,7 @@ class Names(Protocol):
 
     def remove_stale(self, name: str, patience_s: float) -> bool:
         """Frees the name of a killed simulation. False, without effect, if it is running. Waits at most `patience_s`
-        for other processes that take or free a name."""
+        for other processes that acquire or free a name."""
 
     def own_user(self) -> int | str:
         """The user of this process."""
@@ -167,14 +168,14 @@ class Names(Protocol):
 class WakeSender(Protocol):
     """Physics' end of the wakes of one viewer. Made by `Wakes.sender`."""
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Sends one wake, from any thread. Never waits, never raises."""
 
     def viewer_descriptor(self) -> int:
         """Descriptor of the viewer's end, for `Wakes.receiver` there. The caller closes it."""
 
     def close(self) -> None:
-        """Closes this end. `ring` has no effect afterwards. Idempotent."""
+        """Closes this end. `wake` has no effect afterwards. Idempotent."""
 
 
 class WakeReceiver(Protocol):
@@ -184,14 +185,14 @@ class WakeReceiver(Protocol):
         """Descriptor that is readable when a wake has come."""
 
     def drain(self) -> bool:
-        """True if a wake has come since the last call. Never waits."""
+        """Reads all wakes; True if any came since the last call. Never waits."""
 
     def close(self) -> None:
         """Closes this end."""
 
 
 class Waitable(Protocol):
-    """Something to wait for: a socket, a `WakeReceiver`."""
+    """Object with a descriptor to wait for: a socket, a `WakeReceiver`."""
 
     def fileno(self) -> int: ...
 
@@ -205,9 +206,9 @@ class Poller(Protocol):
 
 
 class Wakes(Protocol):
-    """Wakes between processes, and waits for them: ring, wait, poll.
+    """Wakes between processes, and waits for them: send, wait, poll.
 
-    READABLE, WRITABLE: events to wait for. GONE: events that `Poller.poll` reports besides, once the other end is gone.
+    READABLE, WRITABLE: events to wait for. GONE: events that `Poller.poll` also reports once the other end is gone.
     """
 
     READABLE: int
@@ -228,36 +229,35 @@ class Wakes(Protocol):
 class Child(Protocol):
     """A child process. Made by `Children.start`.
 
-    Always: a signal is sent only to a child whose exit code was not read yet, and only by the process that started it.
+    Always: a signal is sent only to a child whose exit code is not read yet, and only by the process that started it.
     """
 
     pid: int
 
     def send(self, content: bytes) -> None:
-        """Sends the child all that it reads from its standard input. Once, without an error if it has ended."""
+        """Sends the child the whole content of its standard input. Called once; no error if it has ended."""
 
     def wait(self) -> int | None:
         """Waits for the end; returns the exit code, minus the number for a signal. None if neither the kernel nor the
         child reports it: this process ignores SIGCHLD, or other code has read it. Called once."""
 
     def terminate(self) -> None:
-        """Asks it to end. Harmless when it has ended."""
+        """Asks it to end (SIGTERM). No effect if it has ended."""
 
     def kill(self) -> None:
-        """Ends it. Harmless when it has ended."""
+        """Ends it (SIGKILL). No effect if it has ended."""
 
     def is_stopped(self) -> bool:
         """True while it is stopped (SIGSTOP), so that it cannot end when it is asked to."""
 
 
 class Children(Protocol):
-    """Child processes, and the end of a parent: start, watch, ask to end, parent's end."""
+    """Child processes: start, signal, await the end of any process."""
 
     def start(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> Child:
-        """Starts a child that nobody else inherits from. reads_order: its standard input carries what `Child.send`
-        sends, and its exit code back; else it is empty. has_own_group: it gets no signal of this process' terminal.
-        Raises OSError."""
+        """Starts a child. reads_order: its standard input carries the content of `Child.send`, and its exit code back; else
+        it is empty. has_own_group: it gets no signals of this process' terminal. Raises OSError."""
 
     def wait_for_end(self, pid: int, timeout_s: float | None = None) -> bool:
-        """Waits until a process has ended, also if its parent has not read its exit code; False after the timeout.
+        """Waits until a process has ended, even if its parent has not read its exit code; False after the timeout.
         Raises OSError or OverflowError where the system cannot wait for it."""

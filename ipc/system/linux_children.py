@@ -1,10 +1,10 @@
 """Linux: child processes and the ends of processes, by pidfd and `waitid`.
 
-An end is awaited without reading the exit code, so that the process id is not reused while a signal may still be sent
-to it. If this process gets no exit codes (SIGCHLD ignored, or a loop of the user's own that waits for every child), the
-code is the one that the child sent over its standard input, a socket.
+A wait for an end does not read the exit code, so that the process id is not reused while a signal may still be sent to
+it. If this process gets no exit codes (SIGCHLD ignored, or other code waits for every child), the code is the one that
+the child sent over its standard input, a socket.
 
-Functions and classes without a docstring do what `interface.Children` says.
+Functions and classes without a docstring are described in `interface.Children`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LinuxChild:
     def __init__(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> None:
         import subprocess  # takes ms, and a process without children needs none of it
 
-        self._is_over = False  # its exit code was read, or this is a copy in a forked child
+        self._is_over = False  # True once its exit code was read, and in a forked child
         self._reaping = threading.Lock()
         self._socket: socket.socket | None = None
         with fork.LOCK, contextlib.ExitStack() as theirs:
@@ -36,7 +36,7 @@ class LinuxChild:
             if reads_order:
                 self._socket, its_end = socket.socketpair()
                 reads = theirs.enter_context(its_end).fileno()
-            # A process group, but no session: Linux would schedule that as a group, whatever its nice value.
+            # A process group, but no session: Linux schedules a session as a group, and ignores its nice value.
             group = 0 if has_own_group else None
             try:
                 self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=group)
@@ -87,7 +87,7 @@ class LinuxChild:
                 return False
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: the process is not a child of the forked one."""
+        """As `fork.Guarded`: the process is not a child of the forked one."""
         self._is_over = True
         self._reaping = threading.Lock()
         self._close()
@@ -109,7 +109,7 @@ class LinuxChild:
         return None
 
     def _close(self) -> None:
-        """Closes both descriptors; code of the user's own may have closed them before."""
+        """Closes both descriptors, unless other code has closed them."""
         with fork.LOCK:
             pidfd, self._pidfd = self._pidfd, None
             if pidfd is not None:

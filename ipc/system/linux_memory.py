@@ -1,15 +1,14 @@
 """Linux: anonymous shared memory (memfd), its seals, and descriptors sent over a Unix socket.
 
-Anonymous memory has no name that could be left behind; the kernel frees it with its last process. It is sealed against
-shrinking, growing and every *new* way to write. The mapping of its maker stays writable; a viewer, which gets a
-read-only descriptor, can neither write, map for writing, truncate nor punch holes, not even by opening the descriptor
-again through /proc.
+Anonymous memory leaves no name behind; the kernel frees it with its last process. It is sealed against shrinking,
+growing and every *new* way to write. Its maker's mapping stays writable. A viewer gets a read-only descriptor: it cannot
+write, map for writing, truncate or punch holes, not even by opening the descriptor again through /proc.
 
 Always: a forked child has no mapping of it (MADV_DONTFORK: a mapping is marked before a fork can happen) and no
-descriptor: it finds them in /proc by the memory's name and closes all of them, new ones, received ones and the hidden
-duplicates that `mmap` makes. In a child no destructor unmaps anything.
+descriptor. The child finds descriptors in /proc by the memory's name and closes them: new ones, received ones, and the
+hidden duplicates that `mmap` makes. In a child no destructor unmaps memory.
 
-Functions and classes without a docstring do what `interface.SharedMemory` says.
+Functions and classes without a docstring are described in `interface.SharedMemory`.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ from twixt.ipc.system.interface import NewMemory, SharedMemoryError
 assert sys.platform == "linux"  # type checkers of other systems read no further
 
 NEEDED_SYSTEM = "Linux 5.1 or newer with /proc"
-NAME = "twixt"  # name of the memory in /proc; our other memory has names that begin with it
+NAME = "twixt"  # name of the memory in /proc, and prefix of the names of our other memory
 SHOWN = f"/memfd:{NAME}"
-# Linux' F_SEAL_FUTURE_WRITE (5.1), for which Python has no name: no new writable mapping, no write(), but the
-# mappings that exist stay writable. A read-only descriptor alone is no protection: it can be opened again.
+# F_SEAL_FUTURE_WRITE of Linux 5.1, for which Python has no name: no new writable mapping and no write(), while existing
+# mappings stay writable. A read-only descriptor is not enough: it can be opened again.
 FUTURE_WRITE = 0x0010
-# Nobody can shrink it under a reader, who would be killed by SIGBUS.
+# No process can shrink it under a reader, which SIGBUS would kill.
 SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 # madvise of Linux 5.14, for which Python has no name: fills the page tables of a mapping.
 MADV_POPULATE_READ = 22
 READS, WRITES = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
-# Never waits, and raises no SIGPIPE where the reader has gone.
+# No wait, and no SIGPIPE if the reader has gone.
 SEND_FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 
@@ -78,7 +77,7 @@ def map_read_only(descriptor: int, size: int) -> mmap.mmap:
 
 
 def is_sealed(descriptor: int) -> bool:
-    """True if the memory can no longer be shrunk, grown, or newly mapped for writing, and seals stay."""
+    """True if the memory is sealed for good against shrinking, growing and new writable mappings."""
     seals = SIZE_SEALS | FUTURE_WRITE
     try:
         return fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & seals == seals
@@ -162,15 +161,15 @@ def populate(mapping: mmap.mmap) -> None:
 
 
 class _Mapped:
-    """All mappings of this process: one lives as long as a view of it, which may be longer than its owner."""
+    """All mappings of this process. A mapping lives as long as its views, which may outlive its owner."""
 
     def __init__(self) -> None:
         self.mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`."""
+        """As `fork.Guarded`."""
         if mappings := list(self.mappings):
-            # Their addresses and descriptors may be reused here, so no destructor may run, not even at exit.
+            # Their addresses and descriptors may be reused here, so their destructors must not run, not even at exit.
             _never_destroy(mappings)
             self.mappings.clear()
         with contextlib.suppress(OSError):

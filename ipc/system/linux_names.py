@@ -5,9 +5,9 @@ replaced. This happens under a lock on the folder, so that of two simulations th
 name.
 
 Always: the folder belongs to this user and is closed to others (mode 0700); a socket's file is removed only by the
-listener that made it, or while nobody listens on it.
+listener that made it, or while no process listens on it.
 
-Functions and classes without a docstring do what `interface.Names` says.
+Functions and classes without a docstring are described in `interface.Names`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from twixt.ipc.system.interface import Listener, ListenerError, NoFolder
 
 assert sys.platform == "linux"  # type checkers of other systems read no further
 
-# Connections that may wait while the world is still being imported, those of `running` included.
+# Most connections that wait while the world is being imported, those of `running` included.
 BACKLOG = 128
-# Longest address used. A Unix socket's holds 108 bytes, its closing zero included.
+# Longest address used. A Unix socket's has at most 108 bytes, with the closing zero.
 ADDRESS_BYTES = 100
-# Longest wait for the folder's lock. It is held for some microseconds: after this its holder is a stopped process.
+# Longest wait for the folder's lock. It is held for microseconds; a holder that keeps it longer is a stopped process.
 LOCK_PATIENCE_S = 5.0
 SUFFIX = ".socket"
-# Folders for temporary files, as Python looks for them, and the one of shared memory.
+# Folders in which Python puts temporary files, and the folder of shared memory.
 TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
 SHARED_MEMORY = "/dev/shm"
 
@@ -145,8 +145,8 @@ def runtime_folder() -> str:
 
 def _folders() -> Iterator[str]:
     """`twixt` in XDG_RUNTIME_DIR where that is a folder of this user; `twixt-<uid>` in the temporary folder, then in
-    shared memory, which read-only containers have. The working folder, which Python uses if it finds no other for
-    temporary files, comes last: viewers that start elsewhere would not look there."""
+    shared memory, which read-only containers have. If Python uses the working folder for temporary files, that comes
+    last: viewers that start elsewhere would not look there."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
         yield os.path.join(given, "twixt")
@@ -174,7 +174,7 @@ def _check_closed(folder: str, status: os.stat_result) -> None:
         raise NoFolder(
             f"{folder} must be a folder, and no link to one; remove it, or set XDG_RUNTIME_DIR to a folder of your own"
         )
-    if stat.S_IMODE(status.st_mode) & 0o077:  # others may have put something there already
+    if stat.S_IMODE(status.st_mode) & 0o077:  # others may have made files there
         raise NoFolder(
             f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
             "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
@@ -182,7 +182,7 @@ def _check_closed(folder: str, status: os.stat_result) -> None:
 
 
 def _answers(path: str) -> bool:
-    """True if a process listens on the socket at `path`, also where its backlog is full."""
+    """True if a process listens on the socket at `path`, even if its backlog is full."""
     with fork.LOCK, new_socket() as probe, _address(path) as address:
         probe.setblocking(False)
         try:
@@ -196,7 +196,7 @@ def _answers(path: str) -> bool:
 
 @contextlib.contextmanager
 def _address(path: str) -> Iterator[str]:
-    """Address of the socket at `path`. Where that is too long, a path through the folder's descriptor in /proc."""
+    """Address of the socket at `path`; for a long path, one through the folder's descriptor in /proc."""
     if len(os.fsencode(path)) <= ADDRESS_BYTES:
         yield path
         return
@@ -206,7 +206,7 @@ def _address(path: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
-    """Hold the folder's lock, under which sockets are made and removed. The kernel releases it when its process ends.
+    """Hold the folder's lock, under which sockets are made and removed. The kernel releases it at the end of the process.
     Raises ListenerError after `patience_s`."""
     opened = _OpenFolder(folder)
     try:
@@ -225,13 +225,13 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):  # in a child forked in this block the descriptor is -1
-            # Also for copies, made by a fork(2) without Python's hooks: the lock ends where its last copy is closed.
+            # Explicitly, as a fork(2) without Python's hooks may have copied the descriptor, which would keep the lock.
             fcntl.flock(opened.descriptor, fcntl.LOCK_UN)
         opened.close()
 
 
 class _OpenFolder:
-    """Descriptor of a folder, which a forked child does not keep; -1 once it is closed."""
+    """Descriptor of a folder, closed in forked children; -1 once it is closed."""
 
     def __init__(self, folder: str) -> None:
         with fork.LOCK:
@@ -245,12 +245,12 @@ class _OpenFolder:
                 os.close(descriptor)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`."""
+        """As `fork.Guarded`."""
         self.close()
 
 
 def _identity(path: str) -> tuple[int, int, int]:
-    """Identity of the file at `path`. A later file of the same name differs, even where its inode number is reused."""
+    """Identity of the file at `path`. A later file of the same name differs, even with a reused inode number."""
     status = os.lstat(path)
     return status.st_dev, status.st_ino, status.st_ctime_ns
 

@@ -1,8 +1,8 @@
-"""Linux: wakes through a pipe for each viewer, waits by `poll`.
+"""Linux: wakes through a pipe for each viewer, and waits by `poll`.
 
 A pipe wakes in half the time of a socket, and the stepping thread may write to it while other messages are being sent.
 
-Functions and classes without a docstring do what `interface.Wakes` says.
+Functions and classes without a docstring are described in `interface.Wakes`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ READABLE, WRITABLE, GONE = select.POLLIN, select.POLLOUT, select.POLLHUP | selec
 
 class PipeSender:
     """As `interface.WakeSender`. Both ends of the pipe stay open here: without a reader a write would raise SIGPIPE,
-    which may kill the process, while a pipe that is never read only becomes full."""
+    which may kill the process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # no byte may be written to a descriptor that was closed and reused
+        self._lock = threading.Lock()  # prevents a write to a descriptor that was closed and reused
         with fork.LOCK:
             self._ends: tuple[int, int] | None = os.pipe()
             fork.guard(self)
         os.set_blocking(self._ends[1], False)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         with self._lock:
             if self._ends is not None:
                 try:
                     os.write(self._ends[1], b"w")
-                except OSError:  # full, because the viewer does not read it
+                except OSError:  # the pipe is full: a wake is pending
                     pass
 
     def viewer_descriptor(self) -> int:
@@ -48,7 +48,7 @@ class PipeSender:
             self.close_in_child()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. Without the lock, which a thread of the parent may have held."""
+        """As `fork.Guarded`. Without the lock, which a thread of the parent may have held."""
         with fork.LOCK:
             if self._ends is not None:
                 for end in self._ends:

@@ -1,1 +1,1 @@
-"""Recorded spans of each process, and the file that `--profile` writes of them."""
+"""`--profile`. spans: recorder of timed spans. trace_file: their file. startup_times: durations of the start's phases."""

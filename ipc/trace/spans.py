@@ -1,12 +1,12 @@
-"""Records timed spans of a process in memory that outlives it: the recorder behind `--profile`.
+"""Records timed spans of a process in memory that outlives it, for `--profile`.
 
-The one idea: a span is five numbers in a ring that both processes of a run have mapped. The process that ends last
-reads both rings, so that the spans of a process killed in the middle of a frame are there up to that instant.
+A span is five numbers in a ring that both processes of a run have mapped. The process that ends last reads both rings.
+So the spans of a killed process are recorded up to its end.
 
-Always: nothing grows, a process keeps its newest `KEPT_SPANS`; one thread of a process records, the one that made
-its `Recorder`; a span counts once it is whole. Instants are `time.perf_counter_ns`, which processes share.
-Without `--profile` the recorder is `NOT_RECORDED`, whose methods record nothing, so that callers need no test. In a
-forked child the copy of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
+Always: a process keeps its newest `KEPT_SPANS`; only the thread that made its `Recorder` records; a span counts once it
+is whole. Instants are `time.perf_counter_ns`, which processes share. Without `--profile` the recorder is `NOT_RECORDED`,
+a null object, so that callers need no test. In a forked child the copy of a recorder records nothing. Not here: the
+format of the trace file (`trace_file`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from twixt.ipc.trace import startup_times
 # 40 bytes each, 10 MB, allocated at the first access.
 KEPT_SPANS = 1 << 18
 SPAN = struct.Struct("<5q")  # begin_ns, end_ns, a, b, kind
-HEAD_BYTES = 64  # of the memory, then of each ring
+HEAD_BYTES = 64  # of the memory, and of each ring
 ORIGIN_WORD, MAKER_WORD = 0, 1  # of the memory's head: instant 0 of the time axis, id of the process that made it
 COUNT_WORD, PROCESS_WORD = 0, 1  # of a ring's head: spans recorded so far, id of the process that records; 0: none yet
 
@@ -36,8 +36,8 @@ SIDES = ("physics", "viewer")
 
 
 class Kind(NamedTuple):
-    """Kind of a span. a, b: names of its two values; "" for a value that is not used. start_phase: the part of the
-    start that such a span is, by its name in the report. beside: recorded of another thread's work."""
+    """Kind of a span. a, b: names of its two values; "" for an unused value. start_phase: name in the report of the
+    phase of the start that the span measures. beside: work of another thread."""
 
     name: str
     a: str = ""
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
     beside: bool = False
 
 
-# A span has its kind as an index into this list.
+# A span's kind is an index into this list.
 KINDS: list[Kind] = []
 
 
@@ -110,19 +110,19 @@ class Recorded(NamedTuple):
 
 
 class Spans:
-    """Interface of a recorder, and the null object: its methods record nothing."""
+    """Interface of a recorder, and its null object: methods record nothing."""
 
     def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
-        """Records one span. The begin of the next lap stays."""
+        """Records one span. Does not change the begin of the next lap."""
 
     def start(self, begin_ns: int) -> None:
         """Sets the begin of the next lap."""
 
     def lap(self, kind: int, a: int = 0, b: int = 0) -> None:
-        """Records a span from the end of the lap before until now, which begins the next lap."""
+        """Records a span from the begin of this lap until now, and begins the next lap."""
 
     def end_phase(self, kind: int) -> None:
-        """Ends a part of the start: records a lap of this kind. Its startup time is noted without a recorder too."""
+        """Ends a phase of the start: records a lap of this kind. The null object records its startup time as well."""
         startup_times.ended(KINDS[kind].start_phase)
         self.lap(kind)
 
@@ -132,7 +132,7 @@ NOT_RECORDED = Spans()
 
 class Recorder(Spans):
     """Records the spans of this process into its ring. Made by `SpanMemory.recorder`, used by the thread that made
-    it. Garbage collections in that thread are recorded by themselves."""
+    it. Garbage collections in that thread are recorded automatically."""
 
     def __init__(self, ring: memoryview, kept: int) -> None:
         self._bytes = ring
@@ -163,7 +163,7 @@ class Recorder(Spans):
             gc.callbacks.remove(self._collected)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. The ring is the parent's; spans added here go into private memory, never read."""
+        """As `fork.Guarded`. The ring is the parent's; spans of the child go into private memory that is never read."""
         self.close()
         self._kept, self._count = 1, 0
         self._bytes = _private_memory()
@@ -188,7 +188,7 @@ class SpanMemory:
     def __init__(self, descriptor: int, kept: int = KEPT_SPANS, path: str = "") -> None:
         self.path = path
         self._descriptor, self._kept = descriptor, kept
-        from twixt.ipc import system  # late: without --profile, and in programs that import a world alone
+        from twixt.ipc import system  # late: needed with --profile only
 
         self._view = memoryview(system.memory.map_shared(descriptor, _bytes_of(kept)))
         self._words = self._view[:HEAD_BYTES].cast("q")
@@ -222,7 +222,7 @@ class SpanMemory:
 
     @property
     def maker_pid(self) -> int:
-        """Id of the process that made it."""
+        """Id of the process that made the memory."""
         return int(self._words[MAKER_WORD])
 
     def recorder(self, side: int) -> Recorder:
@@ -234,13 +234,13 @@ class SpanMemory:
         return [recorded for side in range(len(SIDES)) if (recorded := self._read(side)) is not None]
 
     def close(self) -> None:
-        """Closes the descriptor: other processes can no longer open the memory, this one uses it. Idempotent."""
+        """Closes the descriptor: other processes can no longer open the memory; this one still uses it. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. In the child it is replaced by empty private memory."""
+        """As `fork.Guarded`. Replaces the memory by empty private memory."""
         self._descriptor, self._kept = -1, 1
         self._view = _private_memory()
         self._words = self._view[:HEAD_BYTES].cast("q")
@@ -258,7 +258,7 @@ class SpanMemory:
             return None
         spans = [Span(*each) for each in SPAN.iter_unpack(ring[HEAD_BYTES : HEAD_BYTES + min(count, kept) * SPAN.size])]
         if count > kept:
-            # The oldest one is left out: a process that was killed may have been overwriting it.
+            # Without the oldest one: a killed process may have been overwriting it.
             spans = spans[count % kept + 1 :] + spans[: count % kept]
         return Recorded(side, process_id, spans, count - len(spans))
 

@@ -1,8 +1,8 @@
 """Writes the spans of all processes on one time axis, for Perfetto and chrome://tracing: `--profile FILE`.
 
-The one idea: the process that begins the run begins the trace, its viewer records into the same memory, and the
-process that ends last writes the file from both rings of `spans`. Always: FILE is whole or as it was before (a
-temporary name beside it, then renamed); one process writes it. Where both processes are killed there is no file.
+The process that begins the run makes the span memory, its viewer records into it, and the process that ends last writes
+the file from both rings of `spans`. Always: FILE is whole or unchanged (written under another name, then renamed); one
+process writes it. If both processes are killed, no file is written.
 
 The format is the Trace Event Format of Chrome's: complete events for spans, counters, and an arrow from each
 publish to the frame that first draws its snapshot. `ts` is microseconds from the command's start, and
@@ -29,13 +29,13 @@ from twixt.ipc.trace.spans import KINDS, NOT_RECORDED, PHYSICS, SIDES, VIEWER, R
 
 # Window over which the counter of frames per second is averaged, ns.
 FPS_OVER_NS = 500_000_000
-# Ids of a process' threads in the trace: the one that records, and one for the work of all others.
+# Ids of a process' threads in the trace: the recording one, and one for all others.
 MAIN, BESIDE = 1, 2
 THREADS = {MAIN: ("steps", "frames"), BESIDE: ("beside", "beside")}
 
 
 class Trace:
-    """One process' part in the trace of a run. spans: its recorder."""
+    """Records this process into the trace of a run, and writes the file. spans: the recorder."""
 
     def __init__(self, path: str, command: str, memory: SpanMemory, side: int) -> None:
         self.path, self.spans = path, memory.recorder(side)
@@ -44,12 +44,12 @@ class Trace:
         self._is_open, self._process_id = True, os.getpid()
 
     def shared_with(self, config: Config) -> Config:
-        """The config for a viewer that is to record into this trace."""
+        """The config of a viewer that records into this trace."""
         return replace(config, span_memory=self._memory.path)
 
     @property
     def is_orphaned(self) -> bool:
-        """True if the process that was to write the file has ended."""
+        """True if the process that should write the file has ended."""
         return os.getppid() != self._memory.maker_pid
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ def open_trace(config: Config, side: int) -> Trace | None:
 
 
 def shared_trace(config: Config) -> Trace | None:
-    """The viewer's part in the trace of the process that started it; None without one."""
+    """A viewer's trace, into the memory of the process that started it; None without one."""
     if config.profile is None or config.span_memory is None:
         return None
     try:
@@ -113,8 +113,8 @@ def written_at_the_end(trace: Trace | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
-    """The recorder of a viewer. owned: the process that started it writes the file, unless that ended first; else the
-    viewer writes it at the end. A viewer that is refused leaves none."""
+    """Recorder of a viewer. owned: the process that started it writes the file, unless that ended first; else the viewer
+    writes it at the end. A viewer that is refused writes none."""
     trace = shared_trace(config) if owned else open_trace(config, VIEWER)
     if trace is None:
         yield NOT_RECORDED
@@ -134,11 +134,11 @@ def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: st
     """Writes the file at `path`, whole or not at all. Raises OSError."""
     path = os.path.realpath(path)
     # A device, such as /dev/null, is written to; it must not be replaced by a file.
-    part = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.{os.getpid()}.part"
+    written = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.{os.getpid()}.part"
     about = {"command": command, "origin_ns": origin_ns, "clock": "perf_counter_ns"}
     about |= {f"{SIDES[one.side]}_spans_let_go": one.overwritten for one in recorded}
     try:
-        with open(part, "w", encoding="utf-8") as file:
+        with open(written, "w", encoding="utf-8") as file:
             head = json.dumps({"displayTimeUnit": "ms", "otherData": about})
             file.write(head[:-1] + ', "traceEvents": [')
             before = "\n"
@@ -146,12 +146,12 @@ def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: st
                 file.write(before + event)
                 before = ",\n"
             file.write("\n]}\n")
-        if part != path:
-            os.replace(part, path)
+        if written != path:
+            os.replace(written, path)
     except BaseException:
-        if part != path:
+        if written != path:
             with contextlib.suppress(OSError):
-                os.unlink(part)
+                os.unlink(written)
         raise
 
 
@@ -208,7 +208,7 @@ def _counters(one: Recorded, of: str, origin_ns: int) -> Iterator[str]:
 
 
 def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str]:
-    """Arrows from each publish to the first frame that draws its snapshot; ticks begin anew after a reset."""
+    """Arrows from each publish to the first frame that draws its snapshot. Ticks restart after a reset."""
     published = deque(span for span in physics.spans if span.kind == kinds.PUBLISH)
     undrawn: dict[int, Span] = {}
     number = 0
@@ -223,7 +223,7 @@ def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str
             continue
         number += 1
         of = f'"cat":"twixt","name":"snapshot","id":{number},"tid":{MAIN}'
-        # A frame that had already begun read the snapshot while it was being made.
+        # A frame that began earlier read the snapshot while it was being made.
         drawn_ns = min(max(frame.begin_ns, found.end_ns), frame.end_ns)
         begin, end = _us(found.begin_ns - origin_ns), _us(drawn_ns - origin_ns)
         yield f'{{"ph":"s",{of},"pid":{physics.process_id},"ts":{begin}}}'

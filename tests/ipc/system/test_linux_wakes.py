@@ -24,11 +24,11 @@ def test_a_wake_is_taken_once_however_many_came() -> None:
     with contextlib.closing(linux_wakes.receiver(descriptor)) as receiver:
         os.close(descriptor)
         assert (is_readable(receiver), receiver.drain()) == (False, False)
-        sender.ring()
-        sender.ring()
+        sender.wake()
+        sender.wake()
         assert (is_readable(receiver), receiver.drain(), receiver.drain()) == (True, True, False)
         sender.close()
-        sender.ring()
+        sender.wake()
         assert not receiver.drain()
     sender.close()
 
@@ -43,8 +43,8 @@ def test_a_forked_childs_copy_wakes_nobody() -> None:
     descriptor = sender.viewer_descriptor()
     with contextlib.closing(linux_wakes.receiver(descriptor)) as receiver:
         os.close(descriptor)
-        assert in_forked_child(lambda: str(sender.ring())) == "None"
+        assert in_forked_child(lambda: str(sender.wake())) == "None"
         assert not receiver.drain()
-        sender.ring()
+        sender.wake()
         assert receiver.drain()
     sender.close()
