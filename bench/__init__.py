@@ -1,6 +1,5 @@
-"""Benches and laboratories of those who work on twixt: `python -m bench NAME` in a checkout. Not installed.
+"""Benches for twixt's maintainers: `python -m bench NAME` in a checkout. Not installed; commands: the list of benches.
 
-commands: the benches and their options. costs, peers: groups of figures beside their limits, which `cost_suite` measures,
-shows and compares. clock, motion, pacing: laboratories in virtual time. guest, stepping: loops that a viewer slows down.
-evenness: whole runs. rows, pages: a figure beside its limit; tables and files. Imports all of twixt; nothing of twixt imports it.
+costs, peers: figures beside limits (cost_suite); clock, motion, pacing: in virtual time; guest, stepping: slowed loops;
+evenness: whole runs. rows, pages: rows, tables and files. Imports twixt; nothing in twixt imports it.
 """

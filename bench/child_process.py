@@ -1,4 +1,4 @@
-"""Child processes of a measurement: twixt's own commands, parts of a benchmark, programs for comparison.
+"""Child processes of a measurement: twixt's own commands, functions of a benchmark, other programs.
 
 Always: a process has ended when its context ends, by SIGTERM, then by SIGKILL. A process that fails raises TwixtError
 with the last line of its standard error.
@@ -108,8 +108,8 @@ class Process:
         return f"exit code {code}: {self.last_error_line()}" if code else ""
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Polls a condition until it holds. Raises TwixtError, which names `what`, where the process ends first, or
-        after `TIMEOUT_S`."""
+        """Polls a condition until it holds. Raises TwixtError, which names `what`, if the process ends first, or after
+        `TIMEOUT_S`."""
         ends_s = time.monotonic() + TIMEOUT_S
         while not condition():
             if not self.is_alive:
@@ -126,7 +126,7 @@ class Process:
 
     @property
     def _name(self) -> str:
-        """Its arguments without folders; "its process" where it runs code."""
+        """Its arguments without folders; "its process" for a process that runs code."""
         arguments = [str(part) for part in self._popen.args[1:] if part != "-P"]  # type: ignore[index,union-attr]
         return "its process" if arguments[:1] == ["-c"] else " ".join(map(os.path.basename, arguments))
 

@@ -1,6 +1,6 @@
-"""Commands after `python -m bench`: their options and what each runs.
+"""Commands of `python -m bench`: their options and functions.
 
-Always: a command's work is imported when it runs. Costs are measured in the order of `COSTS`: parts that only copy
+Always: a command's code is imported when it runs. Costs are measured in the order of `COSTS`: entries that only copy
 memory come first.
 """
 
@@ -72,8 +72,7 @@ def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
 
 
 class FiniteRange(click.FloatRange):
-    """A range of finite numbers: nan compares false with every bound and so would pass, as inf would without an upper
-    bound."""
+    """A range of finite numbers. `click.FloatRange` accepts nan, and inf without an upper bound."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
         if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):

@@ -1,9 +1,9 @@
 """`python -m bench`: groups of rows measured one after the other, shown, written and compared with an earlier run.
 
-A group is a function that yields rows; the rows it has yielded are kept however it ends. Ctrl-C ends the
-measurement, and what was measured is shown. A group that cannot be measured here is a row that says why.
+A group is a function that yields rows; yielded rows are kept however it ends. Ctrl-C ends the measurement, and the rows
+measured so far are shown. A group that cannot be measured gives a row with the reason.
 
-Always: the table, the page and the JSON document hold the same rows. Measures nothing itself.
+Always: the table, the page and the JSON document have the same rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from twixt.render.measure.plots import FONT_PT, INK, RULE, new_figure, save
 from twixt.render.measure.report import machine
 
 SCHEMA = "twixt-bench-2"
-# Noise of a row without one of its own; smallest noise of a comparison, as two runs are never more exact.
+# Noise of a row that has none; smallest noise of a comparison of two runs.
 UNKNOWN_NOISE, LEAST_NOISE = 0.10, 0.05
 
 RowKey = tuple[str, str]
@@ -255,7 +255,7 @@ def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
         try:
             with progress(options.is_logged) as say:
                 for row in _measured(group, rows, share, say, f"measuring {number} of {len(groups)}"):
-                    found.append(row)  # one by one: Ctrl-C leaves those measured before it
+                    found.append(row)  # one by one: Ctrl-C keeps the rows measured before
         except KeyboardInterrupt:
             interrupted = True
             where["cut_short"] = "ended with Ctrl-C: what was not measured by then is missing"
@@ -281,7 +281,7 @@ def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
 
 
 def _measured(group: str, rows: Rows, share: float, say: Say, progress_so_far: str) -> Iterator[Row]:
-    """The rows of a group; where it cannot be measured, a row that says why."""
+    """The rows of a group; a row with the reason if it cannot be measured."""
 
     def say_in_group(what: str) -> None:
         say(f"{progress_so_far}, {group}: {what}")

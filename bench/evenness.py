@@ -1,10 +1,9 @@
 """`python -m bench evenness`: evenness of worlds on free cores and under busy programs, beside an earlier version.
 
-Versions take turns, in the other order each turn, so that the machine's state affects them alike. All figures
-are computed from the frame logs by this version's definition; the versions' own reports are not used. The worst turn
-stands beside the median: no turn is left out.
+Versions take turns, in alternating order, so that the machine's state affects them equally. All figures are computed
+from frame logs by this version's definition. The worst turn is shown beside the median: no turn is left out.
 
-Always: progress on standard error; Ctrl-C ends the measurement, and what was measured is shown; busy programs and
+Always: progress on standard error; Ctrl-C ends the measurement, and figures so far are shown; busy programs and
 displays end with their measurement. A figure that was not measured is None and counts in no median; a failed run is
 reported and is in no figure.
 """
@@ -40,13 +39,13 @@ from twixt.sim.process.viewer_command import python_program, twixt_command
 SCHEMA = "twixt-evenness/1"
 # An animation error that an eye may notice, in ms of display time.
 NOTICED_MS = 2.0
-# Loads beside a run, by name: none, or programs that never wait.
+# Numbers of programs that never wait beside a run, by the load's name.
 NONE, LOOPS = "none", "loops"
 # Arguments of each world, and its name on a page.
 WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "--set", "count=2000")}
 WORLD_NAMES = {"balls": "default world", "metronome": "metronome", "swarm": "swarm, 2,000"}
 HERE, BEFORE = "this version", "before"
-# A run that has not ended so long after its time hangs.
+# A run that has not ended this long after its time counts as hanging.
 TIMEOUT_S = 60.0
 LEGEND = (
     "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
@@ -258,7 +257,7 @@ def write_results(runs: Sequence[CaseRun], choice: EvennessOptions, results: Res
         "rows": [one.to_json() for one in cases],
         "runs": [one.to_json() for one in runs],
     }
-    # The page is read on machines that do not have that folder.
+    # Readers of the page do not have that folder.
     command = results.command.replace(choice.before, "FOLDER") if choice.before else results.command
     table, notes = Table(COLUMNS, cases), Notes([LEGEND, *_conditions_in_words(where), *_failures(runs)])
     results.write(document, page=[f"Made by `{command}`.", table, notes], shown=[table, notes])

@@ -1,4 +1,4 @@
-"""Cores that nothing uses, and busy programs as a load beside a measurement."""
+"""Number of free cores, and busy programs as a load beside a measurement."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Loops that a viewer watches, each in a process of its own: started, asked for turns, ended.
+"""Processes of watched loops: start, requests for turns, end.
 
 A loop reads commands from a file descriptor and writes answers to standard output, a line of JSON each: first that it
 is ready (`viewer`: the pid of its viewer, where that is a process to be continued in the end), then an answer to each
 `{"do": "turn", "watched": true, "seconds": 1.0}`: watched, begin_ns, end_ns, steps, cpu_ns. `failure`: it has ended.
 
-Always: the program is stopped (SIGSTOP) between its answers, so that it takes nothing from the turns of others. It has
-ended when its context ends.
+Always: the program is stopped (SIGSTOP) between its answers, so that it does not disturb the turns of others. It ends
+with its context.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Tables and files of benches: described once, shown in a terminal and written as Markdown.
+"""Tables and files of benches: one description for the terminal and for Markdown.
 
-A column states its title, how its value is read from a row and how it is written. What is shown and what is written are
-lists of the same blocks: texts, `Table`, `Notes`. Prose of the pages in docs/ is written by hand: a page has one place
-for figures, between two lines, and a bench fills it anew.
+A column has its title, a reader of its value from a row, and a format. Terminal output and pages are lists of blocks:
+texts, `Table`, `Notes`. The prose of the pages in docs/ is written by hand: a bench replaces the figures between two
+marker lines.
 
     results = Results(command, json_file, out, plot)
     results.check_files()                      # before anything is measured
@@ -11,8 +11,8 @@ for figures, between two lines, and a bench fills it anew.
     table, notes = Table(COLUMNS, found), Notes(lines)
     results.write({"rows": ...}, page=[table, notes], shown=[table, notes], draw=lambda path: plot(found, path))
 
-Always: a missing value (None, not a number) is "-"; a string is written as it is; no text is read as markup. rich is
-imported when something is printed. A file that cannot be written (a full disk) stops none of the others.
+Always: a missing value (None, not a number) is "-"; a string is unchanged; no text is parsed as markup. rich is
+imported for output only. If a file cannot be written (a full disk), the others still are.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ BOTH, TERMINAL, PAGE = "both", "terminal", "page"
 FILE_WIDTH = 150
 WIDTH_VARIABLE = "COLUMNS"
 
-# Lines of a page in docs/ that its figures stand between.
+# Marker lines of a page in docs/, around its figures.
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column: its title, how its value is read off a row, and how that value is written.
+    """A column: its title, a reader of its value from a row, and the format of that value.
 
     form: a format specification, or a function from the value to its text; unused for strings. in_terminal: its title
     in a terminal, where it differs; may have several lines. where: BOTH, TERMINAL or PAGE. right: aligned to the right;
@@ -122,7 +122,7 @@ Block = str | Table | Notes
 
 @dataclass(frozen=True)
 class Results:
-    """Files for the figures of a command; None: not asked for. command: the command line that makes them again."""
+    """Files for the figures of a command; None: not requested. command: the command line that reproduces them."""
 
     command: str = ""
     json_file: str | None = None
@@ -147,8 +147,8 @@ class Results:
         shown: Sequence[Block] = (),
         draw: Callable[[str], None] | None = None,
     ) -> None:
-        """Writes the files and prints `shown`. document: for --json. page: figures of the Markdown page. draw: makes the
-        picture at a path. Raises the first TwixtError, after all are tried."""
+        """Writes the files and prints `shown`. document: for --json. page: figures of the Markdown page. draw: makes
+        the picture at a path. Raises the first TwixtError, after all are tried."""
         ways: list[Callable[[], None]] = []
         if (json_file := self.json_file) is not None:
             ways.append(lambda: write_json(document, json_file))

@@ -1,12 +1,12 @@
-"""Rows of all benchmarks: a figure beside its limit, measured in turns; each part in a process of its own.
+"""Rows of all benchmarks: a figure beside its limit, measured in turns; functions that yield rows, in own processes.
 
-A disturbance of the machine affects both of two works that take turns, so that their ratio is stable where
-their times are not. The run itself shows how stable: the ratio of each quarter of the rounds is a measurement too. Only
-two works take turns: a third would displace them from the cache, and both would be slower than in use.
+A disturbance of the machine affects both of two works that take turns, so their ratio is stable where their times are
+not. The ratios of the quarters of a run show how stable. Only two works take turns: a third would displace them from
+the cache.
 
-A part is a function of `share` (of a whole run's rounds; below 1, fewer) and `say` (called with the next step) that
-yields rows. It leaves nothing behind for the next part: no OpenGL context, no memory kept for drawing, no threads. A
-failure of a display or a driver that ends one part ends no other, and the rows before it are kept.
+A function takes `share` (of a whole run's rounds; below 1, fewer) and `say` (called with the next step) and yields
+rows. Its own process isolates it: OpenGL contexts, memory and threads do not affect the next function, and a failure of
+a display or a driver ends only this one; its earlier rows are kept.
 
 Always: all works are called equally often, in the same order. A figure that could not be measured is None, with the
 reason in `note`. A row is compared only with its own `bar`.
@@ -34,7 +34,7 @@ from twixt.ipc.errors import TwixtError
 
 # Fewest rounds of a median.
 FEWEST_ROUNDS = 3
-# Parts of a run whose ratios give the noise; fewest rounds of a part.
+# Sections of a run whose ratios give the noise; fewest rounds of a section.
 PARTS, FEWEST_ROUNDS_A_PART = 4, 2
 # Units of which more is better; of all others, less.
 MORE_IS_BETTER = ("fps",)
@@ -138,7 +138,7 @@ def row(
 
 
 def noise_of(figures: Sequence[float], limits: Sequence[float]) -> float | None:
-    """Half the spread of the ratio between parts of the run, as a share of it; None after too few rounds."""
+    """Half the spread of the ratio between sections of the run, as a share of it; None after too few rounds."""
     size = len(figures) // PARTS
     if size < FEWEST_ROUNDS_A_PART:
         return None

@@ -1,7 +1,7 @@
-"""Starts displays for a measurement: Xvfb, whose swap never blocks, and sway, whose swap does.
+"""Displays for a measurement: Xvfb, whose swap never blocks, and sway, whose swap does.
 
-Always: a display has ended when its context ends. Where its program is missing or does not start, the error says so,
-and what to install.
+Always: a display ends with its context. If its program is missing or does not start, the error names the package to
+install.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Slowdown of a watched loop, from turns with the viewer stopped and running.
 
-A turn is compared with those right before and after it, so that drift (clocks, other programs, the loop's
-own work) cancels out. The figure is the median over the turns, with a bootstrap interval and the worst turn beside it.
+A turn is compared with those right before and after it, so that drift (clocks, other programs, the loop's own work)
+cancels out. The figure is the median over the turns, with a bootstrap interval and the worst turn.
 
-Pure: turns in, figures out. Always: an unknown figure is None.
+Pure. Always: an unknown figure is None.
 """
 
 from __future__ import annotations

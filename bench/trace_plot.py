@@ -1,8 +1,7 @@
-"""A stretch of a `--profile` trace as a picture (PNG), for a page: `python -m bench.trace_plot`.
+"""Picture (PNG) of a section of a `--profile` trace, for a page: `python -m bench.trace_plot`.
 
-The one idea: the picture that a trace viewer shows. Time runs to the right; each process has a row for each depth of
-its spans; an arrow leads from each publish to the first frame that draws its snapshot. To look for a fault, open the
-trace itself in a trace viewer.
+The layout is that of a trace viewer. Time runs to the right; each process has a row for each depth of its spans; an
+arrow leads from each publish to the first frame that draws its snapshot.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""The physics process: worlds, schedule, publishing, and the user's own loop."""
+"""The physics process. world: bodies and their checks; worlds: the built-in ones; contacts: collisions.
+
+schedule: instants of steps; publish: snapshots into the channel; process: the run; show: a user's own loop; engines.
+"""

@@ -1,1 +1,1 @@
-"""`python -m bench clock`: playback clocks on traces."""
+"""`python -m bench clock`: playback clocks on traces. clock_bench: figures, page; traces: snapshots under trouble."""

@@ -1,7 +1,7 @@
 """Smoothness of each playback clock on each trace, and the cost of a call: `python -m bench clock`.
 
-The figures are of the clocks alone: no window, no physics, no waiting; they are the same on every machine. Each figure
-is the worst of all seeds. Only the cost of a call is measured in real time. Does not draw; writes `docs/playback.md`.
+No window, no physics, no waiting: the figures are the same on every machine. Each figure is the worst of all seeds.
+Only the cost of a call is measured in real time. Writes `docs/playback.md`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SECONDS = 20.0
 STALLS, STALL_SECONDS, STALL_SETTLING_NS = "stall 500 ms every 5 s", 60.0, 10 * SECOND
 # A worst error above RARE_FACTOR * median + RARE_MS is shown with the median of the seeds.
 RARE_FACTOR, RARE_MS = 2.0, 1.0
-# Traces for the cost of a frame (its new snapshots observed), their length in s, and the first frames left out.
+# Traces for the cost of a frame, their length in s, and the first frames left out.
 COST_TRACES, COST_SECONDS, COST_FIRST = ("60 Hz", "steps 20-120 ms", "net 30 Hz"), 30.0, 200
 
 Make = Callable[[], PlaybackClock]

@@ -1,11 +1,11 @@
 """Traces of snapshots, and figures of the motion that a playback clock draws on a trace.
 
 A trace has the snapshots that physics would publish under one kind of trouble: rows of (sim, due, arrival) in ns, from
-a seed and a length. Snapshots lost on the way are not in it. The display is a grid of instants.
+a seed and a length. Lost snapshots are left out. The display is a grid of instants.
 
-Always: the same seed gives the same rows, in order of simulated time; `arrival` is when a viewer could draw the
-snapshot. A frame uses only what arrived before it. The truth is the trace's own map from due to simulated time. The
-first seconds, in which a clock learns, count in no figure but `reversals` and `beyond`. Pure; reads no clock.
+Always: the same seed gives the same rows, in order of simulated time; `arrival` is the instant at which a viewer could
+draw the snapshot. A frame uses only earlier arrivals. The truth is the trace's own map from due to simulated time. The
+first seconds, in which a clock settles, count only in `reversals` and `beyond`. Pure; reads no clock.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_
 
 
 def found_late(cost_ns: Callable[[random.Random, int], float]) -> Trace:
-    """Steps whose due instants keep the plan until the schedule finds physics overloaded (`OverloadWindow`)."""
+    """Steps whose due instants follow the plan until the schedule detects overload (`OverloadWindow`)."""
 
     def rows(seed: int, seconds: float) -> list[Arrival]:
         generator = random.Random(seed)
@@ -181,7 +181,7 @@ class TriedFrame(NamedTuple):
 
     present_ns: int
     draw_time_ns: int
-    newest_ns: int  # simulated time of the newest snapshot there was
+    newest_ns: int  # simulated time of the newest arrived snapshot
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,8 @@ def presents(seed: int, first_ns: int, last_ns: int, fps: float = 60.0, missed: 
 def play(
     clock: TriedClock, rows: list[Arrival], seed: int = 0, fps: float = 60.0, latch_ns: int = 0, missed: float = 0.0
 ) -> list[TriedFrame]:
-    """Plays the trace `rows`: each frame observes, in order of arrival, what arrived `latch_ns` before its present."""
+    """Plays the trace `rows`: each frame observes, in order of arrival, all arrivals until `latch_ns` before its
+    present."""
     arrivals = sorted(rows, key=lambda row: row.arrival_ns)
     taken, newest, frames = 0, arrivals[0].sim_ns, []
     for present in presents(seed, arrivals[0].arrival_ns + latch_ns, rows[-1].due_ns, fps, missed):

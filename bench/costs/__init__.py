@@ -1,1 +1,3 @@
-"""Groups of `python -m bench`: costs of the channel, of a frame, of drawing, of a start, each beside its limit."""
+"""Rows of `python -m bench`: channel; cloud, draw_costs, mark_costs, live: drawing; frame_costs, frame_phases: a frame;
+allocation: objects per frame; whole_runs: start, a million bodies, evenness.
+"""

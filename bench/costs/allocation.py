@@ -1,11 +1,10 @@
 """Objects that a frame leaves allocated: counts, the same on every machine.
 
-Python makes and frees small objects all the time, in memory that it keeps for them. Frames become uneven
-by objects that stay: those that accumulate, and those that only the garbage collector frees. So a frame's objects are
-those made in it and still alive when it has ended (its row, the last value of each figure). Growth is the number of
-additional blocks after many frames.
+Python reuses the memory of short-lived objects. Objects that stay make frames uneven: those that accumulate, and those
+that only the garbage collector frees. So a frame's objects are those made in it that are alive at its end (its row, the
+last value of each figure). Growth is the number of additional blocks after many frames.
 
-Always: the real frame loop with overlay and frame log, reading a real channel. Nothing here is a time.
+Always: the real frame loop with overlay and frame log, reading a real channel. No figure is a time.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from twixt.render.viewer.loop import FrameLoop
 FRAMES_AT_FIRST = 1100
 # Frames whose objects are counted; frames over which growth is measured: the clock drops old snapshots every 256.
 COUNTED_FRAMES, GROWTH_FRAMES = 60, 2 * 256
-# Limit: a frame's row, plan, times, readings and the pacer's record of it stay until the next frame replaces them.
+# Limit: row, plan, times, readings and the pacer's record of a frame stay until the next frame replaces them.
 BAR = 100
 BODIES, DT_NS, LEAD_NS = 300, 16_666_667, 50_000_000
 SIZE_PX = (320, 240)  # small: drawing costs time, and makes no object

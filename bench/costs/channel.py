@@ -1,7 +1,7 @@
 """Cost of the channel and of a publish through `twixt.show`, each figure beside a plain copy of the same bytes.
 
-Neither a publish nor a read can be faster than the copy that it makes, so the ratio to it is what counts. The
-channel is a real host behind a real socket, as a simulation has it.
+Neither a publish nor a read can be faster than its copy, so the figure is the ratio to that. The channel is a real host
+behind a real socket.
 
 Always: reads are timed in this process. A reader in another process finds the bytes in another core's cache and takes
 longer. A channel's name contains the process id, so that two benchmarks can run at once.

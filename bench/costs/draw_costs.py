@@ -4,7 +4,7 @@ Two ways of drawing take turns, picture by picture, on one context; each waits u
 A shape is compared with the fastest known way to draw that shape alone (`lean`), a method on the GPU with `linear`, a
 method in numpy with a copy of its result.
 
-Does not compare how pictures look: the lean draws leave out whatever they can.
+The pictures differ: the lean draws omit everything that they can.
 """
 
 from __future__ import annotations
@@ -181,7 +181,8 @@ def _sampled(name: str, rounds: int) -> Row:
 
 
 def look_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """A row for each look and number of bodies: a frame with it, against one without. share: of a whole run's rounds."""
+    """A row for each look and number of bodies: a frame with it, against one without. share: of a whole run's
+    rounds."""
     window = open_display(Config(pacing="unlimited"))
     try:
         for count in LOOK_COUNTS if share >= 1 else LOOK_COUNTS[:1]:

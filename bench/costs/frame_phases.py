@@ -48,7 +48,7 @@ SLOTS, HELD = 16, 6
 HIDDEN = range(SLOTS + 1, SLOTS + 3)
 # Size of a picture whose pixels take hardly any time.
 TINY_PX = 64, 48
-# Interval of the panels' regular redraws, ns: none, as the benchmark requests each one.
+# Interval of the panels' regular redraws, ns: infinite, as the benchmark requests each redraw.
 NEVER_NS = 10**18
 
 FULL_FRAME = "frame, full"
@@ -94,7 +94,8 @@ class WatchedWorld:
 
 
 def phase_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of each phase, for each size of the window. share: of a whole run's rounds; below 1, at the first size only."""
+    """Rows of each phase, for each size of the window. share: of a whole run's rounds; below 1, at the first size
+    only."""
     sizes_px = SIZES_PX if share >= 1 else SIZES_PX[:1]
     for size_px in sizes_px:
         window = open_display(Config(pacing="unlimited", size_px=size_px))

@@ -1,10 +1,10 @@
-"""Frames a second of the viewer's frame loop, beside the least that can be drawn on the same window.
+"""Frames a second of the viewer's frame loop, beside minimal drawing on the same window.
 
 The frame loop itself runs here without pacing, on a physics process that publishes 30 times a second. It
 takes turns with a loop that draws two fixed snapshots of the same world with `LeanSpheres` and swaps, and with one that
 only clears and swaps. Each turn has several frames, so that all draw as in use.
 
-Always: the first frames of each turn do not count, because they take in what was published meanwhile. No garbage is
+Always: the first frames of each turn do not count, because they read the snapshots published meanwhile. No garbage is
 collected during a turn. The limits (`BARS`) are for software OpenGL, where one processor does all drawing.
 """
 
@@ -39,9 +39,9 @@ OVERLAY_COUNT, OVERLAY_BAR = 1_000, 0.45
 # Turns of each kind; a turn has as many frames as lean drawing makes in STRETCH_S, but at least FEWEST_FRAMES. No round
 # of turns begins when those of one count have taken BUDGET_S.
 ROUNDS, STRETCH_S, FEWEST_FRAMES, BUDGET_S = 12, 0.25, 3, 14.0
-# First frames of a turn, which do not count: so many, or those of BEFORE_S. They take in what the other turns left.
+# First frames of a turn, which do not count: this number, or those of BEFORE_S. They read snapshots of the other turns.
 FRAMES_BEFORE, BEFORE_S = 5, 0.1
-# Frames before the first turn: programs are compiled, the clock learns. Longest time for them.
+# Frames before the first turn: programs are compiled, the clock settles. Longest time for them.
 FRAMES_AT_FIRST, PATIENCE_NS = 40, 20_000_000_000
 OURS, OVERLAY, LEAN, EMPTY = "ours", "with overlay", "lean draw", "clear + swap"
 
@@ -52,7 +52,7 @@ class Stretches(NamedTuple):
     """Frames a second of each kind of frame, turn by turn."""
 
     fps: dict[str, list[float]]
-    uploads: int  # frames that took in a newer snapshot
+    uploads: int  # frames with a newer snapshot
 
 
 def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:

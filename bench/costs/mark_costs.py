@@ -1,8 +1,8 @@
-"""Cost of a picture with marks, beside one of as many bodies: blending, laying out, upload and drawing.
+"""Cost of a picture with marks, beside one of as many bodies: blending, layout, upload and drawing.
 
-Marks are blended and laid out by numpy in every frame, bodies by shaders. So a picture of marks of the five
-kinds that bodies have, too, takes turns with one of such bodies, at the same places and of the same sizes. A second row
-has marks of all kinds.
+Numpy blends and lays out marks in every frame; shaders do it for bodies. So a picture of marks of the five kinds that
+are also shapes takes turns with one of such bodies, with equal positions and sizes. A second row has marks of all
+kinds.
 """
 
 from __future__ import annotations

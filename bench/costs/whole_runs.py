@@ -4,12 +4,12 @@ Start: twixt needs two processes, one with numpy and one with a window. So its t
 with two bare processes started at once, until the window has swapped and numpy is imported. All instants are of one
 clock. One start before the first round makes sure that all files are cached and compiled.
 
-A million bodies: the limit of the memory is what must be held: the channel's slots, the viewer's ring on the GPU, and
-one world. The memory of both processes is the kernel's count, in which shared pages count once.
+A million bodies: the limit of the memory is the required sum: the channel's slots, the viewer's ring on the GPU, and
+one world. The kernel counts the memory of both processes, shared pages once.
 
 Evenness: frames cannot be more even than the display. So a run with overlay and log takes turns with a bare loop that
-only clears and swaps, and the 99th percentiles of their intervals are compared. Where swap does not wait, the row says
-so and has no figure: a bare loop without a wait has no interval to compare with.
+only clears and swaps, and the 99th percentiles of their intervals are compared. Where swap does not wait, there is no
+interval to compare with: the row reports that and has no figure.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""`python -m bench guest`: slowdown of a loop that never waits, by its viewer."""
+"""`python -m bench guest`: slowdown of a loop that never waits, by its viewer. watched_loop: the measured program."""

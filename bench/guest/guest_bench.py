@@ -1,11 +1,11 @@
 """`python -m bench guest`: slowdown of a loop that never waits while a viewer shows it, by the wall clock.
 
-The core of physics belongs to the user. The default world and a user's own loop run as fast as they can, each
-in a process of its own; their viewer is stopped and continued in turns of a second (`watched_loop`). On free cores the
-viewer should cost the loop nothing. Beside another busy program it may take a small share, and must still draw motion.
+The default world and a user's own loop run as fast as possible, each in a process of its own; their viewer is stopped
+and continued in turns of a second (`watched_loop`). On free cores the viewer should not slow the loop down. Beside
+another busy program it may cost a small share, and must still draw motion.
 
-Always: progress on standard error; Ctrl-C ends the measurement, and what was measured is shown; every process has ended
-at the end. The table marks missed limits; the exit code does not depend on them.
+Always: progress on standard error; Ctrl-C ends the measurement, and figures so far are shown; all processes end with
+it. The table marks missed limits; the exit code does not depend on them.
 """
 
 from __future__ import annotations

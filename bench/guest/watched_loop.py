@@ -1,11 +1,11 @@
-"""A simulation that never waits, whose viewer is stopped and continued in turns: the program of `python -m bench guest`.
+"""Program of `python -m bench guest`: a simulation that never waits, whose viewer is stopped and continued in turns.
 
-The same loop, the same process, the same minute. In one turn the viewer is stopped (SIGSTOP, which the
-channel tolerates), in the next it runs; steps are counted by the wall clock. Turns are asked for by `LoopProcess`.
+All turns are of the same loop in the same process. In one turn the viewer is stopped (SIGSTOP, which the channel
+tolerates), in the next it runs; steps are counted by the wall clock. `LoopProcess` requests the turns.
 
-Always: the viewer is a process of its own that draws offscreen with the default pacing, and has ended when this ends.
-Uses only names that earlier versions also have, each from the module that has it there (`HOMES`), so that it can run in
-a checkout of an earlier version.
+Always: the viewer is a separate process that draws offscreen with the default pacing, and ends before this program.
+Only names that earlier versions also have are used, each from its module there (`HOMES`): the program can run in a
+checkout of an earlier version.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ import numpy as np
 WORLD, LOOP = "world", "show"
 # The default world, and a time scale so large that it never waits.
 WORLD_NAME, TIME_SCALE = "balls", 1000.0
-# Time left out (s): after the viewer was stopped, for what was under way; after it was continued, for what it missed.
+# Time left out (s): after the viewer was stopped, for work under way; after it was continued, for its backlog.
 STOPPED_S, GOES_ON_S = 0.1, 0.4
 # Longest time for a viewer to attach (s).
 TIMEOUT_S = 30.0
 # Longest time for it to end (s).
 EXIT_GRACE_S = 10.0
 
-# Modules of twixt that have a name, in some version; module:name where its name was another.
+# Modules of twixt that define a name, by version; module:name where the name differs.
 HOMES = {
     "Config": ("ipc.config.flags", "ipc.config.config", "ipc.config"),
     "Host": ("ipc.session",),
@@ -132,8 +132,8 @@ KINDS = {WORLD: world_steps, LOOP: show_steps}
 
 
 def run_turn(step: Step, seconds: float) -> dict[str, Any]:
-    """Runs steps for `seconds`. Returns begin_ns, end_ns, and the steps and the thread's processor time between them, at
-    whole steps."""
+    """Runs steps for `seconds`. Returns begin_ns, end_ns, and the steps and the thread's processor time between them,
+    at whole steps."""
     made = begin_made = step()
     begin_cpu_ns = time.thread_time_ns()
     begin_ns = now_ns = time.perf_counter_ns()

@@ -1,1 +1,1 @@
-"""Lean drawing: the least code that draws or shows a picture, as the limit of the viewer's own."""
+"""Minimal drawing, as the limit of the viewer's own. lean_draws: bodies; lean_window: a clear and a swap."""

@@ -1,9 +1,8 @@
-"""Lean drawing of moving spheres, boxes and capsules: the limit with which the viewer's own drawing is compared.
+"""Minimal drawing of moving spheres, boxes and capsules: the limit for the viewer's own drawing.
 
 The vertex shader mixes two buffers of positions, and of quaternions where bodies turn. A body is one
 point: a sphere is shaded by the pixel's place in the point; for a box or a capsule each pixel casts a ray. One size,
-one colour, no depth but the point's own, hard edges, no hidden bodies, no background but a clear. A viewer that draws
-all that it must as fast as this has no cost of its own.
+one colour, the depth of the point, hard edges, no hidden bodies, a cleared background.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A lean window: a clear and a swap. A program that imports nothing of twixt.
+"""Program that clears and swaps a window, without twixt.
 
     lean_window.py            one swap; prints the instant of its return, in ns of time.perf_counter_ns
     lean_window.py SECONDS    swaps that wait for the display; prints {"count", "p50", "p99"}: intervals in ms, without

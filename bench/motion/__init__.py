@@ -1,1 +1,1 @@
-"""`python -m bench motion`: drawn motion compared with the truth."""
+"""`python -m bench motion`: drawn motion against the truth. recordings: truth; drawn_motion: replay, figures."""

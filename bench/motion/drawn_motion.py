@@ -1,13 +1,13 @@
-"""Motion that a viewer would have drawn of a recorded world under each trouble, and its errors against the truth.
+"""Replay of a recorded world through clock and method under each trouble, and errors of the drawn motion.
 
 `MotionReplay.show` plays a trace: at each present instant of a display, a playback clock and a method receive the
 snapshots that have arrived, and the poses that the method returns are kept. `motion_figures` compares these with the
 recording. Traces replace a network, a grid of instants a display: the speed of the machine changes no figure.
 
-Always: a frame uses only what arrived before it; the same seed gives the same poses, bit for bit. Bodies that never
-move do not count. A body counts in frames in which it is visible and has one life between the two snapshots around the
-draw time. Where it is spawned, despawned or teleported between them, its distance from its true paths counts instead
-(`off_path`). Runs no process, reads no clock.
+Always: a frame uses only snapshots that arrived before it; the same seed gives the same poses, bit for bit. Bodies that
+never move do not count. A body counts in frames in which it is visible and has one life between the two snapshots
+around the draw time. Where it is spawned, despawned or teleported between them, its distance from its true paths counts
+instead (`off_path`). Runs no process, reads no clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from twixt.render.interpolation.poses import compose
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.groups import AS_PUBLISHED
 
-# Time before the first counted frame in which methods are sampled: some remember what they drew.
+# Time in which methods are sampled before the first counted frame: some depend on their earlier poses.
 BEFORE_NS = 250_000_000
 # The method that ignores the clock: it is compared with the state due at present.
 OF_THE_PRESENT = "latest"

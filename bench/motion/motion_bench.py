@@ -1,9 +1,9 @@
 """`python -m bench motion`: errors of each method, for each world under each trouble, against the truth.
 
-The speed of the machine changes no figure. Worlds are recorded, the snapshots' way to the viewer is a trace,
-the display is a grid of instants. So the figures depend on the clock and the methods alone.
+Worlds are recorded, arrivals of snapshots are a trace, the display is a grid of instants. So the figures depend only on
+the clock and the methods, not on the speed of the machine.
 
-Always: the table, the JSON document and the page in docs/ hold the same figures. Runs no process, reads no clock.
+Always: the table, the JSON document and the page in docs/ have the same figures. Runs no process, reads no clock.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Reference recordings of finely stepped worlds, and their bodies at any instant: the truth for drawn motion.
+"""Reference recordings of finely stepped worlds: true poses at any instant, for comparison with drawn motion.
 
 A world with contacts moves differently at another dt. So there is one trajectory, stepped `FINE` times as
 finely as the fastest snapshots come. Snapshots are some of its states, and the motion between them is known.
 
-Always: states are `1 / (SNAPSHOT_HZ * FINE)` s apart, in memory of their own; a corrected body has its visible pose.
+Always: states are copies, `1 / (SNAPSHOT_HZ * FINE)` s apart; a corrected body has its visible pose.
 Between two states the truth is a straight line and the shortest turn, in the frame of the parent where there is one. A
 body whose life changes between two states keeps the older state until the newer. A body that does not exist yet is
 hidden. No process, no clock, no schedule: worlds are only stepped.

@@ -1,5 +1,4 @@
-"""`python -m bench pacing`: the pacer in virtual time, on model displays, under work that it does not know ahead.
-
-Always: no clock is read and nothing waits, but for the cost of the pacer's own calls; equal seeds give equal figures on
-every machine.
+"""`python -m bench pacing`: the pacer on model displays in virtual time. laboratory: the command; cases: targets;
+displays, works: models; play: one run; yardsticks: contestants; pacing_page: tables. No clock is read, except for the
+cost of the pacer's own calls; equal seeds give equal figures on every machine.
 """

@@ -1,7 +1,7 @@
-"""Cases of the laboratory, each display with each work; and the targets: figures with a limit that the pacer must keep.
+"""Cases of the laboratory (displays and works), and targets: figures with a limit for the pacer.
 
-A target's figure is computed from true presents and from the pacer's plans, the worst of all seeds. Only costs,
-which are compared with costs on another display, are means of all seeds.
+A target's figure is computed from true presents and from the pacer's plans, the worst of all seeds. Only costs, which
+are compared with costs on another display, are means of all seeds.
 
 Always: a case is made anew from its seed for each contestant; all contestants get the same case.
 """

@@ -1,7 +1,7 @@
-"""Model displays: when a frame that is handed over becomes visible, and when the call that hands it over returns.
+"""Model displays: instants at which a swapped frame becomes visible, and at which the swap returns.
 
-One idea: `visible_ns` has the true instants at which frames become visible; a pacer knows only what the calls return.
-Times are in ns of virtual time.
+`visible_ns` has the true instants at which frames become visible; a pacer only gets the results of calls. Times are in
+ns of virtual time.
 
     timer           shown at once; swap waits for nothing
     blocking        swap returns when its own frame is shown
@@ -25,7 +25,7 @@ SECOND = 1_000_000_000
 COPY_NS, CALL_NS = 400_000, 60_000
 # Range of the delay between a refresh and the return of a call that waited for it.
 RETURN_NS = (20_000, 150_000)
-# Number of such delays, chosen ahead; frames take them in turn.
+# Number of such delays, generated in advance; frames use them cyclically.
 RETURNS = 127
 # A frame that is handed over less than this before a refresh is shown at the next one.
 AHEAD_NS = 500_000
@@ -74,8 +74,8 @@ def changing(hz: float, then_hz: float, at_ns: int, gap_ns: int = 0) -> tuple[Di
 class ModelDisplay:
     """A display with refreshes whose swap waits for nothing; subclasses define what waits.
 
-    fence_mode: "" (there is none), "always" made, or "tried" as twixt's window decides. sends_reports: `reports` returns the
-    display's reports.
+    fence_mode: "" (there is none), "always" made, or "tried" as twixt's window decides. sends_reports: `reports`
+    returns the display's reports.
     """
 
     blocks_next_call = False

@@ -1,11 +1,11 @@
 """`python -m bench pacing`: every contestant on every display under every work, then the targets.
 
-Rows are means of all seeds; the page, the plot, the table and the JSON document hold the same rows.
+Rows are means of all seeds; the page, the plot, the table and the JSON document have the same rows.
 
-Two results stand beside them. The time of the pacer's own calls per frame is the only figure in real time: a slow pacer
-delays its own frames, most in those in which it replays its past. One run, frame by frame, can be written as CSV, to
-examine a target that is not met: `drawn_for` is the present that the pacer planned, `seen` the model's present, `error` as
-in `play`; all in ms of virtual time.
+There are two more results. The time of the pacer's own calls per frame is the only figure in real time: a slow pacer
+delays its own frames, most when it replays its history. One run can be written frame by frame as CSV, to examine a
+missed target: `drawn_for` is the present that the pacer planned, `seen` the model's present, `error` as in `play`; all
+in ms of virtual time.
 """
 
 from __future__ import annotations

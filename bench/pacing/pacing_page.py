@@ -1,8 +1,7 @@
 """Tables and picture of `python -m bench pacing`, for docs/pacing.md.
 
-The picture: above, the cost of each contestant under each
-work, left is better; below, the time for which each frame was visible, against time. Readable at 900 px. matplotlib is
-imported when a picture is asked for.
+The picture has the cost of each contestant under each work above (left is better), and below it the time for which each
+frame was visible, against time. It is readable at 900 px. matplotlib is imported only for a picture.
 """
 
 from __future__ import annotations

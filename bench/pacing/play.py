@@ -1,4 +1,4 @@
-"""A run in virtual time, and its figures: a contestant drives a model display through frames of known work.
+"""One run of a contestant on a model display in virtual time, and its figures.
 
 The order of calls is the frame loop's: plan, wait, draw, wait, swap, record. The result is, for each frame, the instant
 for which it was drawn and the instant at which it became visible.
@@ -40,10 +40,10 @@ class Contestant(Protocol):
         """Instant at which to swap; None: at once."""
 
     def frame_done(self, times: FrameTimes) -> object:
-        """Learns from a frame whose swap has returned."""
+        """Processes the times of a frame whose swap has returned."""
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Learns from the display's report of a frame some frames ago."""
+        """Processes the display's report of an earlier frame."""
 
 
 class PlayedFrame(NamedTuple):

@@ -1,7 +1,7 @@
-"""Work traces, generated and recorded: the cost of each frame, and the times at which the processor is taken away.
+"""Work traces, generated and recorded: the cost of each frame, and times without the processor (stolen time).
 
-A whole trace is made from its seed before anything runs, so that every contestant gets the same trace. Costs
-belong to frames by number, loads and stolen time to instants.
+A whole trace is made from its seed before the run, so that every contestant gets the same trace. Costs are by frame
+number, loads and stolen time by instant.
 
 `recorded.txt` holds a line of each recording: its name, a colon, and for each frame its cost and the time of its swap
 (the display there waits for nothing, but needs a core for the copy), in units of 10 us. They were taken on two cores
@@ -42,7 +42,7 @@ class Load(NamedTuple):
 
 
 class Steal(NamedTuple):
-    """The processor is taken away at begin_ns, for length_ns."""
+    """Stolen time: other programs have the processor from begin_ns, for length_ns."""
 
     begin_ns: int
     length_ns: int
@@ -164,7 +164,7 @@ def step(ms: float, load_ms: float, begin_s: float, seconds: float) -> Make:
 
 
 def stolen(ms: float, a_second: float, shortest_ms: float = 5, longest_ms: float = 40) -> Make:
-    """Frames of equal cost; the processor is taken away `a_second` times a second on average."""
+    """Frames of equal cost; stolen time `a_second` times a second on average."""
 
     def make(seed: int) -> Work:
         return Work(

@@ -1,4 +1,4 @@
-"""Yardsticks for the pacer: a fixed interval (`NeverWiden`), and the best run found with all work known (`best`).
+"""Contestants for comparison: a fixed interval (`NeverWiden`), and an oracle that knows all work (`best`).
 
 `NeverWiden`: each frame starts at once and is drawn for the next point of the grid, or for a later one that its usual
 work reaches. It learns nothing and never widens its interval. It asks the model when the frame before was seen.
@@ -36,7 +36,7 @@ UNKNOWN_NS = round(1e9 / 60)
 
 
 class NeverWiden:
-    """Contestant with a fixed interval. display: asked for true presents. On a Timer the reported refresh is taken."""
+    """Contestant with a fixed interval. display: source of true presents. On a Timer the reported refresh is used."""
 
     def __init__(self, display: ModelDisplay, refresh: Refresh) -> None:
         self._display, self._period_ns = display, refresh.period_ns or UNKNOWN_NS
@@ -65,10 +65,10 @@ class NeverWiden:
         return self._due_ns - COPY_NS if self._swaps_itself and self._due_ns is not None else None
 
     def frame_done(self, times: FrameTimes) -> None:
-        """Learns nothing."""
+        """No-op: the interval is fixed."""
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Learns nothing: true presents are known."""
+        """No-op: true presents are known."""
 
 
 # Time over which each interval is tried; frames for which the cheapest is then taken.

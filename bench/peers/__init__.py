@@ -1,10 +1,6 @@
-"""`python -m bench peers`: other viewers on the same scene, each in a process of its own, used as their guides show.
-
-One idea: `same_scene.measure` measures the same of every viewer: frames a second while states come 30 times a second,
-the cost of handing a state over, and the slowdown of a simulation that shows itself. The module of a viewer's name in
-this folder adapts it. A viewer that is not installed is a row that says how to get it.
-
-Always: a peer that hangs is ended, and is a row that says so. The modules here can be imported without its library.
+"""`python -m bench peers`: other viewers on the same scene, each in its own process and used as its guide shows.
+same_scene: the scene and the measurement (frames a second at 30 states a second, cost of a state, slowdown of a loop).
+mujoco, twixt, vispy: adapters, importable without the viewer. A viewer that hangs or is not installed gives a row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MuJoCo: the passive viewer, which draws on a thread of its own. It reports no fps; its renderer's are taken."""
+"""MuJoCo's passive viewer, which draws on a separate thread. It reports no fps, so its renderer is measured."""
 
 from __future__ import annotations
 

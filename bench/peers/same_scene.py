@@ -1,7 +1,7 @@
-"""The scene that every viewer draws for `python -m bench peers`; runs in that viewer's process, prints one line of JSON.
+"""Common scene and measurement of `python -m bench peers`; runs in the viewer's process, prints one line of JSON.
 
-A viewer has four methods. Where it draws on the thread that steps, `draw` makes a frame. Where it has a
-thread or a process for that, `draw` does nothing. `fps` counts frames that were drawn, not calls of `draw`.
+A viewer has four methods. If it draws on the thread that steps, `draw` makes a frame; if it has its own thread or
+process for drawing, `draw` does nothing. `fps` counts drawn frames, not calls of `draw`.
 """
 
 from __future__ import annotations

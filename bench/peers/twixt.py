@@ -1,4 +1,4 @@
-"""twixt itself, by `twixt.show`, which leaves a user's loop as it is."""
+"""twixt itself, through `twixt.show`."""
 
 from __future__ import annotations
 

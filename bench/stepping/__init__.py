@@ -1,1 +1,3 @@
-"""`python -m bench mujoco`: cost of a viewer for a program that steps a MuJoCo model, and of its `sync`."""
+"""`python -m bench mujoco`: a viewer's cost for a loop that steps a MuJoCo model. mujoco_rows: figures;
+model_viewers: viewers; viewed_loop: the measured program.
+"""

@@ -1,9 +1,9 @@
-"""Viewers of a MuJoCo model that the bench compares, each behind the same few calls.
+"""Viewers of a MuJoCo model that the bench compares, behind a common interface.
 
-A viewer is made from a model and its data and is showing when it has been made. Its `sync` is the viewer's
-own, without a wrapper, as the cost of a call is what is measured.
+A viewer is made from a model and its data; its constructor opens the window. Its `sync` is the viewer's own, without a
+wrapper, since the cost of that call is measured.
 
-Always: a viewer that cannot be shown here raises: a library that is not there, a display, a driver.
+Always: the constructor raises where the viewer cannot run: a missing library, display or driver.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TWIXT, PASSIVE, STUDIO, VISER = "twixt", "mujoco.viewer", "mujoco.studio", "viser"
 PEERS = (PASSIVE, STUDIO, VISER)
-# Longest time for a viewer to come, seconds.
+# Longest start of a viewer, seconds.
 TIMEOUT_S = 30.0
 # Side lengths of a window whose size can be chosen, pixels: those of twixt's.
 WIDTH_PX, HEIGHT_PX = 1280, 720
@@ -125,8 +125,8 @@ class StudioViewer(ThreadViewer):
 
         del native_viewer  # imported here, since a failure of its import would end its thread alone
         require_display()
-        # The one mode that Python's Studio draws in with MuJoCo 4.0: in the others its first frame ends the process,
-        # with the words "Target not found".
+        # The only mode in which Python's Studio draws with MuJoCo 4.0: in the others its first frame ends the process
+        # with "Target not found".
         config = viewer_protocol.ViewerConfig(width=WIDTH_PX, height=HEIGHT_PX, gfx="opengl_software")
         self._handle = launch_passive.launch(config)
         self._handle.set_model(model, data=data)
@@ -158,8 +158,8 @@ def require_display() -> None:
 
 
 class ViserViewer:
-    """Viser's. A stop concerns the browser: the server rests without a `sync`. scene: mjviser's. client: the browser, as
-    Viser's server knows it."""
+    """Viser's. A stop concerns the browser: the server rests without a `sync`. scene: mjviser's. client: the browser,
+    as Viser's server knows it."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         try:

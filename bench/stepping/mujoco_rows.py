@@ -1,11 +1,11 @@
 """Rows of `python -m bench mujoco`: slowdown of a loop by its viewer, and the cost of a `sync`, in turns in one run.
 
-Each viewer has a process of its own that steps the same model (`viewed_loop`), and they take turns; a process
-whose turn it is not is stopped, with its viewer. A watched turn is compared with turns right before and after it
-without a viewer, so that drift cancels out. What a viewer draws on is the display of the environment; twixt draws
-offscreen without one.
+Each viewer has its own process that steps the same model (`viewed_loop`); they take turns, and waiting processes are
+stopped with their viewers. A watched turn is compared with turns right before and after it without a viewer, so that
+drift cancels out. Viewers use the display of the environment; twixt draws offscreen without one.
 
-Always: every process has ended at the end. A viewer that is not installed, or has no display, is a row that says so.
+Always: all processes end with the measurement. A viewer that is not installed, or has no display, gives a row with the
+reason.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
 
 
 def _loops(model: str) -> list[EngineLoop]:
-    """Of a humanoid, or of the model in this file; then one whose steps take 0.5 ms and more."""
+    """Loops of a humanoid, or of the model in this file; then one with steps of 0.5 ms and more."""
     name, one = (os.path.basename(model), model) if model else ("humanoid", humanoids_xml())
     return [
         EngineLoop(f"{name}, sync after every step", one, None, 1.05),

@@ -1,13 +1,13 @@
-"""A program that steps a model in turns, with a viewer and without: run for `python -m bench mujoco`, one for each viewer.
+"""Program of `python -m bench mujoco`, one per viewer: steps a model in turns with the viewer and without.
 
 It reads commands from a file descriptor, a line of JSON each, and answers each with a line of JSON on standard output:
 
     {"do": "turn", "watched": true, "seconds": 1.0}   begin_ns, end_ns, steps, cpu_ns of the loop
     {"do": "sync", "calls": 200}                      states handed over back to back: us, the time of each
 
-Always: with and without are the same loop over the same states, since the data is reset every RESET_STEPS steps. A turn
-without the viewer does not call `sync`. A viewer that has processes of its own is stopped (SIGSTOP) but in the turns
-with it, so that it takes nothing from the turns of other programs.
+Always: both kinds of turns run the same loop over the same states, since the data is reset every RESET_STEPS steps. A
+turn without the viewer does not call `sync`. A viewer with processes of its own is stopped (SIGSTOP) outside its turns,
+so that it does not disturb other programs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SteppedLoop:
         return taken
 
     def settle(self, seconds: float) -> None:
-        """Steps while the viewer loads what it loads after its first frames."""
+        """Steps while the viewer finishes loading after its first frames."""
         with self._running_viewer():
             self._steps(seconds, True)
 

@@ -1,1 +1,1 @@
-"""Contacts between spheres and walls: found, grouped, solved."""
+"""Contacts between spheres and walls. contact_list: finds and groups them; solver: their impulses."""

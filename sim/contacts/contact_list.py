@@ -1,4 +1,4 @@
-"""Contacts of one step, grouped so that many are solved at a time.
+"""Contacts of one step: overlapping pairs and walls, in groups that are each solved at once.
 
 Contacts that are solved at once split the mass of a body that they share. So pairs are divided into three groups, by
 the axis nearest to their normal; in each group a body has about two contacts instead of six. Contacts with walls are
@@ -32,7 +32,7 @@ from twixt.sim.reproducible_math import dot
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
-# Allowance for rounding in a distance counted in columns or bins.
+# Rounding tolerance of a distance counted in columns or bins.
 SLACK = 1.001
 # Bins in the width of a column, and most bins of a column.
 BINS_PER_WIDTH = 4
@@ -149,7 +149,7 @@ NO_KEY = np.iinfo(np.intp).max
 class Impulses(NamedTuple):
     """Impulses of contacts in a substep of `h` seconds, by ascending key; the last key is `NO_KEY`.
 
-    normal_impulse: along the normal, (m,), N s. friction_impulse: across it, (3, m).
+    normal_impulse: (m,), N s. friction_impulse: tangential, (3, m), N s.
     """
 
     keys: Ints
@@ -214,14 +214,15 @@ class ContactList:
         self.table_shape = len(sizes), count + 1
 
     def recall(self, known: Impulses, h: float) -> tuple[Floats, Floats]:
-        """Earlier normal impulses (m,) and friction impulses (3, m), scaled to a substep of `h` seconds; 0 for new contacts."""
+        """Earlier normal impulses (m,) and friction impulses (3, m), scaled to a substep of `h` seconds; 0 for new
+        contacts."""
         place = np.searchsorted(known.keys, self._sorted_keys).take(self._order)
         is_old = known.keys.take(place) == self._sorted_keys.take(self._order)
         kept = is_old * np.float32(h / known.h)
         return known.normal_impulse.take(place) * kept, known.friction_impulse.take(place, axis=1) * kept
 
     def remembered(self, normal_impulse: Floats, friction_impulse: Floats, h: float) -> Impulses:
-        """The impulses of these contacts, for `recall` in the next step."""
+        """Impulses of these contacts, for `recall` in the next step."""
         rank = np.empty_like(self._order)
         rank[self._order] = np.arange(rank.size)
         rank = rank[normal_impulse.take(rank) > 0]

@@ -94,8 +94,9 @@ class ContactMaterial:
 class Ends(NamedTuple):
     """The two bodies of m contacts.
 
-    places: (2, 3, m), indices into a raveled array (3, n + 1). mobility: change of velocity per impulse, negative for the
-    first body. turn_mobility: change of surface velocity (spin x radius) per impulse across the normal. Both (2, 1, m), 1/kg.
+    places: (2, 3, m), indices into a raveled array (3, n + 1). mobility: change of velocity per impulse, negative for
+    the first body. turn_mobility: change of surface velocity (spin x radius) per impulse across the normal. Both (2, 1,
+    m), 1/kg.
     """
 
     places: Ints
@@ -143,7 +144,7 @@ class ContactSolver:
             self._advance(dt / parts, gravity)
 
     def overlap(self) -> float:
-        """Deepest overlap at the end of the last step, as a share of the smaller ball's radius."""
+        """Deepest overlap after the last step, as a share of the smaller ball's radius."""
         contacts = self._contacts
         contacts.measure(self.balls.position, self._wall_gaps())
         radius = np.append(self.balls.radius, np.float32(np.inf))
@@ -190,7 +191,7 @@ class ContactSolver:
         self._known = contacts.remembered(self.normal_impulse, self.friction_impulse, h)
 
     def _fast(self) -> float:
-        """The speed that one body in ten exceeds, m/s."""
+        """90th percentile of the bodies' speeds, m/s."""
         velocity = self.balls.velocity
         squares = dot(velocity, velocity)
         slower = int((1 - FAST_SHARE) * squares.size)
@@ -228,7 +229,7 @@ class ContactSolver:
         return Ends(both[:, None] + (bodies * np.arange(3))[:, None], mobility, turn_mobility)
 
     def _split_masses(self, closing: Floats, h: float) -> None:
-        """Divides each body's mass among those contacts of a group that will push in this substep."""
+        """Splits each body's mass among the contacts of a group that act in this substep."""
         contacts = self._contacts
         acts = closing * h < SLOP_M - contacts.gap
         acts |= self.normal_impulse > 0
@@ -241,7 +242,7 @@ class ContactSolver:
         self.grip_mass = self.effective_mass / SURFACE_INVERSE_MASS
 
     def _warm_start(self, velocity: Floats, surface: Floats) -> None:
-        """Applies the impulses that contacts kept (warm start)."""
+        """Applies the impulses of the previous substep."""
         at = np.flatnonzero(self.normal_impulse)
         around, friction_impulse, ends = (
             self._contacts.around.take(at, axis=1),
@@ -311,5 +312,5 @@ def _apply_impulse(velocity: Floats, impulse: Floats, ends: Ends) -> None:
 
 
 def _apply_angular_impulse(surface: Floats, around: Floats, friction_impulse: Floats, ends: Ends) -> None:
-    """Applies to both bodies the angular impulse of `friction_impulse` (3, m), which acts on their surfaces."""
+    """Applies the angular impulse of `friction_impulse` (3, m), which acts on the surfaces, to both bodies."""
     np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, friction_impulse) * ends.turn_mobility).ravel())

@@ -1,1 +1,1 @@
-"""Engines: viewers in the words of each engine's own users, each in a folder of its own and behind its extra."""
+"""Viewers for physics engines, each in a folder of its own and behind its extra. mujoco: MuJoCo."""

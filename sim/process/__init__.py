@@ -1,1 +1,4 @@
-"""The physics process: its loop, its watchdog, its viewer."""
+"""The run of a world. run: start and end; turns: the loop; figures: status and results; trouble: injected faults.
+
+watchdog: signals and hanging steps; viewer_process, viewer_command: the viewer that is started.
+"""

@@ -1,4 +1,4 @@
-"""The physics process: makes the world, steps it, and ends the run.
+"""The physics process from its start to its exit code; checks of the flags of pace.
 
 The socket listens, and the viewer starts, before the world is imported. A run ends when its steps or seconds are over,
 when its viewer ends, by a viewer's command, on Ctrl-C, SIGTERM or SIGHUP, or when the user's world crashes.
@@ -48,7 +48,7 @@ VIEWER_TIMEOUT_S = 10.0
 CRASH_SHOWN_S = 20.0
 # A viewer may still write a report and a plot after the simulation has ended.
 REPORT_PATIENCE_S = 30.0
-# A viewer receives Ctrl-C, too; it has this time to end by itself before it is terminated.
+# Time for a viewer, which also receives Ctrl-C, to end by itself before it is terminated.
 EXIT_GRACE_S = 0.3
 
 
@@ -80,7 +80,7 @@ def simulate(
         watchdog = Watchdog(viewer, run.abort)
         error = _error_of_run(run, watchdog, steps)
         if watchdog.signal is not None:
-            # Whatever the error: interrupted locks and C code often raise another exception than the signal's.
+            # Also for other exceptions: interrupted locks and C code often raise one of their own.
             code = run.end_by_signal(watchdog.signal)
         elif error is None or (watchdog.is_due and isinstance(error, KeyboardInterrupt | TwixtError)):
             try:
@@ -114,7 +114,7 @@ def _error_of_run(run: PhysicsRun, watchdog: Watchdog, steps: int | None) -> Bas
 
 
 class PhysicsRun:
-    """One run, from its making to its end. Parts that are not made yet are None."""
+    """One run, from its construction to its end. Members that are not made yet are None."""
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ Meanwhile = Callable[[int], int | None]
 
 
 class InjectedTrouble:
-    """Injected trouble with random numbers from `seed`. asked: as configured; `now`: in force, after commands.
+    """Injected trouble with random numbers from `seed`. asked: the configuration; `now`: the present values.
 
     now_ns, sleep: the clock, and a wait in seconds that commands do not end.
     """
@@ -52,7 +52,7 @@ class InjectedTrouble:
         changed: dict[str, Any] = {FIELDS[kind]: tuple(value) if isinstance(value, list) else value}
         self.now = replace(self.now, **changed).tidy()
 
-    # -- decided for one step
+    # -- decisions for one step
 
     def work_ns(self, step: int) -> int:
         """Work added to step number `step`, ns."""
@@ -80,7 +80,7 @@ class InjectedTrouble:
         mean, jitter = self.now.delay_ms
         return round((mean + jitter * (2 * self._draw("delay", step) - 1)) * 1e6)
 
-    # -- carried out
+    # -- execution
 
     def wait(self, length_ns: int, meanwhile: Meanwhile) -> None:
         """Stalls for `length_ns`: sleeps, except for `meanwhile`."""

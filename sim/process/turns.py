@@ -1,11 +1,11 @@
-"""The turns of physics: each one steps the world, publishes a snapshot, or waits until one of these is due.
+"""Loop of physics: each turn steps the world, publishes a snapshot, or waits until one of these is due.
 
-The schedule decides when to step, the publisher how to publish, the world the state, injected trouble the faults; a
-turn carries this out. Commands are carried out at the start of a turn, and end a wait.
+A turn executes what schedule, publisher and injected trouble decide. Commands are executed at the start of a turn; a
+command ends a wait.
 
 Always: the world's states depend only on its seed and the lengths of its steps; a step is published unless
 `publish_hz` publishes a later one instead, or trouble loses it; the first snapshot of a world, single steps and the
-last state are never lost; delayed snapshots are released in time during waits and stalls, too. The clock `now_ns` and
+last state are never lost; delayed snapshots are also released in time during waits and stalls. The clock `now_ns` and
 the wait `wait` are passed in.
 """
 
@@ -45,13 +45,13 @@ LONGEST_WAIT_NS = 50_000_000
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
 # Interval of status messages to viewers.
 STATUS_NS = 200_000_000
-# Longest wait, at the end, for the channel's memory for the last state: for very many bodies that takes seconds.
+# Longest wait for the channel's memory for the last state, at the end: seconds for very many bodies.
 ROOM_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
 class PhysicsDef:
-    """Parts of a run's physics. `physics_def` makes them for a configuration; use `replace` for those that differ.
+    """Members of a run's physics. `physics_def` makes them for a configuration; use `replace` for those that differ.
 
     remake: makes the world anew, for a reset of a world without `reset`. seed: passed to `reset`. now_ns: clock of all
     times, ns. wait: waits for a number of seconds, or until a command arrives. dt_log: logs every step. spans: records
@@ -336,13 +336,13 @@ class Physics:
         print_notice(warning)
 
 
-# Garbage collection of physics: in waits that are long enough for it, never inside a step.
+# Garbage collection of physics: in sufficiently long waits, never inside a step.
 #
 # Objects that are alive when physics begins are frozen: the collector does not scan them again. Without waits it
 # collects rarely, between two steps. In a process that the world forks, Python's own collector is on.
 
 
-# A young collection after a few steps takes well under this.
+# Upper limit of a young collection after a few steps.
 YOUNG_NS = 1_000_000
 # Interval of full collections that fit into a wait, and the longest time without one.
 FULL_EVERY_NS = 2_000_000_000
@@ -377,7 +377,7 @@ class IdleCollector:
         self.end()
 
     def collect_in(self, spare_ns: int) -> None:
-        """Runs a collection that fits into a wait of `spare_ns`, or that has been due for too long."""
+        """Runs a collection that fits into a wait of `spare_ns`, or that is overdue."""
         now_ns = time.perf_counter_ns()
         fits = spare_ns > 2 * self._full_cost_ns + YOUNG_NS
         if now_ns - self._full_ns > (FULL_EVERY_NS if fits else FULL_AT_LATEST_NS):

@@ -1,4 +1,4 @@
-"""Command that starts a viewer, or another process of twixt's, from a program of any kind.
+"""Command that starts a viewer or another process of twixt from any program; its search path.
 
 Usually `sys.executable` is a Python. In a frozen program, and in one that embeds Python, it is the user's program:
 started as a viewer, it would run the user's loop again, and that loop would start the next viewer.
@@ -139,7 +139,7 @@ def python_flags(can_do_without_site: bool = True) -> list[str]:
 
 
 def _named_python(named: str, executable: str) -> str:
-    import shutil  # takes ms, and is needed here alone
+    import shutil  # takes ms to import, and is needed only here
 
     found = shutil.which(named)
     if found is None or _is_same(found, executable):
@@ -182,8 +182,8 @@ MOST_BYTES = 120_000
 
 
 def path_text(path: list[str]) -> str:
-    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. Of a path that is too long, folders with the
-    packages that a viewer needs are kept, then the first of the others."""
+    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. A path that is too long keeps the folders with
+    the packages that a viewer needs, then the first of the others."""
     folders = [entry for entry in path if _can_be_passed(entry)]
     try:
         folders = list(map(os.path.abspath, folders))
@@ -201,7 +201,7 @@ def path_text(path: list[str]) -> str:
 
 
 def consume_variables(environ: os._Environ[str] | dict[str, str] = os.environ) -> bool:
-    """Takes both variables out of `environ` and sets `sys.path`; True if this process was started as a viewer.
+    """Removes both variables from `environ` and sets `sys.path`; True if this process was started as a viewer.
 
     The standard library stays first. The path of another version of Python is not used.
     """

@@ -1,8 +1,8 @@
-"""The viewer's process: started, watched, ended, and never left behind as a zombie.
+"""The viewer's process: its start, its order, its end and its exit code.
 
-A thread waits for the child, so that its exit code is read when it ends.
+A thread waits for the child, so that no zombie remains.
 
-Always: a forked child waits for nothing. Imports nothing of the render process: the child finds it by itself.
+Always: a forked child waits for no viewer. Imports nothing of the render process.
 """
 
 from __future__ import annotations

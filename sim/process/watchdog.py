@@ -31,7 +31,7 @@ from twixt.sim.process.viewer_process import ViewerProcess
 POLL_S = 0.05
 # Time for a loop to read `is_due` and end, and for an interrupted step to return, s.
 GRACE_S, LAST_GRACE_S = 0.3, 0.3
-# Part of Python's message about a signal that it ignores because the handler was removed before delivery.
+# Excerpt of Python's message about a signal that it ignores because the handler was removed before delivery.
 RACED = "ignored due to race condition"
 # The signals that end a process, and Python's initial handler of each.
 ENDING_SIGNALS = {
@@ -45,7 +45,7 @@ class Watchdog:
     """Watches from `begin` to `end`. on_exit: called before the process exits under a step that hangs."""
 
     def __init__(self, viewer: ViewerProcess | None, on_exit: Callable[[], object]) -> None:
-        self.viewer_code: int | None = None  # once the viewer has ended
+        self.viewer_code: int | None = None  # None while the viewer runs
         self.signal: int | None = None  # once one asked this process to end
         self._viewer, self._on_exit = viewer, on_exit
         self._has_raised = False

@@ -1,1 +1,4 @@
-"""The publisher: writes snapshots into the channel, delays, counts and limits them."""
+"""Publishing. publisher: snapshots into the channel, counters; limits: rates and memory; delay_line: late snapshots.
+
+matching: which record a body has.
+"""

@@ -2,8 +2,8 @@
 
 The release instant of a snapshot is its due instant plus its own delay, but not before that of the one before it.
 
-Always: first in, first out; a snapshot that would exceed `MOST_BYTES` or `MOST_SNAPSHOTS` is lost, as on a full link,
-unless the line is empty; a release instant is never moved later. Pure: reads no clock, publishes nothing.
+Always: first in, first out; a snapshot that would exceed `MOST_BYTES` or `MOST_SNAPSHOTS` is lost unless the line is
+empty; a release instant is never moved later. Pure: reads no clock, publishes nothing.
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ class DelayLine:
         return True
 
     def pop_due(self, now_ns: int) -> Iterator[DelayedSnapshot]:
-        """Removes and yields those to be released by `now_ns`, oldest first."""
+        """Removes and yields the snapshots due for release by `now_ns`, oldest first."""
         while self._delayed and self._delayed[0].release_ns <= now_ns:
             yield self._pop()
 
     def pop_all(self) -> Iterator[DelayedSnapshot]:
-        """Removes and yields all of them, oldest first."""
+        """Removes and yields all snapshots, oldest first."""
         while self._delayed:
             yield self._pop()
 
     def replan(self, plan: Plan) -> None:
-        """Applies a new plan: snapshots that fall due earlier by it are released earlier."""
+        """Applies a new plan: snapshots whose due instant moves earlier are released earlier."""
         before_ns: int | None = None
         for one in self._delayed:
             due_ns = plan.due_ns(one.head.sim_time_ns)
@@ -105,7 +105,7 @@ class DelayLine:
             before_ns = one.release_ns
 
     def clear(self) -> None:
-        """Drops all of them, after a reset of the world."""
+        """Drops all snapshots, after a reset of the world."""
         self._delayed.clear()
         self._bytes = 0
 

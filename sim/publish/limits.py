@@ -20,9 +20,9 @@ from twixt.ipc.system.interface import SharedMemoryError
 # Snapshots that may follow each other at once after a pause: a viewer's first pair and one of lead. It also allows a
 # world that steps at exactly `publish_hz` to publish a little early at times.
 BURST = 3
-# States a second, at most, where the user names no rate; then publishing takes at most SHARE of the wall clock, and there
-# are LEAST_HZ states a second all the same: drawn between them, few look as even as many. The median of the last COSTS
-# counts: the first publish after a step finds its memory cold, and costs ten times one right after another.
+# Without a rate from the user: at most USUAL_HZ states a second and SHARE of the wall clock for publishing, but at
+# least LEAST_HZ, at which motion still looks even. The cost is the median of the last COSTS publishes: after a step the
+# cache is cold, and a publish costs ten times as much as one right after another.
 USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.01, 9
 # Interval between two requests for memory that was refused.
 RETRY_NS = 1_000_000_000
@@ -85,7 +85,7 @@ def one_percent_period_ns(costs_ns: Sequence[int]) -> int:
 
 
 class PublishGate:
-    """Instants from which a loop that hands over more states than are shown may publish the next one. Pure.
+    """Earliest instant of the next publish, for a loop that offers more states than are shown. Pure.
 
     publish_hz: states a second at most; None: `one_percent_period_ns` of what publishing costs. next_ns: that instant.
     """
@@ -96,18 +96,18 @@ class PublishGate:
         self._costs_ns: deque[int] | None = None if publish_hz else deque(maxlen=COSTS)
 
     def record(self, now_ns: int) -> None:
-        """Counts a state that is published now: on a grid, so that the mean rate is publish_hz; at most one period is
-        made up for."""
+        """Counts a state that is published now. Instants form a grid, so that the mean rate is publish_hz; at most one
+        late period is made up for."""
         self.next_ns = max(self.next_ns, now_ns - self._period_ns) + self._period_ns
 
     def record_cost(self, begin_ns: int, end_ns: int) -> None:
-        """Takes in the cost of a publish."""
+        """Records the cost of a publish."""
         if self._costs_ns is not None:
             self._costs_ns.append(end_ns - begin_ns)
             self._period_ns = one_percent_period_ns(self._costs_ns)
 
     def restart(self, now_ns: int) -> None:
-        """Counts a state that is published now, out of turn: the next one comes a period later."""
+        """Counts a state that is published off the grid: the next one comes a period later."""
         self.next_ns = now_ns + self._period_ns
 
 
@@ -120,7 +120,7 @@ class BodyLimit:
     def __init__(self, ring: HostRing, warn: Callable[[str], object]) -> None:
         self._ring, self._warn = ring, warn
         self._has_warned, self._retry_ns = False, 0
-        self._is_short = False  # a request was refused, and `capacity` has not reached the count since
+        self._is_short = False  # True: a request was refused, and `capacity` is still below the count
 
     def allowed(self, bodies: int, now_ns: int, marks: int = 0) -> int:
         """Number of records to publish, of `bodies` and `marks` together, bodies first: all, also while a larger

@@ -1,7 +1,8 @@
-"""Matches bodies to records from publish to publish, by index or by the user's ids.
+"""Assignment of bodies to records from publish to publish, by index or by the user's ids.
 
-A body keeps its record while it exists. New and missing bodies are found as arrays of records, so that ten thousand
-ids cost a few array operations, and unchanged ids one comparison. Always: two bodies never share a record; a record
+A body keeps its record while it exists. Ten thousand ids cost a few array operations, unchanged ids one comparison.
+
+Always: two bodies never share a record; a record
 that gets another body is reported as spawned; `match` changes no array, so that a `copy` made before it keeps the
 earlier state. Not here: epochs, shapes and fields (`shown_bodies` applies a match).
 """

@@ -1,8 +1,8 @@
-"""Publisher of `twixt run` and of `twixt.show`.
+"""Publisher of snapshots, for `twixt run` and `twixt.show`; counters and times of physics.
 
 It fills in a snapshot's head (due instant, rate, plan, scene version), limits to `publish_hz`, and meters. A delayed
-snapshot is kept in private memory until `release` finds it due; the others are written straight into the channel.
-`publish` never waits and never refuses a snapshot that is too early: the caller's loop asks `ready_ns`.
+snapshot stays in private memory until `release` finds it due; the others are written straight into the channel.
+`publish` never blocks; check `ready_ns` first.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Publisher:
         self._host.write_scene(scene)
 
     def write_camera(self, camera: Camera | None) -> None:
-        """Publishes a camera by itself; viewers obey it at once."""
+        """Publishes a camera by itself; viewers apply it at once."""
         self._host.write_camera(camera)
 
     @property
@@ -129,13 +129,13 @@ class Publisher:
         vertices: int = 0,
         begin_ns: int | None = None,
     ) -> int | None:
-        """Makes a slot that is filled, also its columns, visible to viewers; returns the instant at which it became
-        visible, None while it is delayed or waits for memory.
+        """Makes a filled slot visible to viewers; returns the instant at which it became visible, None while it is
+        delayed or waits for memory.
 
         due_ns: by default now. rate: by default measured over the latest snapshots. vertices: packed into the last
         records of marks, see `Surfaces.after`. begin_ns: the instant at which this publish began, by default now.
         """
-        if self._written is not self._plan:  # an interruption came between its two writes
+        if self._written is not self._plan:  # its two writes were interrupted
             self.write_plan(self._plan)
         now_ns = self._now_ns()
         if begin_ns is None:
@@ -203,7 +203,7 @@ class Publisher:
         return slot
 
     def _delay(self, delay_ns: int | None, layout: Mapping[str, ColumnForm] | None, slot: OpenSlot) -> None:
-        """Keeps a snapshot that is complete until its release instant."""
+        """Keeps a complete snapshot until its release instant."""
         if not self._delay_line.add(slot.head, slot.records, slot.columns, delay_ns, slot.marks, layout):
             self.meter.lost += 1
 
@@ -216,7 +216,7 @@ class Publisher:
         self._count(slot, begin_ns)
 
     def _count(self, slot: OpenSlot, begin_ns: int) -> None:
-        """Counts a snapshot, those that waited in the channel for memory before it, and those that were dropped there."""
+        """Counts this snapshot, and earlier ones that waited for memory in the channel or were dropped there."""
         waiting = self._ring.waiting
         if waiting.dropped != self._dropped:
             self.meter.dropped += waiting.dropped - self._dropped
@@ -272,7 +272,7 @@ class Samples:
         self._next = (self._next + self._width) % len(self._values)
 
     def column(self, place: int = 0) -> array[float]:
-        """The values at this place of all rows."""
+        """Value number `place` of each row."""
         return self._values[place :: self._width]
 
 

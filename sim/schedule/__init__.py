@@ -1,1 +1,1 @@
-"""The schedule: when to step, by how much, and when each snapshot is due."""
+"""Time of physics. schedule: instants of steps and due times; step_multiple: wider steps under load, step logs."""

@@ -1,4 +1,4 @@
-"""The schedule: instants of steps, and the due time of each snapshot.
+"""Schedule of steps: when each begins, and the due instant of its snapshot.
 
 The world makes fixed steps of simulated time; a plan maps each to a wall instant. A late step keeps the due instant of
 the plan; its debt is made up by the next steps, which do not wait. In overload (steps cost more than the time
@@ -21,7 +21,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.quantiles import QuantileWindow
 from twixt.sim.schedule.step_multiple import FixedStride, Stride
 
-# Debt from which a new plan begins at the present: making up more at full speed would be visible as a rush.
+# Debt that starts a new plan at the present: to make up more would show as a rush.
 MAX_DEBT_NS = 1_000_000_000
 # Most that rare slow steps add to the lead: the effect of a command comes after the snapshots already published.
 MAX_COST_LEAD_NS = 50_000_000
@@ -246,7 +246,7 @@ class Schedule:
         return round(units * self.dt_s * 1e9)
 
 
-# Costs of steps: busy time, overload, and the rate that physics holds.
+# Costs of steps: busy time, overload, and the held rate.
 #
 # `StepTimes` computes busy times from instants; the others are small windows over the latest steps. Pure: reads no
 # clock.

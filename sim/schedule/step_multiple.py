@@ -1,4 +1,4 @@
-"""Step multiple: the number of the world's own steps made at once (one, by load, or from a log).
+"""Step multiple: the number of the world's own steps made at once (fixed, by load, or from a log); the step log.
 
 `Widening` is for `--when-slow widen`: when steps cost more than the time available, fewer and wider ones keep
 simulated time at the rate of the wall clock. A step's cost does not depend on its width, so measured costs tell
@@ -68,10 +68,10 @@ class FixedStride:
     multiple = most = 1
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
-        """Changes nothing."""
+        """No-op: the stride is fixed."""
 
     def reset(self) -> None:
-        """Changes nothing."""
+        """No-op: the stride is fixed."""
 
 
 class Widening:
@@ -91,7 +91,7 @@ class Widening:
             self._narrow(unit_ns)
 
     def reset(self) -> None:
-        """Changes nothing: the load does not depend on simulated time."""
+        """No-op: the load does not depend on simulated time."""
 
     def _widen(self, unit_ns: float) -> bool:
         costs_ns = self._costs_ns
@@ -136,7 +136,7 @@ class Widening:
 #
 # Plain text, so that it can be read and compared. Always: a log has the steps since the last reset; reading it gives
 # exactly the same step lengths, or an error with the line at fault. A run that was killed, or whose disk is full,
-# leaves a log of whole lines without its end line; its steps are replayed.
+# leaves a log of whole lines without an end line; it can be replayed.
 
 
 HEADER = "twixt dt log 1"
@@ -168,7 +168,7 @@ class DtLog:
     def __init__(self, path: str, origin: Origin) -> None:
         self._path, self._origin = path, origin
         try:
-            self._file = open(path, "wb", buffering=0)  # noqa: SIM115  (each line is written when it is whole)
+            self._file = open(path, "wb", buffering=0)  # noqa: SIM115  (lines are written whole)
             if self._file.write(self._head) < len(self._head):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:

@@ -4,8 +4,8 @@ Bytes are copied in blocks, one per body: numpy copies a block of 12 or 16 bytes
 three or four numbers. A field that is passed repeatedly is checked and converted in chunks that fit the cache, and
 written into the records while it is there.
 
-Always: a record without a body is not visible; a field written in chunks has the values of `field_checks.checked`, and
-allocates no memory after the first time.
+Always: a record without a body is not visible; a field written in chunks has the values of `field_checks.checked`.
+Repeated writes allocate no memory.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Records:
 
 
 class FieldWriter:
-    """Writes one field that is passed again and again: `begin`, `write` for each chunk, `end`.
+    """Writes one field that is passed in each publish: `begin`, `write` for each chunk, `end`.
 
     is_drawable: every value since `begin` is finite and small enough to draw, see `field_checks.Checked`. lengths:
     memory for the lengths of orientations.
@@ -152,7 +152,7 @@ class FieldWriter:
 
 
 def write_chunks(writers: Sequence[FieldWriter], count: int) -> None:
-    """Write all `count` bodies of each of `writers`, which have begun."""
+    """Write `count` bodies with each of `writers`; call `begin` of each before."""
     for start in range(0, count, CHUNK_BODIES):
         stop = min(start + CHUNK_BODIES, count)
         for writer in writers:

@@ -1,7 +1,6 @@
-"""Warnings of a user's own loop, in its terminal and in the overlay: values that cannot be drawn, motion that is lost.
+"""Warnings to a user's own loop, in the terminal and the overlay: undrawable values, motion lost to float32.
 
-Always: at most one warning of each kind in the life of a view, so that a loop that goes on is not flooded. What is
-checked in each publish costs little (`state_checks`, `state_checks`).
+Always: at most one warning of each kind per view. The checks of each publish cost little (`state_checks`).
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from twixt.sim.world.state_checks import (
 from twixt.sim.world.surfaces import Surfaces
 
 WAY_OUT = way_out_in("the loop")
-# Number of looks for lost motion that are LEAST_INTERVAL publishes apart; later ones follow the clock. Most publishes
-# between two looks.
+# Number of motion checks that are LEAST_INTERVAL publishes apart; later ones follow the clock. Most publishes between
+# two checks.
 EARLY_LOOKS, MOST_INTERVAL = 5, 8192
 
 
@@ -66,7 +65,7 @@ class LoopWarnings:
         self._warn_once(warning)
 
     def check_in_turn(self, opened: OpenSlot, tick: int) -> None:
-        """Check the next part of the bodies, which costs little, if one is due at this tick."""
+        """Check the next chunk of the bodies, if one is due at this tick."""
         if tick >= self._look_tick and not self.is_quiet:
             self._look_tick = tick + self._finite.steps_until_next(opened.count, self._dt_s)
             self._warn_once(self._finite.check_next(opened.records, tick))
@@ -79,8 +78,8 @@ class LoopWarnings:
         exact: NDArray[Any] | None = None,
         name_of: Callable[[int], object] = int,
     ) -> None:
-        """Look for motion that float32 cannot hold, and warn of the first body that loses it. exact: positions as they
-        were given, see `LostMotion.check`."""
+        """Warn of the first body whose motion float32 cannot hold. exact: positions as given, see
+        `LostMotion.check`."""
         text = self._motion.check(records, tick, sim_time_ns / 1e9, exact, name_of)
         if text:
             self.lost_motion_tick = math.inf

@@ -1,8 +1,8 @@
 """Publishing of a view: the states of a user's loop as snapshots.
 
 Bodies are passed field by field and kept (`shown_bodies`), or the user writes the records in place (`slot`).
-Always: publishing never waits, with viewers or without. The loop sets its own pace: a snapshot is due when it is
-published. Not here: what a view is beside its states (`view`).
+
+Always: publishing never waits, with viewers or without. A snapshot is due when it is published.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from twixt.sim.world.columns import Columns
 from twixt.sim.world.marks import Marks
 from twixt.sim.world.surfaces import Surfaces
 
-# Longest simulated time there is: 2**63 ns, 292 years.
+# Limit of simulated time: 2**63 ns, 292 years.
 LONGEST_S = 9.2e9
 
 
@@ -51,7 +51,7 @@ class BodyFields(TypedDict, total=False):
 
 
 class Publishing:
-    """Part of a view that publishes the states of its loop. One thread at a time publishes.
+    """Base of `View` that publishes the states of its loop. One thread at a time publishes.
 
     shapes: number of shapes in the scene. capacity: of bodies, at first.
     """
@@ -85,19 +85,19 @@ class Publishing:
     ) -> None:
         """Show the bodies as they are now. Fields not passed stay as they were, velocities count as not known.
 
-        position (n, 3) m. orientation (n, 4) unit quaternions xyzw. velocity (n, 3) m/s. angular_velocity
-        (n, 3) rad/s, world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all: floats from 0 to 1, or
-        whole numbers from 0 to 255. Whole numbers up to 1 count like floats, (1, 0, 0) is red, except in dtype uint8.
-        visible: bool (n,); not passed it stays as it was, and a new body is visible. ids: (n,) whole numbers or texts,
-        in every publish or in none; a body is known by its id, whatever its place; a new id appears, a missing one
-        disappears. cut: bool (n,) or places of bodies that jumped and must not be drawn in between. columns: name ->
-        (n,) or (n, width), or one row for all; those not passed stay as they were. Part columns have a row for each part
-        of the bodies (`Scene.part_bodies`), world columns one; part columns not together with ids. marks: those of this state; not
-        passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)}, the
-        vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms; those
-        not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by default
-        `dt` after the last one; kept as whole nanoseconds. Smaller than the last one: the world restarts (a new world
-        epoch). Equal: this state replaces the last one, at once and without a blend, and simulated time does not
+        position (n, 3) m. orientation (n, 4) unit quaternions xyzw. velocity (n, 3) m/s. angular_velocity (n, 3) rad/s,
+        world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all: floats from 0 to 1, or whole numbers
+        from 0 to 255. Whole numbers up to 1 count like floats, (1, 0, 0) is red, except in dtype uint8. visible: bool
+        (n,); not passed it stays as it was, and a new body is visible. ids: (n,) whole numbers or texts, in every
+        publish or in none; a body is known by its id, whatever its place; a new id appears, a missing one disappears.
+        cut: bool (n,) or places of bodies that jumped and must not be drawn in between. columns: name -> (n,) or (n,
+        width), or one row for all; those not passed stay as they were. Part columns have a row for each part of the
+        bodies (`Scene.part_bodies`), world columns one; part columns not together with ids. marks: those of this state;
+        not passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)},
+        the vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms;
+        those not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by
+        default `dt` after the last one; kept as whole nanoseconds. Smaller than the last one: the world restarts (a new
+        world epoch). Equal: this state replaces the last one, at once and without a blend, and simulated time does not
         advance.
 
         Raises TwixtError for shapes, types and ranges that are wrong, and while another publish is under way. A number
@@ -183,11 +183,11 @@ class Publishing:
                 records["position"] = state.xyz
 
         records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). They contain visible white bodies at the origin, or
-        the values of an earlier block, which need not be the last one. So a field that ever changes must be written
-        in each block, flags and epochs included. Values are not checked, but a number that is not finite is reported,
-        as in `publish`. Body i has the i-th shape. columns, marks, surfaces: as in `publish`; columns not passed stay
-        as they were. A view uses either `slot` or `publish`, never both; TwixtError otherwise, and for a `count` that is no
-        whole number >= 0.
+        the values of an earlier block, which need not be the last one. So a field that ever changes must be written in
+        each block, flags and epochs included. Values are not checked, but a number that is not finite is reported, as
+        in `publish`. Body i has the i-th shape. columns, marks, surfaces: as in `publish`; columns not passed stay as
+        they were. A view uses either `slot` or `publish`, never both; TwixtError otherwise, and for a `count` that is
+        no whole number >= 0.
 
         The snapshot is visible when the block ends; if it raises, nothing is published. Then `records` is read-only.
         Views of it (`p = records["position"]`) stay writable, and viewers read that memory: make them anew in each
@@ -211,8 +211,8 @@ class Publishing:
         raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
 
     def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int, vertices: int) -> None:
-        """Publish the slot that is prepared in `_now`, with so many vertices in its last records. Restarts the world
-        where time went back, and obeys viewers."""
+        """Publish the slot prepared in `_now`, with this number of vertices in its last records. Restarts the world
+        where time went back, and applies viewers' commands."""
         now = self._now
         try:
             if now.sim_time_ns is not None and sim_time_ns < now.sim_time_ns:
@@ -324,7 +324,7 @@ def _fill_new(opened: OpenSlot) -> None:
         opened.tag = None
         opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
         opened.tag = opened.count
-    elif opened.mark_count:  # they are written over what lies behind the bodies
+    elif opened.mark_count:  # they follow the bodies
         opened.tag = opened.count
 
 

@@ -1,8 +1,10 @@
-"""Resources of a view: the host with its name and memory, and the viewer that was started with it.
+"""Session of a view: its host with name and memory, and its viewer process.
 
-Nothing here refers to the view. So the end of the last reference to a view closes all of it, even while threads wait
-for its viewer. Always: it is closed once, by the first call; a forked child closes nothing of its parent's. A viewer
-that crashed or never attached does not end the loop, and is reported once.
+Nothing here refers to the view. So the end of the last reference to a view closes the session, even while threads
+wait for its viewer.
+
+Always: it is closed once, by the first call; a forked child does not close its parent's session. A viewer that crashed
+or never attached does not end the loop, and is reported once.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class ViewerSession:
         self.host, self.status = host, LoopStatus(host)
         self.is_closed = False  # True: nothing can be published any more
         self._config, self._unreachable = config, unreachable
-        self._closing = threading.RLock()  # a signal handler may close what is being closed
+        self._closing = threading.RLock()  # re-entrant: a signal handler may call `close` during `close`
         self._process: ViewerProcess | None = None
         self._replaced_viewers: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
         self._end_reason = ""  # reason of the end
@@ -103,8 +105,7 @@ class ViewerSession:
         return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
 
     def apply_commands(self) -> None:
-        """Obey the commands of viewers; only quit and changes of controls have an effect. What the program itself has
-        changed in its controls is sent."""
+        """Apply viewers' commands (quit, changes of controls), and send values of controls that the program changed."""
         if self.status.are_values_stale:
             self.status.send_controls()
         for command in self.host.commands.drain():
@@ -143,8 +144,7 @@ class ViewerSession:
             self._await_viewer()
 
     def crash(self, message: str) -> None:
-        """`close` after an error in the loop, without a wait: the traceback is printed at once, while viewers show the
-        error for some seconds."""
+        """`close` after an error in the loop. Does not wait: viewers show the error for some seconds."""
         if self._end("crashed", message):
             self._run_on_thread(self._await_viewer)
 
@@ -223,8 +223,7 @@ class ViewerSession:
             self._report(f"the viewer {viewer.ending}; the loop goes on without it")
 
     def _start_viewer(self, config: Config) -> ViewerProcess | None:
-        """Starts a viewer. None if no viewer can connect, or there is no program to start: reported; the loop
-        continues."""
+        """Starts a viewer. None, with a notice, if no viewer can connect or no program can be started."""
         if self._unreachable:
             self._no_viewer_because = self._unreachable
             print_notice(f"{self._unreachable}; the loop goes on without a viewer")
@@ -241,8 +240,8 @@ class ViewerSession:
 
 
 def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:
-    """Has `close` called when this process exits, if it is a worker of multiprocessing, which leaves out the calls of
-    `atexit` where it was forked. None in other processes."""
+    """Registers `close` for the exit of a worker of multiprocessing: a forked one skips `atexit`. None in other
+    processes."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
         return None

@@ -1,13 +1,12 @@
-"""Bodies of a view between publishes: fields that are passed are checked and written, the others keep their values.
+"""Bodies of a view between publishes: passed fields are checked and written, the others keep their values.
 
-A loop passes the same fields of the same bodies repeatedly. A slot whose other bytes are up to date needs those fields
-alone: they are checked and written into it chunk by chunk, without a second copy. In any other case fields are written
-into records kept here, and these are copied whole into the slot.
+A loop usually passes the same fields of the same bodies. Into a slot whose other bytes are up to date only those fields
+are written, chunk by chunk, without a second copy. Otherwise they are written into records kept here, which are copied
+whole into the slot.
 
 Always: a publish that is refused changes nothing. A body keeps its record and its epoch while it exists; bodies that
 appear, disappear or are marked are cut. An interrupted publish (Ctrl-C in a notebook) has no effect, except that its
-cuts are made in the next one: the newest snapshot has all records and columns as they were before. Not here: the
-publish itself (`publishing`).
+cuts are made in the next one. The publish itself is in `publishing`.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ class ShownSnapshot:
                 blocks_of(field, self.records.bodies)[: state.used] = blocks_of(field, newest.bodies)
 
     def fit_columns(self) -> None:
-        """Have the channel carry the columns that are declared, if an interruption came before it did."""
+        """Declare the columns to the channel, if an interruption prevented that."""
         if self.columns.layout != self._ring.columns:
             self._ring.set_columns(self.columns.layout)
 
@@ -275,8 +274,7 @@ class ShownBodies:
         return opened
 
     def _repeated(self, fields: Mapping[str, ArrayLike], count: int, state: BodyState, marks: int) -> OpenSlot | None:
-        """A slot into which only `fields` are written, the same ones as last time; None where its other bytes are not
-        up to date."""
+        """A slot into which only `fields` are written, the same as last time; None if its other bytes are outdated."""
         writers: list[FieldWriter] = []
         columns = self._now.columns
         parts = columns.part_count(state.used) if columns.declared else 0
@@ -289,7 +287,7 @@ class ShownBodies:
             for field, value in fields.items():
                 writers.append(writer := self._writers[field])
                 writer.begin(value, count, contents.targets[field])
-            with np.errstate(all="ignore"):  # whatever the loop has set: values too large are reported by us
+            with np.errstate(all="ignore"):  # overrides the loop's setting: we report values that are too large
                 write_chunks(writers, count)
             self.not_drawable = ()
             for writer in writers:

@@ -1,4 +1,4 @@
-"""Surfaces of a view between publishes: vertices that are passed are checked and written, the others stay as they were.
+"""Surfaces of a view between publishes: passed vertices are checked and written, the others keep their values.
 
 Always: a publish that is refused changes nothing: the next vertices are written into a second block, which becomes the
 present one once the publish is complete.
@@ -16,14 +16,14 @@ from twixt.ipc.scene.surfaces import surface_rows
 from twixt.ipc.session.host import Host
 from twixt.sim.world.surfaces import Surfaces, checked_vertices
 
-# By body, or of the only one that deforms.
+# Vertices by body, or of the only body that deforms.
 GivenSurfaces = Mapping[int, ArrayLike] | ArrayLike
 
 
 class ShownSurfaces:
-    """Vertices of the bodies that deform in the scene of `host`, also after it is replaced by another.
+    """Vertices of the deforming bodies in the scene of `host`, also after that is replaced.
 
-    are_shown: True once surfaces were given: they stay as they were where none are.
+    are_shown: True once surfaces were given; later publishes without surfaces keep them.
     """
 
     def __init__(self, host: Host) -> None:
@@ -34,8 +34,8 @@ class ShownSurfaces:
         self._next: Surfaces | None = None
 
     def written(self, given: GivenSurfaces | None, count_of: Callable[[], int]) -> Surfaces | None:
-        """Surfaces with the vertices `given`; None before any were given. count_of: returns the number of bodies. Raises
-        TwixtError."""
+        """Surfaces with the vertices `given`; None before any were given. count_of: returns the number of bodies.
+        Raises TwixtError."""
         if given is None and self._now is None:
             return None
         count, scene = count_of(), self._scene()
@@ -54,7 +54,7 @@ class ShownSurfaces:
         return self._next
 
     def complete(self) -> None:
-        """Makes the surfaces written last the present ones, once they are published."""
+        """Makes the surfaces written last the present ones, after their publish."""
         self._now, self._next = self._next, self._now
         self.are_shown = self._now is not None
 
@@ -66,7 +66,7 @@ class ShownSurfaces:
 
 
 def _keep(now: Surfaces, into: Surfaces) -> None:
-    """Copies the vertices of bodies that have as many in both."""
+    """Copies the vertices of bodies that have the same number in both."""
     if now.has_rows(into.rows):
         into.vertices[...] = now.vertices
         return

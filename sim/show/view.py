@@ -1,8 +1,9 @@
-"""View of `twixt.show`: its scene and camera, its window, and its end.
+"""`twixt.show`, and the view that it returns: scene, camera, window and end.
 
 `publishing` publishes its states; `viewer_input` has the actions of its viewers' users.
-Always: after `close`, a publish and an assigned scene or camera have no effect. Not here: steps, pause and reset; the
-viewer's keys for them have no effect.
+
+Always: after `close`, a publish and an assigned scene or camera have no effect. The viewer's keys for steps, pause and
+reset have no effect either.
 """
 
 from __future__ import annotations
@@ -40,8 +41,7 @@ from twixt.sim.world.columns import Column, Columns, checked_columns, require_bo
 #             advance(state)
 #             view.publish(position=state.xyz, orientation=state.quat)
 #
-# Always: arguments are checked before a viewer is started; a call that raises leaves neither a name nor a process
-# behind. Not here: the open view (`view`).
+# Always: arguments are checked before a viewer is started; a call that raises leaves neither a name nor a process.
 
 
 __all__ = ["View", "show"]
@@ -62,11 +62,11 @@ def show(
 ) -> View:
     """Open a window on `scene`, in a process of its own, and return at once.
 
-    dt: seconds of simulated time from one publish to the next, unless `sim_time` is given. count: bodies to make
-    room for; more may follow. columns: values of your own for each body, part or the world; see `Column`. name: under which other
-    viewers attach (`twixt view NAME`). viewer: False starts none. options: any viewer's flag by its field in
-    `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds` ends the view after that time.
-    Raises TwixtError for invalid arguments, a name that is taken, and where memory is short.
+    dt: seconds of simulated time from one publish to the next, unless `sim_time` is given. count: bodies to make room
+    for; more may follow. columns: values of your own for each body, part or the world; see `Column`. name: under which
+    other viewers attach (`twixt view NAME`). viewer: False starts none. options: any viewer's flag by its field in
+    `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds` ends the view after that time. Raises TwixtError
+    for invalid arguments, a name that is taken, and where memory is short.
 
     The loop continues without a display, if no folder for the socket is writable (set XDG_RUNTIME_DIR), if no program
     can be started as the viewer (see `twixt.freeze_support`), and after the viewer crashed; one line on standard error
@@ -189,9 +189,9 @@ class View(Publishing, ViewerInput):
                 raise
 
     def add_columns(self, columns: Mapping[str, Column]) -> Columns:
-        """Declare more columns, as in `twixt.show(columns=)`, from the next publish on. Returns all columns of the view:
-        what is written into them is published with every state from then on. Reallocates the segment and resends the
-        scene. Raises TwixtError as `show` does, and for a column that was declared otherwise."""
+        """Declare more columns, as in `twixt.show(columns=)`, from the next publish on. Returns all columns of the
+        view: what is written into them is published with every state from then on. Reallocates the segment and resends
+        the scene. Raises TwixtError as `show` does, and for a column that was declared otherwise."""
         own = self._now.columns
         declared = own.with_more(columns)
         if self._session.is_closed or len(declared) == len(own.declared):

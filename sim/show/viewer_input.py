@@ -1,8 +1,8 @@
-"""Part of a view for its viewers' users: their events and the bodies that they drag, the view that they see, the
-controls that they are offered, and texts, images and figures over their picture.
+"""Input from a view's viewers (events, forces, moved camera, controls), and texts, images and figures for their
+overlay.
 
-Always: nothing here waits. An event is yielded once; one that nobody takes is dropped once 256 newer ones came. A force
-ends with the drag, and with the viewer.
+Always: no call waits. An event is yielded once; an unread one is dropped once 256 newer ones came. A force ends with
+the drag, and with the viewer.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ Forces = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 class LoopStatus:
-    """Status of a user's own loop, for its viewers. controls: those that the loop offers."""
+    """Status of a user's own loop, for its viewers. controls: those of the loop."""
 
     def __init__(self, host: Host) -> None:
         self._host, self._fields = host, {}  # type: Host, dict[str, Any]
         self.controls: tuple[Control, ...] = ()
-        self.are_values_stale = False  # True: the program has changed one that viewers do not show yet
+        self.are_values_stale = False  # True: the program changed a value that viewers do not show yet
 
     def set_controls(self, controls: tuple[Control, ...]) -> None:
-        """Offers these controls, with their present values and those that the program assigns."""
+        """Sets the controls; values that the program assigns are sent later."""
         self.controls = controls
         for control in controls:
             if not isinstance(control, Button):
@@ -50,7 +50,7 @@ class LoopStatus:
         self.send_controls()
 
     def set_value(self, index: int, value: float) -> None:
-        """Gives a control a viewer's value; one that is not offered any more is ignored."""
+        """Sets a control to a viewer's value; a control that no longer exists is ignored."""
         if index < len(self.controls):
             self.controls[index].set(value)
             self.send_controls()
@@ -64,8 +64,8 @@ class LoopStatus:
         self.are_values_stale = True
 
     def send_controls(self) -> None:
-        """Has viewers show the controls with their present values."""
-        self.are_values_stale = False  # first: another thread may assign a value now
+        """Sends the controls with their present values."""
+        self.are_values_stale = False  # first: another thread may assign a value meanwhile
         self.set_fields(controls=to_status(self.controls))
 
 
@@ -178,7 +178,7 @@ class ViewerInput:
         return self._host.actions
 
     def listen(self) -> None:
-        """Tells viewers that this program takes events."""
+        """Tells viewers that this program reads events."""
         if not self._listens:
             self._listens = True
             self._status.set_fields(listens=True)

@@ -1,1 +1,4 @@
-"""The world: the base class for users, bodies and columns, and the checks of them."""
+"""Worlds. world: base class; bodies, columns, marks, surfaces: their state; tracking: detects writes to arrays.
+
+field_checks, state_checks, world_guard: checks of values, of a state, of a whole world.
+"""

@@ -1,4 +1,4 @@
-"""The bodies of a world: arrays that a step writes and the publisher copies.
+"""Bodies of a world: arrays that a step writes and the publisher copies.
 
 One structured array of `BODY` records (`records`), a view of it per field, and the world's own columns beside it.
 Spawn, despawn, teleport and correct change the epochs, from which a viewer knows which bodies of two snapshots it may
@@ -37,7 +37,7 @@ from twixt.sim.world.tracking import (
 
 # Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
 GROWTH = 0.5
-# Bodies whose lost sums are noted, at most: 128 bytes each, for one step now and then.
+# Most bodies whose lost sums are recorded: 128 bytes each, for an occasional step.
 MOST_SUMMED = 32_768
 FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
 
@@ -68,7 +68,7 @@ class Bodies:
         self._free: dict[int, None] = {}  # rows of despawned bodies; the last is reused first
         self._columns = Columns(declared, int(count), scene)
         self._corrections: Corrections | None = None
-        self._sums: LostSums | None = None  # while they are noted
+        self._sums: LostSums | None = None  # while they are recorded
         self._make_views(int(count))
 
     def __len__(self) -> int:
@@ -137,8 +137,8 @@ class Bodies:
 
     @property
     def color(self) -> NDArray[np.uint8]:
-        """rgba, 0..255, shape (n, 4); below 255 a body is seen through, with 0 it is not drawn. Assigned to all rows: one
-        colour for all or one for each, as `View.publish` takes them."""
+        """rgba, 0..255, shape (n, 4); below 255 a body is transparent, with 0 it is not drawn. Assigned to all rows:
+        one colour for all or one for each, as `View.publish` takes them."""
         return self._views["color"]
 
     @color.setter
@@ -167,12 +167,12 @@ class Bodies:
         return own if self._corrections is None else own | self._corrections.layout
 
     def note_lost_sums(self) -> None:
-        """Has what a world adds in place to `position`, without changing it, noted until `lost_sums`."""
+        """Records, until `lost_sums`, sums added in place to `position` that are too small to change it."""
         if len(self) <= MOST_SUMMED:
             self._sums = LostSums(self._views["position"])
 
     def lost_sums(self) -> NDArray[np.float64] | None:
-        """What was added since `note_lost_sums` and is lost, metres, (n, 3); None if that was not noted."""
+        """Sums lost since `note_lost_sums`, metres, (n, 3); None if they were not recorded."""
         sums, self._sums = self._sums, None
         return None if sums is None else sums.end()
 

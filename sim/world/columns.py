@@ -1,4 +1,4 @@
-"""Columns of the user's own beside the bodies' records: named arrays with one row a body, a part, or one in all.
+"""User-defined columns beside the bodies' records: named arrays with a row per body or part, or one for the world.
 
     bodies = Bodies(100, columns={"heat": Column("f4"), "scale3": Column("f4", 3), "frame": Column("i2", rule="none")})
     bodies.columns["heat"][:] = 0.5
@@ -6,8 +6,8 @@
     robot.columns["color"][2] = 255, 0, 0, 255                    # the scene's third part
 
 Always: as many rows as bodies, or as the scene has parts of them, or one. A new row is zero; `scale3` (a scale along
-own axes) is one, and the part columns `color` and `visible` are as in the scene. A wrong declaration raises where it is
-made. Blends nothing: the viewer does.
+own axes) is one, and the part columns `color` and `visible` are as in the scene. A wrong declaration raises at once.
+Viewers blend the columns.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Column:
     """Declaration of a column: `width` values of `dtype` for each row, blended by `rule` between two snapshots.
 
     dtype: bool, or a number of 1 to 8 bytes, as numpy names it ("f4", np.int16 ...). rule: "linear"; "angle" (radians,
-    the shorter way round); "none" (discrete: switches with the newer snapshot; "linear" means this for bools);
-    "latest" (the newest published value at once); or a function (old, new, alpha), given itself or as module:function,
-    called with all rows at once. per: "body"; "part", with a row for each part of the bodies, see `Scene.part_bodies`; or
+    the shorter way round); "none" (discrete: switches with the newer snapshot; "linear" means this for bools); "latest"
+    (the newest published value at once); or a function (old, new, alpha), given itself or as module:function, called
+    with all rows at once. per: "body"; "part", with a row for each part of the bodies, see `Scene.part_bodies`; or
     "world", one row. Part columns named `color` (4 values, "u1" from 0 to 255 or floats from 0 to 1), `scale3` (3 x f4)
-    and `visible` (bool or "u1", never blended) are drawn in place of the scene's.
-    Raises TwixtError for a type, width or rule that a viewer cannot receive.
+    and `visible` (bool or "u1", never blended) are drawn in place of the scene's. Raises TwixtError for a type, width
+    or rule that a viewer cannot receive.
     """
 
     dtype: Any
@@ -89,7 +89,7 @@ class Column:
 
     @property
     def form(self) -> ColumnForm:
-        """The column as a `Host` takes it."""
+        """The column's form, for a `Host`."""
         return (self.dtype, self.width) if self.per == BODY_ROWS else (self.dtype, self.width, self.per)
 
 
@@ -102,7 +102,7 @@ class Columns(Mapping[str, NDArray[Any]]):
 
     def __init__(self, declared: Mapping[str, Column], count: int, scene: Scene | None = None) -> None:
         self.declared = dict(declared)
-        self.layout = {name: column.form for name, column in declared.items()}  # as a `Host` takes it
+        self.layout = {name: column.form for name, column in declared.items()}  # for a `Host`
         self._storage: dict[str, NDArray[Any]] = {}
         self._views: dict[str, NDArray[Any]] = {}
         self._parts = _parts_of(declared, scene)
@@ -184,7 +184,8 @@ class Columns(Mapping[str, NDArray[Any]]):
         return checked_columns({**self.declared, **added})
 
     def declare(self, declared: dict[str, Column], scene: Scene) -> None:
-        """Takes the columns of `with_more`, of the bodies of `scene`; the others keep their values. Raises TwixtError."""
+        """Replaces the declaration by that of `with_more`, for the bodies of `scene`; existing columns keep their
+        values. Raises TwixtError."""
         parts = _parts_of(declared, scene) if self._parts is None else self._parts
         require_bodies(self._room, declared)
         self.declared, self._parts = declared, parts

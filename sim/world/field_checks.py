@@ -2,8 +2,8 @@
 
 A field of all bodies is checked with one dot product: a sum of squares is finite only if every value is, and small
 only if every value is, so that errors of quaternions cannot cancel. Every error names the field, the value, the
-rule and the way out. A value that is not finite and a quaternion of zeros are reported without an error: they are a
-state of the simulation, and a long computation must not end because of its picture. Pure; writes nothing.
+rule and the way out. A value that is not finite and a quaternion of zeros are reported without an error: a long
+computation must not end because of its picture. Pure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FLOAT32_MAX = 3.4028235e38
 ONE = np.ones((), np.float32)  # an array: numpy is slower with a Python number
 # Longer dot products are split among threads, which take a core from the viewer and cost more than they gain.
 DOT_ALONE = 8192
-# By a column's kind (numpy's letter): the kinds of values it takes, and their name in errors.
+# Kinds of values (numpy's letters) that a column of each kind accepts, and their name in errors.
 KINDS_FOR = {
     "f": ("fiu", "numbers"),
     "i": ("iu", "whole numbers"),
@@ -263,10 +263,10 @@ def array_of(field: str, value: ArrayLike) -> Values:
 
 
 def without_mask(field: str, value: Any) -> Any:
-    """Replaces masked entries of a float array by NaN (not given); returns other values unchanged. Raises TwixtError
+    """Replaces masked entries of a float array by NaN; returns other values unchanged. Raises TwixtError
     for masked entries of other types, which have no NaN."""
     array: Any = value if isinstance(value, np.ndarray) and type(value) is not np.ndarray else None
-    # Not by numpy's class, whose import takes 10 ms and opens files in the midst of a loop.
+    # Without numpy's class: its import takes 10 ms and opens files in the middle of a loop.
     if not hasattr(array, "filled"):
         return value
     masked = int(np.count_nonzero(array.mask))
@@ -279,7 +279,7 @@ def without_mask(field: str, value: Any) -> Any:
 
 
 def _host_array(value: Any) -> ArrayLike:
-    """An object that has DLPack alone, as a numpy array; others unchanged."""
+    """Converts an object that only has DLPack to a numpy array; returns others unchanged."""
     if isinstance(value, np.ndarray) or hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
         return value
     return np.from_dlpack(value)

@@ -1,4 +1,4 @@
-"""Marks of a world: arrows, lines, contact points, frames and other small shapes that come and go by the hundred.
+"""Marks of a world: arrows, lines, contact points, frames and other short-lived small shapes.
 
     self.marks = Marks()                                                     # in __init__
     ...
@@ -6,9 +6,9 @@
     self.marks.add("sphere", position=points, size=0.02, key=contact_ids)
     self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, key=contact_ids)
 
-A body has its place in an array for as long as it lives, a mark has a key. A viewer blends the marks of one kind and
-key between two snapshots, wherever they stand in the list; a mark that only one of them has is shown up to the instant
-of the newer one, or from it on. It draws them among the bodies, with their light, by depth, without shadow.
+A body is identified by its index in an array, a mark by its key. A viewer blends the marks of one kind and
+key between two snapshots, at any index; a mark in only one of them is shown until the instant of the newer snapshot, or
+from it on. Marks are lit and depth-tested like bodies, and cast no shadow.
 
 Always: a refused `add` changes nothing. Marks are no part of a world's state: its hash does not cover them.
 """
@@ -28,15 +28,15 @@ from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
 KIND_NAMES = tuple(MARK_KINDS)
-# Kinds that may go from `position` to `to`; the latter two have their middle between them.
+# Kinds that may go from `position` to `to`; the last two are centred between them.
 SPANNING = ("arrow", "line", "capsule", "cylinder")
 CENTERED = ("capsule", "cylinder")
-# The kind stands in the highest byte of a mark's key, so that a contact's point and arrow may both have its number.
+# The highest byte of a mark's key is its kind, so that the point and the arrow of a contact may share its number.
 KEY_BITS = 56
 LARGEST_LABEL = 0xFFFF_FFFF
-# Marks that `Marks` has room for at first; it doubles when there are more.
+# Initial capacity of `Marks`; it doubles when full.
 LEAST_ROOM = 64
-# Marks that shared memory has room for at first, in a world that has marks: 16 kB in each slot.
+# Initial capacity of shared memory in a world that has marks: 16 kB in each slot.
 FIRST_MARKS = 256
 # Position, orientation and size, among the 32-bit numbers of a record.
 FLOATS = slice(2, 12)
@@ -115,7 +115,7 @@ class Marks:
 
         rows = self._room_for(count)
         rows["size"] = 0.0
-        with np.errstate(all="ignore"):  # a number too large for 32 bits becomes infinite, and is the fault
+        with np.errstate(all="ignore"):  # a number too large for 32 bits becomes infinite, and sets the fault
             rows["position"] = places
             rows["orientation"] = (0.0, 0.0, 0.0, 1.0) if turns is None else turns
             rows["size"][:, : sizes.shape[1]] = sizes
@@ -180,8 +180,8 @@ def fault_text(fault: str, tick: int, way_out: str) -> str:
 
 
 def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None = None) -> int:
-    """Records that a host needs room for at first: of `bodies` and `surfaces`, and of some marks where there are any.
-    With that room less than three quarters are used, so that a larger segment is made only for more marks."""
+    """Initial capacity of a host, records: `bodies`, `surfaces`, and some marks where there are any. Less than three
+    quarters are used, so that only more marks need a larger segment."""
     constant = bodies + (0 if surfaces is None else len(surfaces.records))
     if marks is None:
         return max(1, constant)

@@ -1,4 +1,4 @@
-"""Checks that bodies are finite, small enough to draw, and have no quaternion of zeros; reports the first fault.
+"""Checks of states: values that cannot be drawn, motion that float32 cannot hold, shapes too small to be seen.
 
 Checking a million bodies at once would delay a step visibly, so some thousands are checked after a step and the next
 ones after a later step. Sums of squares are computed first; single values are checked only if a sum is not finite.
@@ -58,8 +58,8 @@ def way_out_in(place: str) -> str:
 class FiniteCheck:
     """Check of one world's bodies, some after each step.
 
-    way_out: what to do about numbers that are not finite, for the error text, as of `way_out_in`. name_of: a body's name
-    by its row, by default the row itself.
+    way_out: what to do about numbers that are not finite, for the error text, as of `way_out_in`. name_of: a body's
+    name by its row, by default the row itself.
     """
 
     def __init__(self, way_out: str, name_of: Callable[[int], object] = int) -> None:
@@ -94,7 +94,7 @@ class FiniteCheck:
                 is_fine = (np.abs(part[field.name]) < FARTHEST).reshape(len(part), -1).all(axis=1)
             if fault := self._first(part, start, tick, field, is_fine):
                 return fault
-        without = part["orientation"][:, 3] == 0  # few bodies; only these are checked in full
+        without = part["orientation"][:, 3] == 0  # few bodies; only these are checked fully
         if without.any():
             without[without] = ~part["orientation"][without].any(axis=1)
         return self._first(part, start, tick, ZERO_ORIENTATION, ~without) if without.any() else ""
@@ -130,39 +130,39 @@ def _are_finite(bodies: NDArray[np.void], name: str, places: range) -> bool:
 # intervals:
 #
 # - Uneven steps. A body moves by less than `FEW_SPACINGS` spacings a publish, and one spacing is a visible share of
-# its size. Found in the positions themselves; if they are given as float64, from the first move on. - Standstill. A
-# world that adds to float32 positions in place loses steps of less than half a spacing, and positions never change.
-# Found if velocities are given, or if what was added is known: they show that the body should have moved.
+#   its size. Found in the positions themselves; if they are given as float64, from the first move on.
+# - Standstill. A world that adds to float32 positions in place loses steps of less than half a spacing, and positions
+#   never change. Found if velocities or the added amounts are known: they show that the body should have moved.
 #
 # Not found: a standstill without either, since such a body looks like one at rest; bodies outside the sample.
 #
 # Always: at most `MOST_WATCHED` bodies are looked at, some numpy calls each time; changes nothing. Reads no clock.
 
 
-# Least steps or publishes between two looks, and seconds. With cold caches a look takes 0.2 ms.
+# Least steps or publishes between two checks, and seconds. With cold caches a check takes 0.2 ms.
 LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
-# Most bodies in a sample, and the bodies of which it is chosen: half of it the farthest, half of it others in turn. So
-# few that a look allocates no more than a publish does.
+# Most bodies in a sample, and in the chunk from which it is chosen: half the farthest bodies, half others in turn. A
+# check allocates no more than a publish.
 MOST_WATCHED, MOTION_CHUNK = 64, 1024
-# Looks at one sample, if there are more bodies. By then a slow body has moved visibly.
+# Checks of one sample, if there are more bodies. By then a slow body has moved visibly.
 CHECKS_OF_A_SAMPLE = 32
 # Least coordinate of a body that is watched, metres: below it positions are at most 0.06 micrometres off.
 LEAST_DISTANCE = 1.0
 # With fewer spacings a step, its length is off by more than a tenth: the motion is visibly uneven.
 FEW_SPACINGS = 10.0
-# Looks that find uneven motion before it is reported. A body that was moved elsewhere without a cut has moved in one
-# look only, by more than `FEW_SPACINGS`: that is not counted.
+# Checks that find uneven motion before it is reported. A body that was moved elsewhere without a cut has moved in only
+# one check, by more than `FEW_SPACINGS`: that is not counted.
 CHECKS_TO_REPORT = 3
 # Share of a body's size that is visible as a spacing: rounding is off by at most half of it, a pixel of 200.
 VISIBLE_SHARE = 0.01
-# Least motion by its velocity, in spacings, of a body that stands still, before that is reported.
+# Least expected motion of a body that stands still, in spacings, before it is reported.
 LEAST_LOST = 3.0
 # Share of a spacing by which the rounding of a position must have changed, where positions are known exactly.
 CHANGED_SHARE = 0.25
 
 
 class LostMotion:
-    """Looks at the bodies of one view or world. scene: returns their scene."""
+    """Check for lost motion in one view or world. scene: returns its scene."""
 
     def __init__(self, scene: Callable[[], Scene]) -> None:
         self._scene = scene
@@ -180,7 +180,7 @@ class LostMotion:
         name_of: Callable[[int], object] = int,
         added: NDArray[np.float64] | None = None,
     ) -> str:
-        """Looks at the bodies after step or publish number `tick`; returns a warning about the first that loses its
+        """Checks the bodies after step or publish number `tick`; returns a warning about the first that loses its
         motion, else "".
 
         bodies: dtype `BODY`, shape (n,). time_s: simulated. exact: positions as the user gave them, (n, 3), None where
@@ -217,8 +217,8 @@ class LostMotion:
         return far + start
 
     def _watch(self, bodies: NDArray[np.void], rows: NDArray[np.int64], tick: int, exact: NDArray[Any] | None) -> None:
-        """Begins to watch the bodies at `rows`."""
-        self._rows = rows[:0]  # whole again at the end: Ctrl-C may come between
+        """Starts a sample of the bodies at `rows`."""
+        self._rows = rows[:0]  # set last: Ctrl-C may come in between
         self._epoch = bodies["epoch"][rows]
         self._position = bodies["position"][rows]
         self._exact = _rows_of(exact, rows)
@@ -282,7 +282,7 @@ class LostMotion:
         tick: int,
         exact: NDArray[np.float64] | None,
     ) -> bool:
-        """Counts looks in which a body moved unevenly; True if one has enough of them."""
+        """Counts checks in which a body moved unevenly; True if one reached CHECKS_TO_REPORT."""
         if exact is None or self._exact is None:
             moved = np.abs(position - self._position).max(axis=1)
             is_moved = moved > 0
@@ -315,8 +315,8 @@ class LostMotion:
         tick: int,
         time_s: float,
     ) -> bool:
-        """Adds up the motion that bodies which stand still should have made by their velocities; True if one has stood
-        still for CHECKS_TO_REPORT looks."""
+        """Sums the motion that resting bodies should have made by their velocities; True if one has rested for
+        CHECKS_TO_REPORT checks."""
         passed_s, steps = time_s - self._time_s, tick - self._tick
         step = np.abs(velocity) * (passed_s / max(1, steps))
         is_lost = (position == self._still) & (step > 0) & (step < 0.5 * spacings)
@@ -336,7 +336,7 @@ class LostMotion:
 
 
 def _farthest(position: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The largest coordinate of each position, without its sign, (n,)."""
+    """Largest absolute coordinate of each position, (n,)."""
     farthest, other = np.abs(position[:, 0]), np.abs(position[:, 1])
     np.maximum(farthest, other, out=farthest)
     np.abs(position[:, 2], out=other)
@@ -355,10 +355,10 @@ def _place(position: NDArray[np.float32], axis: int | None = None) -> str:
 # Warning of shapes that are too small to be seen, such as molecules in metres.
 
 
-# Least size, metres. A camera comes no nearer to its target than 1e-7 m (`render/draw/frame/camera.py`): from there a smaller
-# sphere is a few pixels wide.
+# Least size, metres. A camera comes no nearer to its target than 1e-7 m (`render/draw/frame/camera.py`): from there a
+# smaller sphere is a few pixels wide.
 SMALLEST_M = 1e-9
-# Shapes of a scene that are looked at, and vertices of a mesh: a scene is checked before its first picture.
+# Most shapes of a scene that are checked, and vertices of a mesh: a scene is checked before its first picture.
 MOST_SHAPES, MOST_VERTICES = 256, 4096
 
 

@@ -5,8 +5,7 @@
     ...
     self.surfaces[0][:] = cloth.points                                       # in step: (v, 3), in the body's own frame
 
-The vertices of all deforming bodies are one block of memory, kept in the form in which it is published. So a world
-writes where the snapshot is copied from, and nothing is gathered.
+The vertices of all deforming bodies are one block of memory, in the format of a snapshot: publishing is one copy.
 
 Always: a body has as many vertices as the mesh of its shape; they are its rest shape until they are written. A number
 that is not finite is reported, and that body is not drawn.
@@ -78,7 +77,7 @@ class Surfaces:
         target[...] = checked_vertices(f"surfaces[{body}]", vertices, len(target))
 
     def after(self, marks: NDArray[np.void] = NO_MARKS) -> Extras:
-        """The vertices as records behind those of `marks`; to be published before the next write."""
+        """The vertices as records after those of `marks`; publish them before the next write."""
         return packed(marks, self.records, self.rows.vertices)
 
     def is_for(self, scene: Scene, count: int) -> bool:
@@ -86,7 +85,7 @@ class Surfaces:
         return self.has_rows(surface_rows(scene, count))
 
     def has_rows(self, rows: SurfaceRows) -> bool:
-        """True if these bodies deform, with as many vertices."""
+        """True if exactly these bodies deform, with equal numbers of vertices."""
         return np.array_equal(rows.bodies, self.rows.bodies) and np.array_equal(rows.starts, self.rows.starts)
 
     def fault(self, tick: int, way_out: str) -> str:

@@ -1,4 +1,4 @@
-"""Array views that report when a world writes them: velocities, visibility, and what is added to positions.
+"""Array views that report writes (velocities, visibility, sums added to positions); offsets of corrected bodies.
 
 A write by `a[...] = v`, by `a += v`, or as the `out` of a numpy function is reported; other results are plain arrays.
 
@@ -68,7 +68,7 @@ def _report(target: Any) -> None:
 
 
 class SummedArray(TrackedArray):
-    """A view of positions. sums: where `a += v` and `a -= v` are noted."""
+    """A view of positions. sums: records `a += v` and `a -= v`."""
 
     sums: LostSums | None = None
 
@@ -89,10 +89,10 @@ class SummedArray(TrackedArray):
 
 
 class LostSums:
-    """What was added in place to the positions of bodies, and was too little to change them.
+    """Sums added in place to positions that were too small to change them.
 
-    position: (n, 3) f4, the field of the records. Parts of `view` are found by their place in memory, so columns and
-    slices are noted; a selection by a mask or by indices is a copy, and is not.
+    position: (n, 3) f4, the field of the records. Slices of `view` are located by their memory, so columns and
+    slices are recorded; a selection by a mask or by indices is a copy, and is not.
 
     Always: refers to no view, which would be a cycle that physics frees only in its next long wait.
     """
@@ -100,12 +100,12 @@ class LostSums:
     def __init__(self, position: NDArray[np.float32]) -> None:
         self._position = position
         self._start, self._bytes = position.__array_interface__["data"][0], position.strides[0] * len(position)
-        # Twice as far apart as the positions: an amount stands at twice the distance from the start.
+        # float64 beside float32: an amount has twice the byte offset of its position.
         self._amounts: NDArray[np.float64] | None = np.zeros((len(position), position.strides[0] // position.itemsize))
 
     @property
     def view(self) -> NDArray[np.float32]:
-        """View of the positions that notes what is added to it."""
+        """View of the positions that records in-place sums."""
         view: SummedArray = self._position.view(SummedArray)
         view.sums = self
         return view
@@ -116,13 +116,14 @@ class LostSums:
         return self._amounts is None
 
     def end(self) -> NDArray[np.float64]:
-        """Ends the notes, once. Metres, (n, 3); 0 where nothing was added, or where it changed the position."""
+        """Ends the recording, once. Returns metres, (n, 3); 0 where nothing was added, or where it changed the
+        position."""
         amounts, self._amounts = self._amounts, None  # views that the world keeps hold no memory for them
         assert amounts is not None
         return amounts[:, :3]
 
     def note(self, part: NDArray[np.float32], before: NDArray[np.float32], added: Any, sign: float) -> None:
-        """Adds up what `part` did not take. before: its values before the sum. sign: of `added`, -1.0 or 1.0."""
+        """Sums the amounts that did not change `part`. before: its values before. sign: of `added`, -1.0 or 1.0."""
         start, amounts = part.__array_interface__["data"][0] - self._start, self._amounts
         if 0 <= start < self._bytes and amounts is not None:
             places = np.ndarray(part.shape, np.float64, amounts, 2 * start, tuple(2 * s for s in part.strides))
@@ -135,7 +136,7 @@ class WrittenVelocities:
 
     def __init__(self) -> None:
         self.flags = 0
-        self._lent: set[str] = set()  # fields of which a view was returned, without a reported write yet
+        self._lent: set[str] = set()  # fields with a returned view and no reported write
         self._views: dict[str, NDArray[Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class HasVisible(Protocol):
 
 
 class VisibilityMask(np.ndarray):
-    """Mask of visibility: `visible[i] = False` hides body i; `visible &= mask` works, too. Else it is read-only."""
+    """Mask of visibility: `visible[i] = False` hides body i; `visible &= mask` also works. Otherwise read-only."""
 
     bodies: HasVisible | None = None
 

@@ -1,4 +1,4 @@
-"""The base class of worlds, and functions that call or read a world.
+"""Base class of worlds; functions that call or read a world; settings of its constructor.
 
 A world is a class with `bodies`, a `scene` and a `step(dt)` that advances it by `dt` seconds of simulated time.
 
@@ -197,7 +197,7 @@ def _accepts(function: Callable[..., object], *arguments: Any, **named: Any) -> 
         inspect.signature(function).bind(*arguments, **named)
     except TypeError:
         return False
-    except ValueError:  # made in C: its parameters are not known
+    except ValueError:  # a C function: its parameters are not known
         return True
     return True
 

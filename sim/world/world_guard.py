@@ -1,4 +1,4 @@
-"""Checks of a world: of all its parts once when it is made, of `bodies`, `dt` and `scene` after every step.
+"""Checks of a world: completely when it is made, of `bodies`, `dt` and `scene` after every step.
 
 Every error names the value, the rule and the way out. A world that replaces its bodies, or sets a scene that cannot
 be drawn, counts as crashed although it raised nothing: the user's code did it while it ran.
@@ -48,7 +48,7 @@ from twixt.sim.world.world import (
     writes_in_place,
 )
 
-# What a world is told that keeps views of the records into which it has written.
+# Error text for a world that keeps views of the records that it has written.
 RECORDS_KEPT = (
     "records written in place must not be kept, nor any part of them: from now on viewers read that memory; "
     "take views anew each time, and copy what is needed later"
@@ -135,7 +135,7 @@ def check_writes_all(world: World) -> None:
 
 
 class WorldGuard:
-    """Bodies, scene and dt of a checked world, with which they are compared after every step.
+    """Bodies, scene and dt of a checked world, for comparison after every step.
 
     warn: called with a text if the world changed its dt, which has no effect.
     """
@@ -197,7 +197,7 @@ class WorldGuard:
 
 
 class GuardedWorld:
-    """World as physics calls it: its exceptions become `UserCodeCrashed`, and its parts are checked.
+    """Wrapper of a world for physics: its exceptions become `UserCodeCrashed`, and its members are checked.
 
     remake, seed: see `reset`. warn: called with each warning.
     """
@@ -276,13 +276,13 @@ class GuardedWorld:
             raise UserCodeRefused(str(error)) from error
 
     def set_control(self, index: int, value: float) -> None:
-        """Gives a control a viewer's value; one that the world has no more is ignored."""
+        """Sets a control to a viewer's value; a control that no longer exists is ignored."""
         controls = self.controls()
         if index < len(controls):
             controls[index].set(value)
 
     def apply_pulls(self, pulls: Sequence[Pull]) -> None:
-        """Passes what users drag to the world's `apply_force`, if it has one. Raises UserCodeCrashed."""
+        """Passes users' pulls to the world's `apply_force`, if it has one. Raises UserCodeCrashed."""
         apply = getattr(self.world, "apply_force", None)
         if apply is None:
             return

@@ -1,4 +1,4 @@
-"""The built-in worlds by name. Imports none of them: `--help` must not wait for numpy."""
+"""Built-in worlds by name, a module each; find: world by name. Imports none: `--help` must not wait for numpy."""
 
 from __future__ import annotations
 

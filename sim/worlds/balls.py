@@ -50,7 +50,7 @@ START_SPEED_M_S = 0.8
 # Both grow with the square root of the box's width, as the periods of waves do.
 ROCKING_GROWS_S = 3.0
 ROCKING_PERIOD_S = 6.0
-# Avoids a division by zero for a rotation by zero.
+# Prevents 0 / 0 for a rotation by zero.
 TINY_RAD = 1e-20
 
 PALETTE = (

@@ -1,4 +1,4 @@
-"""The same two motions twice: on the left the current state, on the right interpolated. Ten steps a second.
+"""Two motions, each drawn twice: the current state on the left, interpolated on the right. Ten steps a second.
 
 One ball moves along a circle, another bounces. On the left both are drawn in the state of the newest step that is due
 (the group "current", `--set left=none`, or any other method); on the right by the run's own method.

@@ -1,4 +1,4 @@
-"""Worlds by name: from `balls` or `my_module:MyWorld`, and settings such as `count=500`, to a checked instance.
+"""Loading of a world: from `balls` or `my_module:MyWorld` and settings such as `count=500` to a checked instance.
 
 Errors of the command line name the value, the rule and the way out. An exception of the user's own code is a crash of
 that code.

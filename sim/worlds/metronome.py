@@ -18,7 +18,7 @@ from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World
 
-# Long, so that a measured run has few ends of crossings, at which the body is held for a step.
+# Long, so that a measured run has few ends of crossings: at each the body is held for a step.
 CROSSING_S = 12
 SPEED_M_S = 0.6
 START_M = -CROSSING_S * SPEED_M_S / 2

@@ -1,6 +1,6 @@
 """Up to a million bodies in a spiral galaxy: measures the cost of many bodies that cost little to move.
 
-Bodies form flocks of up to a thousand, one for each ring of `galaxy.py`. One product of small matrices computes a
+Bodies form flocks of up to a thousand, one for each ring (`Rings`). One product of small matrices computes a
 flock's records from the floats that its bodies keep, directly in the memory that viewers read. A step only advances
 time.
 

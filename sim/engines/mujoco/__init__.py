@@ -1,7 +1,6 @@
-"""MuJoCo: its passive viewer replaced by one import, and worlds from model files.
+"""MuJoCo: mujoco_viewer replaces its passive viewer by one import; model_world runs a model file as a world.
 
-`from twixt import mujoco_viewer` requires the package `mujoco`; it is checked here, so that all modules can be imported
-without it.
+Requires the package `mujoco`, checked here; all modules can be imported without it. handle: the viewer's handle.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Poses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
+"""Poses and velocities of a model's bodies: conversion of MuJoCo's arrays to twixt's records.
 
-`xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy keeps a state (`deferred_state`), and records
-are written from that or from MuJoCo's memory itself.
+`xpos` and `xquat` are adjacent in MuJoCo's memory, so one copy keeps a state (`deferred_state`). Records are written
+from that copy or from MuJoCo's memory.
 
-Always: `data` is only read. Velocities are those of the bodies' origins. Bodies that a mocap body carries have no
-velocity that MuJoCo knows; it counts as not given, also where nothing moves.
+Always: `data` is only read. Velocities are those of the bodies' origins. MuJoCo computes none for bodies that a mocap
+body carries; it counts as not given, also at rest.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MOST_WATCHED = 2_000
 
 
 class PoseArrays(NamedTuple):
-    """Poses of n bodies: position (n, 3), metres; quaternion (n, 4), wxyz. memory: the bytes of both, and what lies
-    between them; None where they do not lie side by side."""
+    """Poses of n bodies: position (n, 3), metres; quaternion (n, 4), wxyz. memory: the bytes of both, and those
+    between them; None where the arrays are not adjacent."""
 
     memory: memoryview | None
     position: NDArray[np.float64]
@@ -50,7 +50,7 @@ class PoseArrays(NamedTuple):
 
 
 class RecordViews(NamedTuple):
-    """Fields of n records that are written: arrays of n rows."""
+    """Views of the written fields of n records: arrays of n rows."""
 
     position: NDArray[np.float32]
     xyz: NDArray[np.float32]  # of the quaternion
@@ -61,7 +61,7 @@ class RecordViews(NamedTuple):
 
     @staticmethod
     def of(records: NDArray[np.void]) -> RecordViews:
-        """Those of records of dtype `BODY`."""
+        """Field views of records of dtype `BODY`."""
         orientation = records["orientation"]
         return RecordViews(
             records["position"],
@@ -73,7 +73,7 @@ class RecordViews(NamedTuple):
         )
 
     def write_poses(self, poses: PoseArrays) -> None:
-        """Writes poses alone."""
+        """Writes only poses."""
         self.position[...] = poses.position
         self.xyz[...] = poses.quaternion[:, 1:]
         self.w[...] = poses.quaternion[:, 0]
@@ -114,7 +114,7 @@ class BodyPoses:
         self._jumps = StateJumps(model) if watches_jumps and self._gathered is not None else None
 
     def empty(self) -> PoseArrays:
-        """Memory for `copy_to`, of the layout of MuJoCo's."""
+        """New memory for `copy_to`, with MuJoCo's layout."""
         live = self._live
         if live.memory is None:
             return PoseArrays(None, np.zeros((self.count, POSITION)), np.zeros((self.count, QUATERNION)))
@@ -124,7 +124,7 @@ class BodyPoses:
         return PoseArrays(memoryview(block), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
 
     def memory(self) -> memoryview | None:
-        """The present poses' own memory, see `PoseArrays`."""
+        """Memory of the present poses, see `PoseArrays`."""
         return self._live.memory
 
     def copy_to(self, poses: PoseArrays) -> None:
@@ -132,7 +132,7 @@ class BodyPoses:
         self._live.copy_to(poses)
 
     def present(self) -> PoseArrays:
-        """The present poses, in MuJoCo's memory."""
+        """Views of the present poses in MuJoCo's memory."""
         return self._live if self._live.quaternion[0].any() else self._after_reset()
 
     def write_into(self, slot: OpenSlot) -> None:
@@ -150,8 +150,8 @@ class BodyPoses:
             self._write(records)
 
     def _written(self) -> NDArray[np.uint64] | None:
-        """Words of records that are kept here, with the present state: far faster than to write into others, where
-        bodies are few. None where no records are kept, and after `mj_resetData`."""
+        """Words of the kept records, with the present state. For few bodies this is far faster than writing into other
+        records. None where no records are kept, and after `mj_resetData`."""
         gathered = self._gathered
         if gathered is None or self._live.quaternion.item(0) == 0:
             return None
@@ -185,7 +185,7 @@ class BodyPoses:
 
     def _write(self, records: NDArray[np.void]) -> None:
         views = RecordViews.of(records)
-        with np.errstate(over="ignore", invalid="ignore"):  # of a model that diverges
+        with np.errstate(over="ignore", invalid="ignore"):  # for a model that diverges
             if self._live.quaternion.item(0) == 0:  # the world's own, which is 1
                 views.write_poses(self._after_reset())
                 views.flags[...] = VISIBLE
@@ -201,7 +201,7 @@ class BodyPoses:
         views.flags[...] = VISIBLE
         if self._jumps is None or self._gathered is None:
             return
-        # With the present velocities: since this state was deferred, the program has hardly advanced.
+        # With the present velocities: the program has hardly advanced since this state was deferred.
         gathered = self._gathered
         older = gathered.records.copy()
         self._jumps.is_suspect(gathered.read())
@@ -211,7 +211,7 @@ class BodyPoses:
         records["epoch"] = self._jumps.epochs
 
     def _after_reset(self) -> PoseArrays:
-        """Poses of the present `qpos`: `mj_resetData` leaves the bodies without any until the next step."""
+        """Poses of the present `qpos`: after `mj_resetData`, `xpos` and `xquat` are zero until the next step."""
         if self._scratch is None:
             self._scratch = mujoco.MjData(self._model)
         scratch, data = self._scratch, self._data
@@ -257,16 +257,16 @@ def _live_poses(data: MjData) -> PoseArrays:
 # `cvel` is about the centre of mass of a body's tree: v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root])
 # (Featherstone, "Rigid Body Dynamics Algorithms").
 #
-# Numpy's own loops over three numbers a body are slow. Few bodies take one matrix product, in as few calls as there
-# can be; many bodies are computed component by component, in long loops (1,000 bodies 30 us instead of 75). Where
-# each body is a tree by itself, with its centre of mass at its origin, there is nothing to compute.
+# Numpy is slow in loops over three numbers per body. Few bodies need one matrix product, in as few calls as possible;
+# many bodies are computed component by component, in long loops (1,000 bodies: 30 us instead of 75). Where each body
+# is its own tree with its centre of mass at its origin, the term is zero.
 #
 # Always: the arrays of `data` are only read.
 
 
-# Bodies from which components pay.
+# Least number of bodies for which components are faster.
 MANY = 150
-# Distance of a centre of mass from an origin that counts as none, metres.
+# Distance between a centre of mass and an origin that counts as zero, metres.
 CENTERED_M = 1e-12
 # The cross product a x b as a product of the nine a_j b_k with a matrix, (9, 3).
 _CROSS = np.zeros((3, 3, 3))

@@ -1,13 +1,12 @@
-"""The newest state of `data`, kept until it is published or a newer one is, with as few instructions as there can be.
+"""The newest state of `data` that is not published yet: a copy of its poses, time, geoms and flexes.
 
-Between two publishes a `sync` has nothing to look at. Until `until_ns` it copies poses and time from one place in
-memory to another, and returns: half a microsecond, where asking MuJoCo's attributes, a lock or numpy would take five.
-Who has something for `sync` to look at, on whatever thread, calls `request_check`.
+`sync` checks drags, options and the model only when they may have changed. Until `until_ns` it only copies poses and
+time, in half a microsecond; reading MuJoCo's attributes, a lock or numpy would take five. Whoever changes something
+that `sync` must check calls `request_check`, on any thread.
 
-Always: poses, time, geoms and flexes that are taken are of one state. `put` without geoms and flexes is written out
-where it is called after each step (`Handle.sync`): a call of it would cost a third more. `put_ns` is stored first, so
-that a reader on another thread that finds it unchanged has read a whole state; a copy by `memoryview` is one operation
-to other threads.
+Always: poses, time, geoms and flexes are of one state. `put` without geoms and flexes is inlined in `Handle.sync`,
+since the call would cost a third more. `put_ns` is stored first: a reader on another thread that finds it unchanged has
+read a complete state; a copy by `memoryview` is atomic for other threads.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 # Bytes of `mjData.time`, a double, which lies before `mjData.energy`.
 TIME_BYTES = 8
-# A time that no other field has.
+# A value that no other field has.
 PROBE_S = 1234.56789
 
 
@@ -39,8 +38,8 @@ Flexes = NDArray[np.float64] | None  # see `ModelSurfaces.copy_flexes`
 
 
 class PoppedState(NamedTuple):
-    """State that was deferred, beside its poses. put_ns: its instant. geoms, flexes: what its marks and its flexes are
-    made of; geoms are to be given back."""
+    """A deferred state without its poses. put_ns: its instant. geoms, flexes: source of its marks and surfaces; geoms
+    must be released."""
 
     put_ns: int
     time_s: float
@@ -49,12 +48,11 @@ class PoppedState(NamedTuple):
 
 
 class DeferredState:
-    """Memory for one state, and the state put into it last.
+    """Memory for one state.
 
-    until_ns: `sync` may put states without a look at anything until this instant; 0: it must look. put_ns: the
-    instant of the state, 0 before the first. done_ns: states up to this instant need no publish. is_model_fixed: as
-    the last `sync` said. poses, time: the copies; live_poses, live_time: MuJoCo's memory. is_usable: `sync` may copy
-    these itself.
+    until_ns: until this instant `sync` may put states without any check; 0: it must check. put_ns: instant of the
+    state, 0 before the first. done_ns: states up to this instant need no publish. is_model_fixed: from the last `sync`.
+    poses, time: the copies; live_poses, live_time: MuJoCo's memory. is_usable: `sync` may copy it directly.
     """
 
     __slots__ = (
@@ -80,7 +78,7 @@ class DeferredState:
     def __init__(self, poses: BodyPoses, data: MjData) -> None:
         self.until_ns = self.put_ns = self.done_ns = 0
         self.is_model_fixed = self.is_time_said = False
-        self.last_time_s = 0.0  # that a view could have
+        self.last_time_s = 0.0  # the last one that a view can show
         self._poses, self._data, self._kept = poses, data, poses.empty()
         self._geoms: GeomBuffer | None = None
         self._flexes: Flexes = None
@@ -95,20 +93,20 @@ class DeferredState:
 
     @property
     def has_pending(self) -> bool:
-        """True if there is a state that may have to be published."""
+        """True if a state may still have to be published."""
         return self.put_ns > self.done_ns
 
     def request_check(self) -> None:
-        """Has the next `sync` look at everything."""
+        """Makes the next `sync` check everything."""
         self.until_ns = 0
 
     def defer_until(self, instant_ns: int) -> None:
-        """Lets `sync` put states without a look until this instant, where it can."""
+        """Lets `sync` put states without any check until this instant, where `is_usable`."""
         if self.is_usable:
             self.until_ns = instant_ns
 
     def put(self, now_ns: int, geoms: GeomBuffer | None = None, flexes: Flexes = None) -> GeomBuffer | None:
-        """Puts the present state in place of the one before, whose geoms are returned."""
+        """Replaces the kept state by the present one; returns the geoms of the former."""
         with self._lock:
             before, self._geoms, self._flexes = self._geoms, geoms, flexes
             self.done_ns = now_ns - 1
@@ -122,14 +120,15 @@ class DeferredState:
         return before
 
     def drop(self, done_ns: int) -> GeomBuffer | None:
-        """Drops states up to `done_ns`; returns the geoms of the one that was kept."""
+        """Drops the kept state if it is from `done_ns` or before; returns its geoms."""
         with self._lock:
             self.done_ns = done_ns
             before, self._geoms = self._geoms, None
         return before
 
     def pop(self, poses: PoseArrays) -> PoppedState | None:
-        """Takes the state, and copies its poses. None if none waits, or where another one came between."""
+        """Removes the state and copies its poses into `poses`. None if there is none, or if another replaced it
+        meanwhile."""
         with self._lock:
             put_ns = self.put_ns
             if put_ns <= self.done_ns:
@@ -151,7 +150,7 @@ class DeferredState:
         return self.shown_time(time_s)
 
     def shown_time(self, time_s: float) -> float:
-        """`time_s`, or where a view cannot have that time (NaN), the last one that it could; said once."""
+        """`time_s`, or, where a view cannot show it (NaN), the last valid time; reported once."""
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s
         elif not self.is_time_said:

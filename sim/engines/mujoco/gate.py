@@ -1,10 +1,10 @@
-"""Publishes the newest state of a simulation, at most so many times a second, and never waits.
+"""Rate limit of a passive viewer: publishes the newest state or defers it, and never waits.
 
-A state that no frame would show costs a copy of its poses (`deferred_state`); where its marks or skins are shown, a copy
-of what they are made of, too. If no other one follows, a thread publishes that copy within 50 ms: a program that stops
-between two steps leaves its last state on the screen.
+Deferring a state costs a copy of its poses (`deferred_state`), and of its geoms and flexes where marks or flexes are
+shown. If no newer state follows, a thread publishes that copy within 50 ms: a program that stops between two steps
+leaves its last state on the screen.
 
-Always: a state is published once, and never after a newer one. The caller neither waits for this thread nor for a
+Always: a state is published once, and never after a newer one. The caller waits neither for this thread nor for a
 viewer. The thread sleeps while no state is deferred, and ends with the last reference to this publisher.
 """
 
@@ -27,7 +27,7 @@ from twixt.sim.show.view import View
 from twixt.sim.world.marks import Marks
 
 # Age at which a deferred state is published. With the thread's own wait for the processor it stays within
-# 50 ms, and a loop that steps more often than 33 times a second is seldom woken for.
+# 50 ms, and it seldom runs beside a loop of more than 33 steps a second.
 IDLE_NS = 30_000_000
 # Wait for a publish that is under way on the other thread, seconds.
 BUSY_S = 0.001
@@ -36,16 +36,16 @@ BUSY_S = 0.001
 class Shown(Protocol):
     """Scene, camera and options of a view."""
 
-    is_unfinished: bool  # True: something was not looked at, or has to wait
+    is_unfinished: bool  # True: a check or a change was postponed
 
     def refresh(self, at_once: bool, is_model_fixed: bool) -> bool:
-        """Replaces what has changed; True if anything was. at_once: nothing is left for later. is_model_fixed: the
-        model's own changes are not looked for."""
+        """Publishes what has changed; True if anything did. at_once: postpones nothing. is_model_fixed: does not check
+        the model's arrays."""
 
 
 class GatedPublisher:
-    """Publishes states on `view`. poses, marks, surfaces: read them. publish_hz: see `PublishGate`. shown: is refreshed
-    before each publish. deferred: the state that comes too early, until it is published.
+    """Publishes states on `view`. poses, marks, surfaces: readers of the state. publish_hz: see `PublishGate`. shown:
+    is refreshed before each publish. deferred: memory of a state that comes too early.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class GatedPublisher:
         self._marks, self._surfaces = marks, surfaces
         self._view, self._poses, self._time_s, self._shown = view, poses, time_s, shown
         self._gate = PublishGate(publish_hz, time.perf_counter_ns())
-        self._published_ns = 0  # of a deferred state that is published already, but for `Shown.refresh`
+        self._published_ns = 0  # instant of a state that is published, except for a postponed `Shown.refresh`
         self._popped_poses = poses.empty()
         self._is_publishing = threading.Lock()
         self._wake, self._ended = threading.Event(), threading.Event()
@@ -75,7 +75,8 @@ class GatedPublisher:
         """Publishes the present state, or defers it where it comes too early."""
         if now_ns < self._gate.next_ns or self._is_publishing.locked():
             return self._defer(now_ns, self._marks.copy_geoms())
-        # `with`, as Ctrl-C after a call of `acquire` would leave it locked for ever. It hardly ever waits, for one publish.
+        # `with`: Ctrl-C after a call of `acquire` would leave it locked for ever. It rarely waits, for one publish at
+        # most.
         with self._is_publishing:
             self._gate.record(now_ns)
             if (older := self._deferred.drop(now_ns)) is not None:  # this state is newer
@@ -93,15 +94,15 @@ class GatedPublisher:
             self._marks.release_geoms(geoms)
 
     def defer_until_next(self) -> None:
-        """Has `sync` put states without a look until the next one is due, where that is all they need. To be called
-        after `publish_or_defer`."""
+        """Lets `sync` put states without any check until the next publish is due, if they need only poses and time.
+        Call it after `publish_or_defer`."""
         if self._marks.is_quiet and not self._surfaces.count:
             self._deferred.defer_until(self._gate.next_ns)
-            if not self._wake.is_set():  # after that: a thread that goes to sleep resets it first
+            if not self._wake.is_set():  # order: a thread that goes to sleep clears `_wake` before it requests a check
                 self._start_wait()
 
     def end(self) -> None:
-        """Ends the thread. A deferred state is not published any more."""
+        """Ends the thread. A deferred state is dropped."""
         _end(self._wake, self._ended)
 
     def publish_idle(self) -> float:
@@ -136,7 +137,7 @@ class GatedPublisher:
                 poses = self._poses.present()
             self._publish(poses, state.flexes, state.time_s, marks)
         finally:
-            self._marks.release_geoms(state.geoms)  # only now: until here they were read
+            self._marks.release_geoms(state.geoms)  # last: the marks were made from them
 
     def _publish(self, poses: PoseArrays | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
         """Publishes a state with these poses; None: the present ones, with velocities."""
@@ -171,7 +172,7 @@ class GatedPublisher:
             arguments = weakref.ref(self), self._deferred, self._wake, self._ended
             threading.Thread(target=_publish_idle_states, args=arguments, name="twixt idle", daemon=True).start()
             self._has_thread = True
-        self._wake.set()  # last: after an interruption before it the next call does all this
+        self._wake.set()  # last: after an interruption the next call repeats this
 
 
 def _end(wake: threading.Event, ended: threading.Event) -> None:
@@ -189,10 +190,10 @@ def _publish_idle_states(
             return
         try:
             wait_s = publisher.publish_idle()
-        except Exception as error:  # such as for a model whose arrays were broken; the next `sync` may be fine
+        except Exception as error:  # for example invalid arrays of a model; the next `sync` may succeed
             print_notice(f"the last state cannot be shown: {type(error).__name__}: {error}")
             wait_s = 0.0
-        if wait_s == 0 and publisher.published == published:  # nothing came for a while: sleep until it does
+        if wait_s == 0 and publisher.published == published:  # no state for a while: sleep until the next one
             wake.clear()
             deferred.request_check()  # so that the next `sync` wakes this thread
             if deferred.has_pending:

@@ -1,8 +1,8 @@
-"""The handle of the passive viewer, with the names and the rules of MuJoCo's own.
+"""Handle of the passive viewer, with the names and the rules of MuJoCo's own; its key callback.
 
-Always: `sync` never waits for a viewer, and is silent after `close`; then `m`, `d` and `viewport` still answer. The
-model and the data are the user's own objects, and are only read, but for what the mouse drags. What has no effect says
-so once.
+Always: `sync` never waits for a viewer, and has no effect after `close`; then `m`, `d` and `viewport` still answer. The
+model and the data are the user's own objects; only forces of the mouse are written. Unsupported settings are accepted
+and reported once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
 
 
-# Interval at which `is_running` asks about the window, ns; loops ask in each step.
+# Interval at which `is_running` polls the window, ns; loops call it in each step.
 ASK_NS = 5_000_000
 DEFAULT_SIZE_PX = (800, 600)
 
@@ -75,7 +75,7 @@ class Handle:
         self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
         self._view.actions.on_pulls = deferred.request_check
         self._lock = threading.RLock()
-        self._is_watched = False  # True: the program has the lock or the options, and can change things at any time
+        self._is_watched = False  # True: the program has the lock or the options, and can change them at any time
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
         self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
 
@@ -137,7 +137,7 @@ class Handle:
         state_only: changes of the model's own arrays (colours, sizes, poses of geoms) are not looked for.
         """
         deferred, now_ns = self._deferred, perf_counter_ns()
-        if now_ns < deferred.until_ns:  # `DeferredState.put`, written out
+        if now_ns < deferred.until_ns:  # `DeferredState.put`, inlined
             deferred.put_ns, deferred.is_model_fixed = now_ns, state_only
             deferred.poses[:] = deferred.live_poses
             deferred.time[:] = deferred.live_time
@@ -146,7 +146,7 @@ class Handle:
         self._full_sync(state_only)
 
     def _full_sync(self, state_only: bool) -> None:
-        """`sync`, with a look at everything that may have changed."""
+        """`sync` that checks everything that may have changed."""
         if self._is_closed or not self._was_running:
             return self._mouse.end()
         with self._lock:
@@ -156,12 +156,12 @@ class Handle:
             self._publisher.publish_or_defer(perf_counter_ns())  # lock waits do not count as publish cost
             if not self._needs_check:
                 self._publisher.defer_until_next()
-                if self._needs_check:  # since a moment
+                if self._needs_check:  # changed meanwhile
                     self._deferred.request_check()
 
     @property
     def _needs_check(self) -> bool:
-        """True if the next `sync` has to look."""
+        """True if the next `sync` must check everything."""
         return self._is_closed or self._is_watched or self._mouse.is_needed
 
     def _watch(self) -> None:
@@ -227,7 +227,8 @@ class Handle:
         self._view.set_figures(())
 
     def set_texts(self, texts: Any) -> None:
-        """Shows texts over the picture: one (font, gridpos, text1, text2), or a list of them; None: MuJoCo's default."""
+        """Shows texts over the picture: one (font, gridpos, text1, text2), or a list of them; None: MuJoCo's
+        default."""
         self._view.set_texts(overlay_texts(texts))
 
     def clear_texts(self) -> None:
@@ -250,9 +251,9 @@ class Handle:
 # Calls the `key_callback` of a passive viewer with the codes of pressed keys, on a thread of its own.
 #
 # Always: all keys pressed in a window are passed, also those that the viewer uses, as MuJoCo's own viewer does. The
-# callback is called without any lock of ours, so that it may take the handle's. If it raises, its traceback is
-# printed and later keys are passed; `sys.exit` cannot end the program from here, which is said. The thread ends with
-# the view, whose reference it does not hold.
+# callback is called without a lock, so that it may acquire the handle's. If it raises, its traceback is printed and
+# later keys are passed. `sys.exit` cannot end the program from this thread; that is reported. The thread holds no
+# reference to the view, and ends with it.
 
 
 NO_EXIT = (

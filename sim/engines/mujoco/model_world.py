@@ -1,12 +1,12 @@
-"""A world made from a model file: `twixt run humanoid.xml`, `twixt run mujoco:humanoid.xml`.
+"""World from a model file: `twixt run humanoid.xml`, `twixt run mujoco:humanoid.xml`.
 
-It steps with the model's own timestep, and starts, and starts again at a reset, as MuJoCo's own viewer does or at a
+It makes steps of the model's own timestep, and starts, at first and after a reset, like MuJoCo's own viewer or at a
 keyframe: `--set keyframe=home`. The overlay has a slider for each actuator, a switch for each equality constraint, a
-button for each keyframe, switches for what is shown, and the values of the joints. A file that is saved again is loaded again.
+button for each keyframe, switches of `mjvOption`, and the values of the joints. A file that is saved again is loaded
+again.
 
-Always: a state depends on the file, the number of steps and the controls that a user moved alone. A model that MuJoCo
-itself resets, because it has become unstable, is cut. A file that cannot be loaded again is said so, and the model
-stays.
+Always: a state depends only on the file, the number of steps and the controls that a user moved. When MuJoCo resets an
+unstable model, bodies are cut. If a changed file cannot be loaded, that is reported and the model stays.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 
-# For a model that becomes unstable.
+# Advice for a model that becomes unstable.
 REMEDIES = "give its <option> a smaller timestep or the integrator implicitfast, or make joints and contacts less stiff"
 
 
@@ -57,7 +57,8 @@ def world_of_file(name: str) -> type[World]:
 
 
 class ModelWorld(World):
-    """The model in the file `path`. keyframe: name or number of the one to start at; empty for the model's own start."""
+    """The model in the file `path`. keyframe: name or number of the one to start at; empty for the model's own
+    start."""
 
     path = ""
     dt = 0.0  # the model's own; another one by --physics-hz
@@ -81,7 +82,7 @@ class ModelWorld(World):
         self.reset()
 
     def reset(self) -> None:
-        """Starts again, with the model of the file as it is now."""
+        """Starts again, with the present content of the file."""
         if self._fresh is not None:
             model, shown = self._fresh
             switches = ShowSwitches(model, self._switches.opt, self._switches.rendering)
@@ -100,7 +101,7 @@ class ModelWorld(World):
         for _ in range(max(1, round(dt / self.dt))):
             before = self._data.time
             mujoco.mj_step(self._model, self._data)
-            if self._data.time <= before:  # MuJoCo has reset it, and made the step
+            if self._data.time <= before:  # MuJoCo has reset it before this step
                 self._cut()
                 self._report_unstable(before)
         self._show_marks()
@@ -109,7 +110,8 @@ class ModelWorld(World):
             self._is_pulled = False
 
     def apply_force(self, i: int, force: NDArray[np.float64], point: NDArray[np.float64]) -> None:
-        """Applies a force (N) at a point (metres, world) of body i in the next step; a skin or flex cannot be pulled."""
+        """Applies a force (N) at a point (metres, world) of body i in the next step; a skin or flex cannot be
+        pulled."""
         if i >= self._model.nbody:
             return
         applied = self._data.xfrc_applied[i]
@@ -144,7 +146,7 @@ class ModelWorld(World):
         return self._fresh is not None
 
     def diagnostics(self) -> dict[str, float]:
-        """Number of contacts, and the values of the first joints: radians, metres. As many as viewers are told."""
+        """Number of contacts, and the values of the first joints: radians, metres. As many as viewers receive."""
         joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
         return {"contacts": float(self._data.ncon), **dict(joints)}
 
@@ -170,13 +172,13 @@ class ModelWorld(World):
         self._show_marks()
 
     def _apply_switches(self) -> None:
-        """Shows what users have switched on in the overlay, and no more what they have switched off."""
+        """Applies the switches of the overlay to the scene."""
         before = self._switches.parts
         if self._switches.exchange() and self._switches.parts != before:
             self.scene = _scene_of(self._model, self._switches.parts, self.path)
 
     def _show_marks(self) -> None:
-        """Tendons, and what else MuJoCo shows beside the bodies."""
+        """Updates the marks: tendons and other visual geoms of MuJoCo."""
         shown = self._visual.present()
         if self.marks is not None:
             self.marks.clear()
@@ -186,7 +188,7 @@ class ModelWorld(World):
             self.marks.extend(shown.records)
 
     def _report_unstable(self, time_s: float) -> None:
-        """Says once that MuJoCo has reset the model."""
+        """Reports once that MuJoCo has reset the model."""
         if not self._was_unstable:
             self._was_unstable = True
             text = f"the model in {self.path} became unstable after {time_s:g} s, and MuJoCo has reset it; {REMEDIES}"
@@ -197,8 +199,8 @@ class ModelWorld(World):
 
 
 def _scene_of(model: MjModel, shown: ShowOptions, path: str) -> Scene:
-    """The scene of the model in a file, with the camera that it opens with. Raises TwixtError, with the file's name, for
-    one that a viewer cannot have, and for a damaged one."""
+    """The scene of the model in a file, with its opening camera. Raises TwixtError, with the file's name, for a scene
+    that a viewer cannot draw, and for a damaged file."""
     try:
         made = shown_scene(model, shown, PartMaker(model), opening_view(model))
         made.packed()  # raises SceneError, too
@@ -210,7 +212,7 @@ def _scene_of(model: MjModel, shown: ShowOptions, path: str) -> Scene:
 
 
 def _stamp_of(path: str) -> tuple[int, int] | None:
-    """When the file was written, ns, and its size in bytes; None where there is none."""
+    """Time of the last change of the file, ns, and its size in bytes; None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -232,18 +234,18 @@ def _number_of(model: Any, keyframe: str) -> int | None:
 
 # Controls of a model: a slider for each actuator, a switch for each equality constraint, a button for each keyframe.
 #
-# Always: what nobody touched keeps the model's own value, so that a run without a viewer is the same.
+# Always: a control that no user moved keeps the model's own value, so that a run without a viewer is the same.
 
 
-# Range of an actuator that has none, as in MuJoCo's own viewer, or one beyond what a slider can show.
+# Range of an actuator without one, as in MuJoCo's own viewer; limit of ranges that a slider can show.
 NO_RANGE = -1.0, 1.0
 LARGEST = 1e9
-# Joints of one number, whose value is shown.
+# Types of joints with one coordinate, whose values are shown.
 ONE_NUMBER = "mjJNT_HINGE", "mjJNT_SLIDE"
 
 
 class _Actuator(Slider):
-    """Slider of an actuator. moved: gets its number when a viewer's value comes."""
+    """Slider of an actuator. moved: receives its number when a viewer sets a value."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: float, low: float, high: float) -> None:
         super().__init__(name, value, low, high)
@@ -296,7 +298,7 @@ class ModelControls:
         return pressed[-1] if pressed else None
 
     def apply(self) -> None:
-        """Writes what users set since the last call into the state, and leaves the rest."""
+        """Writes values that users set since the last call into the state."""
         while self._moved_actuators:
             number = self._moved_actuators.pop()
             self._data.ctrl[number] = self._actuators[number].value
@@ -305,7 +307,7 @@ class ModelControls:
             self._data.eq_active[number] = self._equalities[number].value
 
     def reflect(self) -> None:
-        """Takes the values over from the state, as after a reset."""
+        """Reads all values from the state, after a reset."""
         for slider, value in zip(self._actuators, self._data.ctrl, strict=True):
             slider.set(value)
         for toggle, value in zip(self._equalities, self._data.eq_active, strict=True):

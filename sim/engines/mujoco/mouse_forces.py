@@ -1,12 +1,12 @@
 """Dragging of bodies by users of viewers, through `MjvPerturb`, forces in `xfrc_applied` and mocap poses.
 
-A pull sets MuJoCo's `MjvPerturb`, as its own viewer's mouse does; MuJoCo then computes the spring, with the body's true
-mass, and moves mocap bodies. Several handles may show one `MjData`: their forces add up, and are kept per data.
+A pull sets MuJoCo's `MjvPerturb`, like the mouse of its own viewer; MuJoCo then computes the spring, with the body's
+true mass, and moves mocap bodies. Several handles may show one `MjData`: forces are kept per data, and summed.
 
-Always: only forces that were added here are removed, and only where the number is unchanged: what the program writes
-into `xfrc_applied` stays, to the last bit. When the drag or the viewer ends, the force is removed by the next `sync`,
-or by `close`. A number that the program changes with `+=` while a body is pulled looks like one that it writes: it
-counts as the program's from then on, with the pull in it.
+Always: only forces that were added here are removed, and only where the value is unchanged: values that the program
+writes into `xfrc_applied` stay, to the last bit. When the drag or the viewer ends, the next `sync` or `close` removes
+the force. A value that the program changes with `+=` during a pull cannot be told from one that it writes: it counts as
+the program's, pull included.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BodyForce(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row of `xfrc_applied`: what the program wrote, and that plus all pulls, as written here last. (6,) each."""
+    """A row of `xfrc_applied`, (6,) each: the program's value, and the sum with all pulls that was written last."""
 
     own: NDArray[np.float64]
     whole: NDArray[np.float64]
@@ -47,8 +47,8 @@ class _Row(NamedTuple):
 class DataForces:
     """Pulls of all handles on the bodies of one `data`. For any thread.
 
-    Always: if a signal handler raises at any point, each row is what the program wrote, or that plus the pulls; `_rows`
-    has the rows with pulls.
+    Always: even if a signal handler raises at any point, each row has the program's value, with or without the pulls;
+    `_rows` has the rows with pulls.
     """
 
     def __init__(self, data: MjData) -> None:
@@ -81,8 +81,8 @@ class DataForces:
             self._carry_out()
 
     def release_later(self, puller: object) -> None:
-        """`release` without waiting, for a puller that was dropped: if another thread has the lock, a later call does
-        it."""
+        """`release` without waiting, for a puller that was garbage-collected: if another thread holds the lock, a later
+        call removes the force."""
         self._pending.append((puller, None))
         if self._lock.acquire(blocking=False):
             try:
@@ -95,7 +95,7 @@ class DataForces:
         return puller in self._pulls
 
     def _carry_out(self) -> None:
-        if self._is_busy:  # in a signal handler or the garbage collector: the call that they interrupted does it
+        if self._is_busy:  # called in a signal handler or the garbage collector: the interrupted call continues
             return
         self._is_busy = True
         try:
@@ -121,7 +121,7 @@ class DataForces:
         row[:] = own
         self._rows.pop(body, None)
         if forces:
-            # Noted before it is written: after an interruption between the two the row is what the program wrote.
+            # Recorded before it is written: an interruption in between leaves the program's value in the row.
             self._rows[body] = known = _Row(own, own + sum(forces))
             row[:] = known.whole
 
@@ -131,26 +131,26 @@ _known_lock = threading.Lock()
 
 
 class MouseForces:
-    """Pulls of the users of one view on the bodies of `data`. perturb: MuJoCo's struct, which the program may read, and
-    set itself."""
+    """Pulls of one view's users on the bodies of `data`. perturb: MuJoCo's struct, which the program may read and
+    set."""
 
     def __init__(self, model: MjModel, data: MjData, perturb: MjvPerturb, users: ReceivedActions) -> None:
         self._model, self._data, self._perturb, self._users = model, data, perturb, users
-        self._scene: Any = None  # MuJoCo's struct, which `mjv_initPerturb` asks for
-        self._pull = Pull()  # the one that `perturb` has
-        self._grabbed: tuple[int, tuple[float, float, float]] | None = None  # body and point that `perturb` has
+        self._scene: Any = None  # MuJoCo's struct, required by `mjv_initPerturb`
+        self._pull = Pull()  # the pull that `perturb` contains
+        self._grabbed: tuple[int, tuple[float, float, float]] | None = None  # body and point of `perturb`
         self._begun_turn: NDArray[np.float64] = np.zeros(4)
-        self._is_on = False  # there is something to be taken away, or to be watched
+        self._is_on = False  # True: a force must be removed, or `perturb` watched
         self._forces, self._puller = DataForces.of(data), object()
         weakref.finalize(self, self._forces.release_later, self._puller).atexit = False
 
     @property
     def is_needed(self) -> bool:
-        """True if `apply` has something to do."""
+        """True if `apply` must be called."""
         return bool(self._users.pulls or self._is_on or self._perturb.active)
 
     def apply(self) -> None:
-        """Brings forces, mocap poses and `perturb` up to date; to be called in each `sync` while `is_needed`."""
+        """Updates forces, mocap poses and `perturb`; call it in each `sync` while `is_needed`."""
         pulls, perturb = self._users.pulls, self._perturb
         if pulls or self._pull.body is not None:
             self._follow(pulls[-1] if pulls else Pull())
@@ -184,7 +184,7 @@ class MouseForces:
             if self._scene is None:
                 scene = mujoco.MjvScene(self._model, 1)
                 mujoco.mjv_updateCamera(self._model, self._data, default_camera(self._model), scene)
-                self._scene = scene  # kept once it is complete: a signal handler may raise at any place
+                self._scene = scene  # stored when complete: a signal handler may raise anywhere
             mujoco.mjv_initPerturb(self._model, self._data, self._scene, perturb)
             self._begun_turn = np.array(perturb.refquat)
             perturb.active = int(kind)
@@ -205,7 +205,7 @@ class MouseForces:
             return None
         mujoco.mjv_applyPerturbPose(self._model, data, perturb, 0)
         if not self._model.body_dofnum[self._model.body_weldid[body]]:
-            return None  # a mocap body, or one that nothing moves
+            return None  # a mocap body, or a static one
         row = data.xfrc_applied[body]
         before = row.copy()
         try:

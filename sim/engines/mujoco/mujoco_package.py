@@ -1,7 +1,7 @@
-"""The package `mujoco`, imported when it is first used.
+"""The package `mujoco`, imported at its first use; loading of model files.
 
-Always: where it is missing, the error names the command that installs it; a version that was never tested is reported
-once, and used.
+Always: without the package, the error names the command that installs it; an untested version is reported once, and
+used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mujoco import MjModel
 
 
-# Versions with which the tests were run, (major, minor), oldest and newest.
+# Oldest and newest tested version, (major, minor).
 TESTED = (3, 17), (4, 0)
 INSTALL = "pip install 'twixt[mujoco]'"
 
@@ -70,7 +70,7 @@ else:
     mujoco = _OnFirstUse()
 
 
-# Models in files. Always: a file that cannot be loaded is refused with its name and MuJoCo's own words.
+# Models in files. Always: the error for a file that cannot be loaded has its name and MuJoCo's own message.
 
 
 # Endings of files that MuJoCo loads: MJCF or URDF, binary models, archives.

@@ -37,7 +37,7 @@ __all__ = ["Handle", "launch", "launch_from_path", "launch_passive", "publish", 
 KeyCallback = Callable[[int], None]
 # Longest time that `launch` steps before it publishes again, seconds of the wall clock.
 LONGEST_TURN_S = 1 / 60
-# Debt beyond which `launch` gives up on making good for lost time, as MuJoCo's own viewer, seconds.
+# Debt beyond which `launch` does not catch up, like MuJoCo's own viewer, seconds.
 MOST_DEBT_S = 0.1
 
 _states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelSurfaces]] = WeakKeyDictionary()
@@ -46,8 +46,9 @@ _states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelS
 def publish(view: View, data: MjData) -> None:
     """Shows the present state of `data` on `view`, a view of `twixt.show(scene(model))`. Never waits.
 
-    The bodies' poses, velocities, the tendons and simulated time (`data.time`) are taken. Time that went back is one cut. At most
-    once in each step of the loop; all of them are sent (`launch_passive` sends no more than frames can show).
+    The bodies' poses, velocities, the tendons and simulated time (`data.time`) are taken. Time that went back is one
+    cut. At most once in each step of the loop; all of them are sent (`launch_passive` sends no more than frames can
+    show).
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
         raise TwixtError(
@@ -77,9 +78,10 @@ def launch_passive(
 ) -> Handle:
     """Opens a window on `data`, and returns at once the handle with which the user's own loop shows its states.
 
-    show_left_ui, show_right_ui: both False leave out the overlay. key_callback: called with GLFW's code of each key that
-    is pressed, on a thread of its own. publish_hz: states shown per second, at most; None: 120, and fewer where they
-    would take more than 1 % of the loop's time. options: those of `twixt.show`. Raises ValueError as MuJoCo's own viewer.
+    show_left_ui, show_right_ui: both False leave out the overlay. key_callback: called with GLFW's code of each key
+    that is pressed, on a thread of its own. publish_hz: states shown per second, at most; None: 120, and fewer where
+    they would take more than 1 % of the loop's time. options: those of `twixt.show`. Raises ValueError as MuJoCo's own
+    viewer.
     """
     if not isinstance(model, mujoco.MjModel):
         raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")
@@ -88,7 +90,7 @@ def launch_passive(
     if key_callback is not None and not callable(key_callback):
         raise ValueError(f"`key_callback` is not callable: got {key_callback!r}")
     if publish_hz is not None:
-        Config(publish_hz=publish_hz)  # raises the error of a rate that is none
+        Config(publish_hz=publish_hz)  # raises for an invalid rate
     mujoco.mj_forward(model, data)
     options.setdefault("overlay", show_left_ui or show_right_ui)
     handle = Handle(model, data, publish_hz, key_callback, **options)

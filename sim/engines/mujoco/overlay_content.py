@@ -1,6 +1,6 @@
-"""Texts, images and figures over the picture, from MuJoCo's terms: font scales, places of a grid, rectangles, arrays.
+"""Overlay content from MuJoCo's terms: texts, images and figures of a handle, and switches of an `mjvOption`.
 
-Always: what fits is shown; of images and figures that are too large together, the first are.
+Always: content that fits is shown; of images and figures that are too large together, the first ones are.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from mujoco import MjModel, MjrRect, MjvFigure, MjvOption
 
 
-# MuJoCo's font scale at which its letters are as high as the overlay's.
+# MuJoCo's font scale with letters as high as the overlay's.
 OWN_FONT_PERCENT = 100
-# What an axis that grows to its points has beyond them: a share of the y axis, half a bar of the x axis.
+# Margin of an axis that extends to its points: a share of the y axis, half a bar of the x axis.
 MARGIN_SHARE, HALF_BAR = 0.05, 0.5
 
 
@@ -57,8 +57,8 @@ def overlay_texts(texts: Any) -> list[OverlayText]:
 
 
 def overlay_images(images: Any) -> tuple[list[OverlayImage], int]:
-    """Images of `set_images`, and the number of those that are left out. Raises ValueError, in MuJoCo's words, for one
-    that its rectangle does not fit, and TwixtError for other values."""
+    """Images of `set_images`, and the number of omitted ones. Raises ValueError, with MuJoCo's message, for one that
+    its rectangle does not fit, and TwixtError for other values."""
     given: list[tuple[MjrRect, NDArray[Any]]] = []
     for viewport, values in _tuples("set_images", images, "(viewport, image)", 2):
         _require_rect(viewport)
@@ -80,7 +80,7 @@ def overlay_images(images: Any) -> tuple[list[OverlayImage], int]:
 
 
 def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
-    """Figures of `set_figures`, and the number of those that are left out. Raises TwixtError."""
+    """Figures of `set_figures`, and the number of omitted ones. Raises TwixtError."""
     pairs = _tuples("set_figures", figures, "(viewport, figure)", 2)
     for viewport, figure in pairs:
         _require_rect(viewport)
@@ -99,7 +99,7 @@ def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
 
 
 def _tuples(call: str, given: Any, form: str, length: int) -> list[Any]:
-    """What `call` was given, one tuple of the `form` or several, as a list."""
+    """The argument of `call`, one tuple of the `form` or several, as a list."""
     rows = [given] if isinstance(given, tuple) else items(given)
     if rows is None or not all(isinstance(row, tuple | list) and len(row) == length for row in rows):
         raise TwixtError(f"{call} takes {form}, or a list of them, got {text_of(given)}")
@@ -133,8 +133,8 @@ def _figure_of(viewport: MjrRect, figure: MjvFigure) -> OverlayFigure:
 
 
 def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, float] | None:
-    """Range of an axis: the figure's, which grows to that of the points where `flg_extend` says so; of the y axis around
-    zero with `flg_symmetric`. None, for that of the points, where the figure has none."""
+    """Range of an axis: the figure's, extended to the points by `flg_extend`; for the y axis centred at zero by
+    `flg_symmetric`. None, the range of the points, where the figure has none."""
     low, high = figure.range[axis].tolist()
     if not low < high:
         return None
@@ -151,15 +151,15 @@ def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, f
 # Switches of the overlay for one `mjvOption`: its flags, and the groups of geoms and sites that the model uses; and
 # for the rendering flags of one `mjvScene`.
 #
-# The overlay has a copy of each value. `exchange` compares both with what they were: where the code has changed the
-# option, the switch follows, else the option follows the switch.
+# The overlay has a copy of each value. `exchange` compares both with the last values: where the code has changed the
+# option, the switch follows; otherwise the option follows the switch.
 #
-# Always: only flags that have an effect in twixt, and for which the model has something, have a switch.
+# Always: a flag has a switch only if it has an effect in twixt and the model has objects of its kind.
 
 
-# Fold of the overlay in which they stand.
+# Fold of the overlay with the switches.
 FOLD = "show"
-# Flags in the order of their switches, each with the count of a model that has anything for it; None: every model has.
+# Flags in the order of their switches, each with the model's count of its objects; None: every model has some.
 FLAGS = {
     "CONTACTPOINT": None, "CONTACTFORCE": None, "CONTACTSPLIT": None, "TRANSPARENT": None, "JOINT": "njnt",
     "ACTUATOR": "nu", "ACTIVATION": "na", "TENDON": "ntendon", "CONSTRAINT": "neq", "INERTIA": None,
@@ -171,14 +171,13 @@ GROUPS = {"geomgroup": ("geoms", "geom_group"), "sitegroup": ("sites", "site_gro
 
 
 class HasFlags(Protocol):
-    """Has the rendering flags (`mjtRndFlag`) of an `mjvScene`, as that has them itself."""
+    """Protocol of an object with rendering flags (`mjtRndFlag`), such as an `mjvScene`."""
 
     flags: NDArray[np.uint8]
 
 
 class ShowSwitches:
-    """Switches for `opt` and `rendering`. offered: for the controls of a view or world. parts: what is shown of geoms and
-    sites, and how."""
+    """Switches for `opt` and `rendering`. offered: controls for a view or world. parts: options of geoms and sites."""
 
     def __init__(self, model: MjModel, opt: MjvOption, rendering: HasFlags) -> None:
         self.opt, self.rendering, self._model = opt, rendering, model
@@ -201,8 +200,8 @@ class ShowSwitches:
         self.offered = [Toggle(name, is_on, FOLD) for (name, _), is_on in zip(found, self._offered_values, strict=True)]
 
     def exchange(self) -> bool:
-        """Takes over what the code has changed in the options since the last call; else writes there what users have
-        switched. True if anything has changed."""
+        """Updates the switches from options that the code has changed since the last call, and options from switches
+        that users have changed. True if anything has changed."""
         now, seen = self._values(), self._seen
         if now == seen and [toggle.is_on for toggle in self.offered] == self._offered_values:
             return False
@@ -216,7 +215,7 @@ class ShowSwitches:
         return True
 
     def parts_of(self, model: MjModel) -> ShowOptions:
-        """What is shown of another model's geoms and sites with these values."""
+        """`ShowOptions` of another model with these values."""
         return ShowOptions.of(self.opt, model, self.rendering.flags)
 
     def _values(self) -> bytes:
@@ -238,5 +237,5 @@ def _has(model: MjModel, flag: str) -> bool:
 
 
 def _words(flag: int) -> str:
-    """MuJoCo's own words for a flag, as in its viewer."""
+    """MuJoCo's own name of a flag, as in its viewer."""
     return str(mujoco.mjVISSTRING[flag][0]).lower()

@@ -1,11 +1,10 @@
-"""The part of a viewer that does not change with every step: scene and camera, kept as the user's code sets them.
+"""Scene, camera and options of a view, updated when the user's code changes MuJoCo's structs.
 
-MuJoCo's structs (`cam`, `opt`, the model itself) are changed in place and tell nobody. So they are compared with what
-was shown last, before a publish: camera and options each time, the model's own fields some times a second
-(`engines/mujoco/shown_model.py`).
+The structs (`cam`, `opt`, the model) are changed in place without notice. So they are compared with the values shown
+last, before a publish: camera and options each time, the model's own fields some times a second (`WatchedModel`).
 
-Always: a scene is replaced only if something differs, and seldom enough that a viewer keeps up with it. Colours alone
-replace none: they are columns of the parts (`engines/mujoco/model/geom_shapes.py`). A changed field that the picture does not show is
+Always: a scene is replaced only if something differs, and at a rate that a viewer can follow. A change of colours
+replaces no scene: they are part columns (`model/geom_shapes.py`). A changed field that the picture does not show is
 reported once on standard error.
 """
 
@@ -37,16 +36,16 @@ if TYPE_CHECKING:
     from twixt.sim.show.view import View
 
 
-# Detection of fields of a model that the program has changed since the last look, and of what they change.
+# Detection of model fields that the program has changed since the last comparison, and of their effects.
 #
 # MuJoCo's arrays are adjacent in memory, so a few pieces of memory contain them all. A piece is compared as a whole;
-# only if it differs are its fields compared one by one. `EFFECTS` has the effect of each field on the picture.
+# its fields are compared one by one only if it differs. `EFFECTS` has the effect of each field on the picture.
 #
-# Always: a look compares a limited number of bytes, and the next one continues there. A change is noted before the
-# copy of the old content is replaced, so that an interrupted look loses none.
+# Always: a call compares a limited number of bytes, and the next one continues there. A change is recorded before the
+# copy of the old content is replaced, so that an interrupted call loses none.
 
 
-# Effects of a changed field, bits. UNSHOWN: on MuJoCo's picture, not on ours. Plain integers: each publish tests them.
+# Effects of a changed field, bits. UNSHOWN: only on MuJoCo's picture. Plain integers: each publish tests them.
 SHAPES, COLORS, LIGHT, CAMERA, UNSHOWN = 1, 2, 4, 8, 16
 ALL_BUT_COLORS = SHAPES | LIGHT | CAMERA | UNSHOWN
 
@@ -81,7 +80,7 @@ EFFECTS: dict[str, int] = {
     **_named("flex_", UNSHOWN, "vertadr vertnum edge edgeadr edgenum elem elemadr elemnum elemdataadr shell shellnum "
              "shelldataadr"),
 }  # fmt: skip
-# Fields that matter only for geoms and sites in the frame of their body's inertia; those frames in `mjtSameFrame`.
+# Fields that affect only geoms and sites in the frame of their body's inertia; those frames in `mjtSameFrame`.
 INERTIA_FIELDS, INERTIA_FRAMES = ("body_sameframe", "body_ipos", "body_iquat"), (2, 4)
 # Longest piece of memory that is compared as one, and longest gap within one, bytes.
 PIECE, GAP = 65_536, 256
@@ -94,7 +93,7 @@ VISUAL_BYTES, STATISTIC_BYTES = 4, 8
 
 
 class _Field(NamedTuple):
-    """name: in `EFFECTS`. start: address. size: bytes."""
+    """A field in memory. name: in `EFFECTS`. start: address. size: bytes."""
 
     name: str
     start: int
@@ -102,7 +101,7 @@ class _Field(NamedTuple):
 
 
 class _Piece:
-    """Memory that is compared as one. fields: names and places in it."""
+    """Memory that is compared as a whole. fields: their names and slices of it."""
 
     def __init__(self, start: int, size: int, fields: Iterable[tuple[str, slice]]) -> None:
         self.memory = _memory(start, size)
@@ -121,13 +120,13 @@ class WatchedModel:
         self.unshown: list[str] = []
         names = [name for name, effect in EFFECTS.items() if effect & effects]
         frames = np.concatenate([model.geom_sameframe, model.site_sameframe])
-        if not np.isin(frames, INERTIA_FRAMES).any():  # then inertia is not drawn; programs may change it often
+        if not np.isin(frames, INERTIA_FRAMES).any():  # inertia is not drawn; programs may change it often
             names = [name for name in names if name not in INERTIA_FIELDS]
         self._pieces = _pieces_of(_fields(model, names))
         self._next = 0
 
     def compare(self, most_bytes: float) -> bool:
-        """Compares further pieces, until `most_bytes` or more were; True if that was the last of them."""
+        """Compares the next pieces, until `most_bytes` or more are compared; True after the last piece."""
         pieces, place = self._pieces, self._next
         while place < len(pieces):
             piece = pieces[place]
@@ -174,8 +173,8 @@ def _fields(model: MjModel, names: Iterable[str]) -> list[_Field]:
 
 @cache
 def _offsets() -> dict[str, int]:
-    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes: found by changing each in a model
-    of our own. Fields that are not found are left out."""
+    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes: found by changing each in a test
+    model. Fields that are not found are left out."""
     probe, found = mujoco.MjModel.from_xml_string("<mujoco/>"), dict[str, int]()
     start = probe.vis.headlight.ambient.ctypes.data - BEFORE
     memory = np.frombuffer(_memory(start, BEFORE + AFTER), np.uint8)
@@ -221,8 +220,8 @@ def _pieces_of(fields: list[_Field]) -> list[_Piece]:
 
 # Shortest interval between two scenes, ns: each travels whole, meshes and all.
 SCENE_NS = 33_000_000
-# Interval at which the model's fields are compared, ns, and most bytes that one publish compares: it takes half of the
-# time of a publish of 10,000 bodies.
+# Interval at which the model's fields are compared, ns, and most bytes per publish: half the cost of a publish of
+# 10,000 bodies.
 MODEL_NS, MOST_BYTES = 100_000_000, 262_144
 # Effects for which the scene is replaced.
 SCENE_EFFECTS = SHAPES | LIGHT
@@ -231,14 +230,15 @@ SCENE_EFFECTS = SHAPES | LIGHT
 class ShownModel:
     """Scene and camera of one model in one view. camera, opt: MuJoCo's structs, which the user's code may change.
 
-    unsupported: told of what has no effect. texts: of labels, for the scene. rendering: has the rendering flags.
+    unsupported: reports settings without an effect. texts: of labels, for the scene. rendering: has the rendering
+    flags.
     """
 
     def __init__(self, model: MjModel, unsupported: Unsupported, texts: LabelTexts, rendering: HasFlags) -> None:
         self._texts, self._rendering = texts, rendering
         self.camera, self.opt = default_camera(model), mujoco.MjvOption()
         self._switches = ShowSwitches(model, self.opt, rendering)
-        self.view: View | None = None  # to be set by `show_in` once there is one
+        self.view: View | None = None  # set by `show_in`
         self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
         self._fields = WatchedModel(model, ALL_BUT_COLORS)
@@ -254,7 +254,7 @@ class ShownModel:
         self._options, self._camera = option_bytes(self.opt), camera_bytes(self.camera)
         self._seen_options, self._seen_camera = self._all_options(), self._camera.tobytes()
         self._checked_options = b""
-        self._adopted_camera: Camera | None = None  # the user's view that `camera` has
+        self._adopted_camera: Camera | None = None  # the user's view that `camera` was last set to
         self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
 
@@ -264,18 +264,17 @@ class ShownModel:
         return self._scene
 
     def show_in(self, view: View) -> None:
-        """Shows them in `view` from now on, and offers its users the switches of the options."""
+        """Sets the view, and gives it the switches of the options."""
         self.view = view
         view.controls = self._switches.offered
 
     def refresh(self, at_once: bool, is_model_fixed: bool = False) -> bool:
-        """Replaces the view's scene if something of it has changed; True if it did. at_once: a change need not wait,
-        though the last scene may be only a moment old. is_model_fixed: the model's own changes are not looked for, as
-        `sync(state_only=True)` says."""
+        """Replaces the view's scene if it has changed; True if it did. at_once: without the least interval between two
+        scenes. is_model_fixed: does not compare the model's fields, for `sync(state_only=True)`."""
         if not at_once:
             self._switches.exchange()
         options = self._all_options()
-        if not at_once:  # else another thread may call, which prints nothing and changes nothing of the code's
+        if not at_once:  # on another thread it must neither print nor change the user's structs
             if options != self._checked_options:
                 self._checked_options = options
                 self._unsupported.check(self.opt)
@@ -304,7 +303,7 @@ class ShownModel:
         self._pending &= ~(SCENE_EFFECTS | COLORS)
         try:
             return self._replace_light() if old == LIGHT and not are_labels_old else self._replace_scene()
-        except IndexError as error:  # a program has written the number of a material, mesh or body that there is not
+        except IndexError as error:  # a program has written an invalid index of a material, mesh or body
             if not self._has_wrong_index:
                 print_notice(f"an index in the model's arrays is out of range ({error}); the picture stays as it was")
             self._has_wrong_index = True
@@ -332,8 +331,8 @@ class ShownModel:
         return True
 
     def _compare_fields(self, now_ns: int, at_once: bool) -> bool:
-        """Compares the model's fields: MOST_BYTES of them some times a second, all of them `at_once`. True if no more
-        of them are to be compared now."""
+        """Compares the model's fields: MOST_BYTES of them some times a second, all of them `at_once`. True if none
+        remain for now."""
         is_due = at_once or self._is_comparing or now_ns - self._model_ns >= MODEL_NS
         if is_due:
             if not self._is_comparing:
@@ -358,7 +357,8 @@ class ShownModel:
         self._pending |= SHAPES
 
     def _compare_camera(self, is_other_thread: bool) -> None:
-        """Shows the camera if the code has moved it since the last call; else takes over what the user has moved."""
+        """Shows the camera if the code has moved it since the last call; otherwise adopts the view that the user
+        moved."""
         view, now = self.view, self._camera.tobytes()
         if view is None:
             return

@@ -1,4 +1,4 @@
-"""Detection of bodies that jump because the program writes `qpos`: they are drawn as cuts, not on the way.
+"""Detection of bodies that jump because the program writes `qpos`; they are drawn as cuts, without blending.
 
 MuJoCo integrates `qpos` from `qvel`, so between two published states a body moves by no more than its speed times the
 time between them. A motion is a jump (`Motion.is_jump`) if
@@ -43,7 +43,7 @@ SHORTEST_S = 1 / 120
 # Bodies are compared if the sum changes by more than LARGER times its largest recent change. That decays by the factor
 # KEPT in each state: at 120 states a second by half in 6 s.
 LARGER, KEPT = 2.0, 0.999
-# Weight of numbers that are in the sum only to show if they are finite: 100 m/s change it by less than LEAST_M.
+# Weight of values that are in the sum only to detect NaN and infinity: 100 m/s change it by less than LEAST_M.
 FINITE_WEIGHT = 1e-6
 # Rounding error of positions in records, relative to the largest coordinate.
 ROUNDING = 2.0**-22
@@ -90,7 +90,7 @@ class StateJumps:
         self._before, self._change, self._last_change, self._largest = math.nan, 0.0, 0.0, 0.0
 
     def is_suspect(self, total: float) -> bool:
-        """Takes the weighted sum of the next state; True if it may have a jump: then `compare` is to be called."""
+        """Adds the weighted sum of the next state; True if it may have a jump: then call `compare`."""
         self._last_change, self._change = self._change, total - self._before
         self._before = total
         self._largest = largest = self._largest * KEPT
@@ -101,8 +101,8 @@ class StateJumps:
         jumped, and their epochs were changed. A jump does not raise the largest recent change, so that the next is
         found."""
         gap_s, change = time_s - self.time_s, abs(self._change)
-        # Not compared: the first state, a restarted world (it is cut anyway), and a state at the same time as the two
-        # before, which it replaces without a blend.
+        # Not compared: the first state, a restarted world (it is cut anyway), and a state with the time of the last
+        # two, which it replaces without a blend.
         if gap_s > 0 or (gap_s == 0 and self.time_s > self.time_before_s):
             gap_s = max(gap_s, SHORTEST_S) + self._step_s
             if self._has_jumps(older[self._moves], newer[self._moves], gap_s):
@@ -140,13 +140,13 @@ class StateJumps:
 
 
 def moving_bodies(model: MjModel) -> NDArray[np.bool_]:
-    """True for bodies that can move by a velocity which MuJoCo knows."""
+    """True for bodies with a velocity in MuJoCo that can move."""
     return np.asarray((model.body_weldid > 0) & (model.body_mocapid[model.body_rootid] < 0))
 
 
 def pose_weights(model: MjModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of positions, (n, 3), and of quaternions, (n, 4), for the sum that `StateJumps` takes: from -1 to 1, none
-    near 0; all but 0 for bodies that do not move."""
+    """Weights of positions, (n, 3), and of quaternions, (n, 4), for the sum of `StateJumps`: -1 to 1, not near 0;
+    almost 0 for static bodies."""
     random = np.random.default_rng(5)
     weights = random.choice((-1.0, 1.0), (int(model.nbody), 7)) * random.uniform(0.3, 1.0, (int(model.nbody), 7))
     weights[~moving_bodies(model)] = FINITE_WEIGHT
@@ -161,19 +161,18 @@ def _root(values: NDArray[np.float64]) -> float:
     return float(np.sqrt(values @ values))
 
 
-# Records of few bodies, written in as few calls of numpy as there can be.
+# Records of few bodies, written in as few numpy calls as possible.
 #
-# For few bodies a call costs more than its numbers, and ten times more after a step, which leaves nothing in the
-# caches. All numbers that are needed lie in one block of MuJoCo's memory: they are gathered by one `take`, in the
-# order in which the rest of the work is done on long rows. The velocity of an origin is that of `origin_velocity`: v
-# = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
+# For few bodies a call costs more than its numbers, and ten times more after a step, when caches are cold. All inputs
+# are in one block of MuJoCo's memory: one numpy `take` gathers them in the order of the following operations on long
+# rows. The velocity of an origin is that of `OriginVelocity`: v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
 #
 # Always: `data` is only read.
 
 
-# Bodies from which the gathered numbers cost more than the calls that are saved.
+# Number of bodies from which gathering costs more than the saved calls.
 MOST_GATHERED = 150
-# Longest block that is seen as one, bytes.
+# Longest gathered block, bytes.
 MOST_BYTES = 1 << 26
 # Weighted sum of a state's numbers below which no product of two of them is too large for a record. Most states are
 # below it and need no `np.errstate`, within which each numpy call takes twice as long. A sum shows it: a number that is
@@ -228,12 +227,12 @@ class GatheredRecords:
 
     @staticmethod
     def are_few(model: MjModel, data: MjData) -> bool:
-        """True for a model that this is made for."""
+        """True for a model with few enough bodies."""
         addresses = [array.ctypes.data for array in (data.xpos, data.xquat, data.cvel, data.subtree_com)]
         return model.nbody <= MOST_GATHERED and max(addresses) - min(addresses) < MOST_BYTES
 
     def read(self) -> float:
-        """Takes the present poses and velocities; returns the sum of poses for `StateJumps`."""
+        """Reads the present poses and velocities; returns the sum of poses for `StateJumps`."""
         taken = self._taken
         self._memory.take(self._places, out=taken, mode="clip")
         # The scalar product, as both have one length; `dot` would warn of infinite numbers.
@@ -241,7 +240,7 @@ class GatheredRecords:
         return total
 
     def write(self) -> None:
-        """Writes the poses and velocities taken into `records`; call it once after each `read`."""
+        """Writes the poses and velocities of the last `read` into `records`; call it once after each."""
         if -MOST < self._total < MOST:  # False for a NaN
             self._compute()
         else:  # a model that diverges

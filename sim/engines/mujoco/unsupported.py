@@ -1,6 +1,6 @@
-"""Parts of MuJoCo's viewer that twixt's lacks: taken, without an effect, and reported once each.
+"""Features of MuJoCo's viewer that twixt lacks: accepted without an effect, and reported once each.
 
-Always: a program that uses it runs on; one line on standard error names it.
+Always: the program continues; one line on standard error names the feature.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RENDER_FLAGS = ("mjRND_SKYBOX",)
 
 
 class Unsupported:
-    """Structs of a handle that have no effect, and what is said about them. perturb: MuJoCo's struct."""
+    """Structs of a handle that have no effect, and the reports about them. perturb: MuJoCo's struct."""
 
     def __init__(self, model: MjModel, users: UserGeoms) -> None:
         self.perturb: MjvPerturb = mujoco.MjvPerturb()
@@ -36,18 +36,18 @@ class Unsupported:
         self._said: set[str] = set()
 
     def note(self, what: str) -> None:
-        """Says once that `what` has no effect."""
+        """Reports once that `what` has no effect."""
         if what not in self._said:
             self._said.add(what)
             print_notice(f"{what}: no effect yet in twixt's viewer, see docs/engines.md")
 
     def note_model(self) -> None:
-        """Notes kinds of objects in the model that are not drawn."""
+        """Reports kinds of objects in the model that are not drawn."""
         if left_out := int(self._model.nflex) - len(drawn_flexes(self._model)):
             self.note(f"{left_out} of {self._model.nflex} flexes of the model, which have neither faces nor edges")
 
     def check(self, opt: MjvOption) -> None:
-        """Notes what the user's code has set without an effect, in `opt` and in the rendering flags."""
+        """Reports settings without an effect in `opt` and in the rendering flags."""
         self._check_options(opt)
         self._check_render_flags()
 

@@ -1,1 +1,4 @@
-"""A model of MuJoCo as a scene: its geoms, meshes, materials, surfaces, cameras and controls, and its file."""
+"""A MuJoCo model as a scene. model_scene: the scene and its light; geom_shapes: geoms and sites; model_camera: cameras.
+
+model_assets: textures, meshes, height fields; model_surfaces: skins and flexes.
+"""

@@ -1,8 +1,7 @@
 """Geoms and sites of a model as parts of twixt's bodies: shape, colour, pose in the frame of their body.
 
-Always: they are shown or hidden as MuJoCo's `mjvOption` says (groups and flags), and coloured as MuJoCo's own renderer
-colours them, with its materials. What has no alpha is left out, and so is what has a size or a place that is not
-finite.
+Always: visibility follows MuJoCo's `mjvOption` (groups and flags), colours and materials its own renderer. Geoms with
+an alpha of 0, or with a size or position that is not finite, are left out.
 """
 
 from __future__ import annotations
@@ -45,21 +44,21 @@ Rgba = tuple[float, float, float, float]
 
 
 class Appearance(NamedTuple):
-    """Last arguments of a shape."""
+    """Last arguments of a shape's constructor."""
 
     color: Rgba
     material: Material | None
 
 
-# From a geom's size, its asset and its looks.
+# Makes a shape from a geom's size, asset and appearance.
 ShapeMaker = Callable[[NDArray[np.float64], int, Appearance], OneShape | None]
 
 
 class ShowOptions(NamedTuple):
-    """What `mjvOption` says about geoms and sites. geomgroup, sitegroup: groups that are shown. shows_static: so are
-    those of bodies that never move. dynamic_alpha: what alpha of all others is multiplied by. shows_hulls: meshes that
-    collide are shown as their convex hulls. shows_materials: textures and highlights are shown, else colours alone.
-    shows_sky: the model's sky is the background."""
+    """Settings of `mjvOption` for geoms and sites. geomgroup, sitegroup: shown groups. shows_static: shows those of
+    bodies that never move. dynamic_alpha: factor on the alpha of all others. shows_hulls: colliding meshes are shown as
+    their convex hulls. shows_materials: shows textures and highlights, else only colours. shows_sky: the model's sky is
+    the background."""
 
     geomgroup: tuple[bool, ...]
     sitegroup: tuple[bool, ...]
@@ -71,7 +70,7 @@ class ShowOptions(NamedTuple):
 
     @staticmethod
     def of(opt: MjvOption, model: MjModel, render_flags: NDArray[np.uint8] | None = None) -> ShowOptions:
-        """What `opt` says about `model`. render_flags: those of an `mjvScene` (`mjtRndFlag`); None: its defaults."""
+        """Settings of `opt` for `model`. render_flags: those of an `mjvScene` (`mjtRndFlag`); None: its defaults."""
         flags, names = opt.flags, mujoco.mjtVisFlag
         return ShowOptions(
             tuple(opt.geomgroup.astype(bool).tolist()),
@@ -85,8 +84,8 @@ class ShowOptions(NamedTuple):
 
 
 class ModelParts(NamedTuple):
-    """Geoms, or sites: arrays of a model with one row each. dataid: -1 for those without an asset. collides: not 0 for
-    those that may touch something."""
+    """Geoms, or sites: arrays of a model with one row each. dataid: -1 without an asset. collides: not 0 for those that
+    may collide."""
 
     type: NDArray[np.int32]
     size: NDArray[np.float64]
@@ -148,7 +147,7 @@ def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) ->
     )
 
 
-# Surfaces of assets, by how they are shown.
+# Functions that make the surface of an asset, by its kind.
 READERS: dict[str, Callable[[Any, int], Surface | None]] = {
     "mesh": mesh_surface,
     "hull": hull_surface,
@@ -157,15 +156,15 @@ READERS: dict[str, Callable[[Any, int], Surface | None]] = {
 
 
 class ColorInputs(NamedTuple):
-    """What colours of geoms or sites depend on beside the model's arrays of colours, (n,) each. material: -1 for none.
-    alpha: what alpha is multiplied by. is_blended_twice: see `_blended_twice`."""
+    """Inputs for the colours of geoms or sites beside the model's arrays of colours, (n,) each. material: -1 for none.
+    alpha: factor on alpha. is_blended_twice: see `_blended_twice`."""
 
     material: NDArray[np.int32]
     alpha: NDArray[np.float64]
     is_blended_twice: NDArray[np.bool_]
 
     def colors(self, rgba: NDArray[np.float32], of_materials: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Colours as they are shown, from 0 to 1, (n, 4). rgba: the rows' own. of_materials: all materials' rgba."""
+        """Shown colours, 0 to 1, (n, 4). rgba: the rows' own. of_materials: all materials' rgba."""
         own = rgba.astype(np.float64)
         is_default = (self.material >= 0) & (own == DEFAULT_RGBA).all(axis=1)
         if is_default.any():
@@ -208,7 +207,7 @@ class PartMaker:
         }
 
     def parts(self, of: ModelParts, groups: tuple[bool, ...], shown: ShowOptions) -> FoundParts:
-        """The parts that are shown. groups: of `shown`, those that count for `of`."""
+        """The shown parts. groups: the groups of `shown` for `of`."""
         found: list[tuple[int, int, Part]] = []
         clear: list[int] = []
         moves = self._model.body_weldid[of.body] != 0
@@ -233,7 +232,7 @@ class PartMaker:
         return FoundParts(found, np.array(clear, np.intp))
 
     def paints(self, of: ModelParts, rows: NDArray[np.intp], shown: ShowOptions) -> ColorInputs:
-        """What the colours of these rows depend on beside the model's colours."""
+        """`ColorInputs` of these rows."""
         moves = self._model.body_weldid[of.body[rows]] != 0
         return ColorInputs(
             of.matid[rows],
@@ -242,7 +241,7 @@ class PartMaker:
         )
 
     def discard(self, kind: str, asset: int) -> None:
-        """Reads an asset anew next time. kind: "mesh" or "hfield"."""
+        """Discards the cached surface of an asset. kind: "mesh" or "hfield"."""
         for each in (kind, "hull") if kind == "mesh" else (kind,):
             self._surfaces.pop((each, asset), None)
             self._meshes.pop((each, asset), None)
@@ -288,7 +287,7 @@ class PartMaker:
 
 
 def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Appearance) -> Part | None:
-    """The part of a geom; None for one without a shape, or with numbers that no shape and no place can have."""
+    """The part of a geom; None for one without a shape, or with an invalid size or position."""
     w, x, y, z = of.quat[row].tolist()
     try:
         shape = maker(of.size[row], int(of.dataid[row]), looks)
@@ -298,8 +297,8 @@ def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Appearance) -> Par
 
 
 def _blended_twice(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Opacity with which MuJoCo's renderer shows an alpha: it lays the front of what is seen through on twice. Of a mesh
-    that is seen through twixt lays on front and back, once each."""
+    """Opacity of an alpha in MuJoCo's renderer, which blends transparent geoms twice. Of a transparent mesh twixt
+    blends front and back, once each."""
     return 1 - (1 - alpha) ** 2
 
 
@@ -308,22 +307,22 @@ def _doubled(size: NDArray[np.float64]) -> Vector:
     return x, y, z
 
 
-# Colours of a model's parts while it runs: as a part column, so that one that changes publishes no scene.
+# Colours of a model's parts while it runs: a part column, so that a change publishes no scene.
 #
 # A program that draws other colours at each step (domain randomization) writes `model.geom_rgba`. The first change
 # declares the column `color`; from then on a change is a few array operations, and its bytes in the snapshot.
 #
-# Always: the colours are those that the scene would have. A change that is more than one of colours is told: a geom
-# that was left out for its alpha of 0 is to be seen, or skins and flexes may have the colour of a material.
+# Always: the colours are equal to those of a new scene. A change that needs a new scene is reported: a geom that was
+# left out for its alpha of 0 becomes visible, or skins and flexes may have the colour of a material.
 
 
-# Arrays of a model that colours of parts are made of.
+# Arrays of a model that determine colours of parts.
 COLOR_ARRAYS = ("geom_rgba", "site_rgba", "mat_rgba")
 DECLARED = {"color": Column("u1", 4, per="part")}
 
 
 class ShownColors:
-    """Colours of the parts of the scene that `set_scene` took last. found: its geoms and its sites."""
+    """Colours of the parts of the last `set_scene`. found: its geoms and its sites."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
@@ -332,7 +331,7 @@ class ShownColors:
         self._kinds: list[_Kind] = []
 
     def set_scene(self, scene: Scene, found: Sequence[FoundParts], maker: PartMaker, opt: MjvOption) -> None:
-        """Takes a scene that was published anew: its colours are those of the column, if there is one."""
+        """Sets a newly published scene; the column, if there is one, gets its colours."""
         model = self._model
         self._colors = part_colors(scene, len(scene.shapes))
         self._can_show = len(scene.shapes) == model.nbody
@@ -348,7 +347,7 @@ class ShownColors:
             self._columns["color"][: len(self._colors)] = self._colors
 
     def show(self, view: View) -> bool:
-        """Has the view's next state show the model's colours; False if that takes another scene."""
+        """Writes the model's colours for the view's next state; False if they need another scene."""
         if not self._can_show:
             return False
         of_materials = self._model.mat_rgba
@@ -366,7 +365,7 @@ class ShownColors:
 
 
 class _Kind(NamedTuple):
-    """Geoms or sites. name: of the model's array of their colours. rows: of that array. places: rows of the column; None
+    """Geoms or sites. name: the model's array of their colours. rows: of that array. places: rows of the column; None
     for those left out of the scene."""
 
     name: str
@@ -376,7 +375,7 @@ class _Kind(NamedTuple):
 
 
 def _places(scene: Scene, found: Sequence[FoundParts]) -> list[NDArray[np.intp]]:
-    """Of each part of geoms, and of sites: its place among the scene's parts. A body without parts has one, too."""
+    """Scene part index of each geom, and of each site. A body without parts counts as one part."""
     bodies = np.array([body for of_a_kind in found for body, _, _ in of_a_kind.parts], np.intp)
     order = np.argsort(bodies, kind="stable")  # geoms before sites
     number = np.arange(len(order)) - np.searchsorted(bodies[order], bodies[order])

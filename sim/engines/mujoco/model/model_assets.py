@@ -1,11 +1,11 @@
-"""Materials and sky of a model: its textures and how its surfaces shine, as twixt's.
+"""Assets of a model: materials, textures and sky, and surfaces of meshes and height fields.
 
-The one idea: MuJoCo's renderer lays a texture along the object's x and y, or around it as a cube, and that is twixt's
-rule too; what differs is the unit of its repetition. `texrepeat` counts over the whole object, or with `texuniform`
-over two units of length, and always so along the sides of a plane that are infinite.
+MuJoCo's renderer and twixt both map a texture along the object's x and y, or around it as a cube; the units of its
+repetition differ. `texrepeat` counts over the whole object, or with `texuniform`, and along the infinite sides of a
+plane, over two units of length.
 
-Always: each texture of a model is read once. A texture's own alpha is left out, as MuJoCo's renderer leaves it out where
-a geom is opaque.
+Always: each texture of a model is read once. A texture's own alpha is ignored, as in MuJoCo's renderer for an opaque
+geom.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from mujoco import MjModel
 
 
-# MuJoCo's defaults. A material that has them shines as a surface without one.
+# MuJoCo's defaults: a material with these values looks like none.
 DEFAULT_SPECULAR, DEFAULT_SHININESS = 0.5, 0.5
 # Least repetition, for the zeros that a model may hold.
 LEAST_REPEAT = 1e-6
 # Longest side of a sky, px: every second pixel, or fewer, of a larger one. A scene carries six of them, once.
 MOST_SKY_PX = 1024
-# Arrays of a model that its materials are made of.
+# Arrays of a model that define its materials.
 MATERIAL_ARRAYS = ("mat_rgba", "mat_texid", "mat_texrepeat", "mat_texuniform", "mat_specular", "mat_shininess",
                    "mat_emission")  # fmt: skip
 
@@ -73,7 +73,7 @@ class ModelMaterials:
 
     @cached_property
     def sky(self) -> Texture | None:
-        """What is behind everything; None without it."""
+        """The model's sky; None without one."""
         skies = np.flatnonzero(self._model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
         return Texture(_z_up(_pixels(self._model, int(skies[0]), MOST_SKY_PX))) if len(skies) else None
 
@@ -87,13 +87,14 @@ class ModelMaterials:
 
 
 def _share(name: str, value: float) -> float:
-    """A figure of a material, within twixt's bounds."""
+    """A value of a material, limited to twixt's range."""
     low, high = SHARES[name]
     return min(max(value, low), high) if value == value else low
 
 
 def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArray[np.uint8]:
-    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube; every second one, or fewer, of one with longer sides."""
+    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube; every second one, or fewer, of one with longer
+    sides."""
     height, width = int(model.tex_height[texture]), int(model.tex_width[texture])
     channels, start = int(model.tex_nchannel[texture]), int(model.tex_adr[texture])
     image: Any = model.tex_data[start : start + height * width * channels].reshape(height, width, channels)
@@ -106,7 +107,7 @@ def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArra
 
 
 def _z_up(sides: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Sides of a cube, (6, h, h, 3), of which the third looks up, turned such that the fifth does."""
+    """Rotates the sides of a cube, (6, h, h, 3), from y up (third side) to z up (fifth side)."""
     right, left, up, down, near, far = sides
     turned = np.rot90(right), np.rot90(left, -1), np.rot90(far, 2), near, up, np.rot90(down, 2)
     return np.ascontiguousarray(turned)
@@ -126,7 +127,8 @@ SHARP_EDGE_COSINE = 0.8
 
 
 class Surface(NamedTuple):
-    """Arguments of `Mesh`. vertices (v, 3), metres; faces (f, 3); normals (v, 3), "smooth", or None: flat; uv (v, 2)."""
+    """Arguments of `Mesh`. vertices (v, 3), metres; faces (f, 3); normals (v, 3), "smooth", or None: flat; uv (v,
+    2)."""
 
     vertices: NDArray[np.float32]
     faces: NDArray[np.int64]
@@ -147,8 +149,8 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
         return Surface(vertices, faces, "smooth")
     if model.mesh_texcoordadr[mesh] < 0:
         normals, of_corner = _with_sharp_edges(vertices[faces], normals, of_corner)
-    # MuJoCo numbers normals, and places in a texture, apart from vertices: a vertex at an edge has several. Here each
-    # combination is a vertex.
+    # MuJoCo indexes normals and texture coordinates separately from vertices: a vertex at an edge has several. Here
+    # each combination is a vertex.
     numbers, lengths, in_image = [faces.ravel(), of_corner.ravel()], [len(vertices), len(normals)], None
     if (start := int(model.mesh_texcoordadr[mesh])) >= 0:
         in_image = _rows(model.mesh_texcoord, start, model.mesh_texcoordnum[mesh])

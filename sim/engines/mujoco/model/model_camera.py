@@ -1,4 +1,4 @@
-"""MuJoCo's abstract camera as the camera of a scene.
+"""Cameras of a scene: conversion of MuJoCo's abstract camera, and the opening view of a model.
 
 Always: a camera of the model that is fixed to a body is carried by that body.
 """
@@ -28,7 +28,7 @@ LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 LEAST_DISTANCE_M = 1e-6
 # Horizontal share of the direction of view below which a camera looks straight down or up.
 VERTICAL_SHARE = 1e-6
-# Farthest that a camera or its target may be, m: of a program that follows a body that has diverged.
+# Farthest position of a camera or its target, m, for programs that follow a body that has diverged.
 FARTHEST_M = 1e9
 
 
@@ -60,9 +60,9 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
 
 
 def adopt_view(camera: MjvCamera, seen: Camera) -> None:
-    """Sets `camera` to what a viewer's user sees: `seen`, made by moving the view of `camera`.
+    """Sets `camera` to `seen`, the view that a user made by moving the view of `camera`.
 
-    Of one that tracks a body all but `lookat`, which MuJoCo computes; of a fixed camera nothing.
+    A tracking camera keeps `lookat`, which MuJoCo computes; a fixed camera is not changed.
     """
     if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED:
         return
@@ -80,8 +80,7 @@ def adopt_view(camera: MjvCamera, seen: Camera) -> None:
 
 
 def _horizontal_direction(seen: Camera) -> tuple[float, float]:
-    """Horizontal direction of a camera that looks straight down or up: as it would look after tilting to the
-    horizon."""
+    """Horizontal direction of a camera that looks straight down or up: its direction after tilting to the horizon."""
     x, y, _ = seen.up if any(seen.up[:2]) else (0.0, 1.0, 0.0)
     return (x, y) if seen.target[2] < seen.eye[2] else (-x, -y)
 
@@ -134,17 +133,17 @@ def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
 
 
 def _least_distance(target: NDArray[np.float64]) -> float:
-    """Least distance at which an eye differs from this target in 64 bits."""
+    """Least distance of an eye from this target at which the two differ in 64 bits."""
     return max(LEAST_DISTANCE_M, 4 * float(np.spacing(np.abs(target).max())))
 
 
 def _orthographic(view: Camera, height_m: float) -> Camera:
-    """The same view without perspective; as high as its angle sees at the target where `height_m` is none."""
+    """The same view without perspective; an invalid `height_m` is replaced by the view's height at the target."""
     return dataclasses.replace(view, orthographic=height_m if 0 < height_m < math.inf else True)
 
 
 def _finite(value: float) -> float:
-    """The number, or 0 where a program has written one that is not finite."""
+    """The number, or 0 if it is not finite."""
     return value if math.isfinite(value) else 0.0
 
 
@@ -174,21 +173,21 @@ def _looking(
 # as a cart on rails, keeps MuJoCo's own camera.
 
 
-# Share of the picture's height, or of its width, that what moves is to have; MuJoCo's own camera is kept between the two
-# others.
+# Wanted share of the picture's height or width for the moving bodies; between the other two shares MuJoCo's own camera
+# is kept.
 FILL, LEAST_FILL, MOST_FILL = 0.67, 0.5, 0.95
-# Width and height of a picture: of a narrow one, so that wider ones have it all.
+# Aspect ratio for framing: narrow, so that wider pictures show the whole subject.
 SCREEN = np.array((4 / 3, 1.0))
-# A model this many times as large as its largest tree of bodies is too wide to be seen as a whole.
+# A model that is larger than its largest tree of bodies by this factor is not framed as a whole.
 FAR_LARGER = 20
 
 Rows = NDArray[np.float64]
 
 
 class Subject(NamedTuple):
-    """middle: metres, world. half_sizes: along the picture's x and y, metres. body: that carries it, or None. is_whole:
-    it should never be cut off. places, radii: bounding spheres of all of it, metres: centres (n, 3) along the picture's
-    x, y and forward axes, and radii (n, 1)."""
+    """Subject of a picture. middle: metres, world. half_sizes: along the picture's x and y, metres. body: its carrier,
+    or None. is_whole: it must not be cut off. places, radii: its bounding spheres, metres: centres (n, 3) along the
+    picture's x, y and forward axes, and radii (n, 1)."""
 
     middle: Rows
     half_sizes: tuple[float, float]
@@ -229,7 +228,7 @@ def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows,
 
 
 def _subject(model: MjModel, data: MjData, axes: Rows) -> Subject | None:
-    """What moves, at the model's start, else all but planes; None where MuJoCo's own camera frames it best."""
+    """The moving bodies at the model's start, else all but planes; None where MuJoCo's own camera is better."""
     moves = model.body_dofnum[model.body_weldid] > 0
     trees, bodies = np.unique(model.body_rootid[moves], return_counts=True)
     if not len(trees):

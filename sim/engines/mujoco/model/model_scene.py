@@ -1,10 +1,10 @@
-"""The scene of a MuJoCo model: one body of twixt for each of the model's bodies, with the same index.
+"""Scene and light of a MuJoCo model. Body i of the scene is body i of the model.
 
-The one idea: a body's geoms and sites are its parts, at poses that never change. So only poses of bodies travel in a
-snapshot, as MuJoCo has them (`xpos`, `xquat`), and nothing is converted from matrices.
+A body's geoms and sites are its parts, at constant poses. So a snapshot only has poses of bodies, in MuJoCo's own form
+(`xpos`, `xquat`).
 
-Always: the scene has `model.nbody` shapes, and after them those of skins and flexes (`model_surfaces.py`); body 0 is
-the world. Metres.
+Always: the scene has `model.nbody` shapes, then those of skins and flexes (`model_surfaces.py`); body 0 is the world.
+Metres.
 """
 
 from __future__ import annotations
@@ -44,11 +44,10 @@ def scene(
 ) -> Scene:
     """The scene of `model`, for `twixt.show` and `publish(view, data)`: body i is MuJoCo's body i.
 
-    opt: its `geomgroup`, `sitegroup` and flags say which geoms and sites are shown, and how; by default groups 0 to 2, as in
-    MuJoCo's own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from scene to scene.
-    labels: texts of marks.
-    The grid on the ground is shown if nothing of the world itself is a plane or a height field. Raises TwixtError for
-    anything but a model.
+    opt: its `geomgroup`, `sitegroup` and flags say which geoms and sites are shown, and how; by default groups 0 to 2,
+    as in MuJoCo's own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from
+    scene to scene. labels: texts of marks. The grid on the ground is shown if nothing of the world itself is a plane or
+    a height field. Raises TwixtError for anything but a model.
     """
     if not isinstance(model, mujoco.MjModel):
         raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
@@ -59,12 +58,12 @@ def scene(
 def shown_scene(
     model: MjModel, shown: ShowOptions, maker: PartMaker, camera: Camera | None, labels: Sequence[str] = ()
 ) -> Scene:
-    """The scene of what is shown of a model."""
+    """The scene of a model's shown geoms and sites."""
     return scene_of(model, found_parts(model, maker, shown), maker, camera, labels, shown)
 
 
 def found_parts(model: MjModel, maker: PartMaker, shown: ShowOptions) -> tuple[FoundParts, FoundParts]:
-    """The geoms and the sites that are shown."""
+    """The shown geoms, and the shown sites."""
     return (
         maker.parts(ModelParts.geoms(model), shown.geomgroup, shown),
         maker.parts(ModelParts.sites(model), shown.sitegroup, shown),
@@ -102,7 +101,7 @@ def lit_scene(scene: Scene, model: MjModel) -> Scene:
 def _lit(model: MjModel, sky: Texture | None) -> dict[str, Any]:
     """Light and background of a scene."""
     lit, background = light(model), Scene().background
-    if not isinstance(background, Texture):  # dimmed like the bodies, so that their contrast stays
+    if not isinstance(background, Texture):  # dimmed like the bodies, to keep their contrast
         red, green, blue = (min(lit.brightness, 1.0) * part for part in background)
         background = red, green, blue
     return {"light": lit.towards, "brightness": lit.brightness, "background": background if sky is None else sky}
@@ -121,15 +120,14 @@ def _has_ground(model: MjModel) -> bool:
     return not kinds.isdisjoint(of_the_world.tolist())
 
 
-# Light of a scene made from a model, so that it looks about as in MuJoCo's renderer.
+# Light of a scene made from a model, so that it looks similar to MuJoCo's renderer.
 #
-# Twixt has one light, and a factor on the brightness of bodies. Two surfaces stand for all of a picture: a ball, seen
-# as MuJoCo's camera opens, and a level floor. The light's height is chosen such that the floor is as much brighter
-# than the ball as the model's lights and the headlight make it, and the factor such that the ball is as bright; the
-# light's direction on the map is that of the model's lights.
+# Twixt has one light, and a factor on the brightness of bodies. Two surfaces represent a picture: a ball, seen from
+# MuJoCo's opening camera, and a level floor. The light's height is chosen to match MuJoCo's floor-to-ball brightness
+# ratio, the factor to match the ball's brightness. The light's azimuth is that of the model's lights.
 #
-# Always: the light is above the horizon. Spots count by the share of their light that falls on the two, shadows and
-# highlights not at all.
+# Always: the light is above the horizon. Spots count by the share of their light that reaches the two surfaces. Shadows
+# and highlights are ignored.
 
 
 # Towards the eye of MuJoCo's opening camera, which looks along y and down by 45 degrees.
@@ -140,13 +138,13 @@ UP = np.array((0.0, 0.0, 1.0))
 SKY, SKY_UP, SUN, WRAP = 0.34, 0.22, 0.92, 0.15
 # Heights of the light that are tried: sines of its angle above the horizon.
 HEIGHTS = np.linspace(0.1, 0.98, 23)
-# Least and most factor on the brightness: at less nothing is seen, at more nearly everything is white.
+# Range of the factor on the brightness: below it nothing is visible, above it nearly everything is white.
 LEAST_BRIGHTNESS, MOST_BRIGHTNESS = 0.3, 2.0
 # Brightness at which most colours are cut off.
 WHITE = 1.35
 # The model's middle, and points of the floor around it, in the model's extents.
 FLOOR_POINTS = np.array([(0, 0, 0), *((r * math.cos(a), r * math.sin(a), 0) for r in (0.35, 0.7) for a in range(6))])
-# Points of a ball that stand for all that is seen of it.
+# Sample points of the visible half of the ball.
 BALL_POINTS = 400
 
 
@@ -154,15 +152,15 @@ Rows = NDArray[np.float64]
 
 
 class Light(NamedTuple):
-    """towards: the light, unit vector. brightness: factor on that of bodies."""
+    """Light of a scene. towards: direction of the light, unit vector. brightness: factor on that of bodies."""
 
     towards: Vector
     brightness: float
 
 
 class ModelLights(NamedTuple):
-    """towards: unit vectors, (n, 3). diffuse: strengths at the model's middle, (n,). on_floor: means of these over the
-    floor around it, (n,). ambient: sum of all. The headlight is among them."""
+    """Active lights, headlight included. towards: unit vectors, (n, 3). diffuse: strengths at the model's middle, (n,).
+    on_floor: their means over the floor around it, (n,). ambient: sum of all."""
 
     towards: NDArray[np.float64]
     diffuse: NDArray[np.float64]
@@ -187,7 +185,8 @@ class ModelLights(NamedTuple):
         return ModelLights(np.nan_to_num(towards), middle, floor, float(np.nan_to_num(ambient)))
 
     def on_ball(self, normals: NDArray[np.float64]) -> float:
-        """Mean brightness of surfaces with these normals, (n, 3), as MuJoCo's renderer shows it: 1 shows their colour."""
+        """Mean brightness of surfaces with these normals, (n, 3), as MuJoCo's renderer shows it: 1 shows their
+        colour."""
         seen = np.maximum(normals @ self.towards.T, 0.0) @ self.diffuse + self.ambient
         return float(np.minimum(seen, WHITE).mean())
 
@@ -197,8 +196,8 @@ class ModelLights(NamedTuple):
 
 
 def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
-    """Places of all lights from the origins of their bodies, metres, and directions, (n, 3) along the world's axes, at
-    the start. From the model's present arrays: `light_pos0` and `light_dir0` keep the compiler's values."""
+    """Positions of all lights relative to their bodies' origins, metres, and directions, (n, 3) along the world's axes,
+    at the start. Computed from present arrays: `light_pos0` and `light_dir0` keep the compiler's values."""
     if not model.nlight:
         return np.empty((0, 3)), np.empty((0, 3))
     data = mujoco.MjData(model)
@@ -213,7 +212,7 @@ def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) ->
     (3,), see `starting_poses`."""
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_DIRECTIONAL):
         return 1.0, 1.0
-    # One on a body stands about as far from what it lights as from its body.
+    # A light on a body is about as far from the lit surfaces as from its body.
     is_fixed = model.light_bodyid[light] == 0
     ways = model.stat.extent * FLOOR_POINTS - place + (model.stat.center if is_fixed else 0.0)
     away = np.linalg.norm(ways, axis=1)
@@ -233,7 +232,7 @@ def light(model: MjModel) -> Light:
 
 
 def combined_light(lights: ModelLights) -> Light:
-    """The one light that stands for these."""
+    """The one light that replaces these."""
     ball = ball_normals()
     floor, body = lights.on_level(), lights.on_ball(ball)
     aside = np.append((lights.towards[:, :2].T @ lights.diffuse) if len(lights.diffuse) else np.zeros(2), 0.0)
@@ -256,7 +255,7 @@ def brightness_of(normals: NDArray[np.float64], towards: NDArray[np.float64]) ->
 
 
 def ball_normals() -> NDArray[np.float64]:
-    """Normals of a ball where pixels see it, (n, 3): the same number for each part of its picture's area."""
+    """Normals of a ball's visible half, (n, 3), evenly distributed over its picture."""
     turn = np.arange(BALL_POINTS) * math.pi * (3 - math.sqrt(5))  # the sunflower's angle (Vogel 1979)
     radius = np.sqrt((np.arange(BALL_POINTS) + 0.5) / BALL_POINTS)
     right = np.cross(UP, TO_EYE)

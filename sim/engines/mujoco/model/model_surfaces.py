@@ -1,11 +1,11 @@
-"""Skins and flexes of a model: bodies of twixt beyond the model's own, whose vertices travel with each snapshot.
+"""Skins and flexes of a model: bodies of twixt beyond the model's own, whose vertices are in each snapshot.
 
-MuJoCo's own visualizer computes a skin from the poses of its bones, in a scene of our own that has nothing else in it
-(0.6 ms for the 24,000 vertices of dm_control's dog). So a deferred state needs no more than its poses. A flex has its
-vertices in `flexvert_xpos`; of those a copy is kept.
+MuJoCo's visualizer computes a skin from the poses of its bones, in a scene that has only skins (0.6 ms for the 24,000
+vertices of dm_control's dog). So a deferred state needs only poses for skins. The vertices of a flex are in
+`flexvert_xpos`; a deferred state has a copy of them.
 
-Always: vertices are in the world's frame, and the bodies that have them stay at its origin. A flex is shown by its
-faces, of a solid its shell, at the middle of its thickness. A flex of one dimension is shown by a tube for each edge.
+Always: vertices are in the world's frame, and their bodies stay at its origin. A flex is shown by its faces, a solid
+one by its shell, at the middle of its thickness; a flex of one dimension by a tube for each edge.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 # Sides of the tube that shows an edge, and its ends' corners around the edge, (SIDES, 2), for a radius of 1.
 SIDES = 6
 _AROUND = np.column_stack([f(np.arange(SIDES) * 2 * np.pi / SIDES) for f in (np.cos, np.sin)])
-# Share of the radius by which a tube reaches beyond its edge's ends, so that none gapes where a rope bends.
+# Extension of a tube beyond its edge's ends, as a share of the radius: closes gaps where a rope bends.
 BEYOND = 0.4
-# No edge is along it by chance: the tubes' corners are counted from there.
+# Reference direction of the tubes' corners; no edge of a usual model is parallel to it.
 _ASIDE = np.array([0.267, 0.535, 0.802])
 
 
 class ModelSurfaces:
-    """Vertices of the skins and flexes of `model` in `data`. opt: says which are shown; by default MuJoCo's own.
+    """Vertices of the skins and flexes of `model` in `data`. opt: selects the shown ones; by default MuJoCo's own.
 
-    count: number of bodies that they are; they follow the model's own, skins first.
+    count: number of their bodies, which follow the model's own, skins first.
     """
 
     def __init__(self, model: MjModel, data: MjData, opt: MjvOption | None = None) -> None:
@@ -57,16 +57,17 @@ class ModelSurfaces:
         self._edges = {flex: _edges(model, flex) for flex in self._flexes if model.flex_dim[flex] == 1}
 
     def copy_flexes(self) -> NDArray[np.float64] | None:
-        """What of the present state its poses do not say: a copy of the flexes' vertices; None without flexes."""
+        """Copy of the flex vertices, which poses do not determine; None without flexes."""
         return np.array(self._data.flexvert_xpos) if self._flexes else None
 
     def write_flags(self, records: NDArray[np.void]) -> None:
-        """Writes which of them are shown, into records of dtype `BODY`, shape (count,)."""
+        """Writes their visibility into records of dtype `BODY`, shape (count,)."""
         if self.count:
             records["flags"] = np.where(self._shown(), VISIBLE, 0)
 
     def vertices(self, poses: PoseArrays, taken: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
-        """Vertices of those that are shown, (v, 3) metres, by body. poses: of the model's bodies. taken: see `copy_flexes`."""
+        """Vertices of the shown ones, (v, 3) metres, by body. poses: of the model's bodies. taken: from
+        `copy_flexes`."""
         model, shown = self._model, self._shown()
         skins, found = int(model.nskin), dict[int, NDArray[Any]]()
         if shown[:skins].any():
@@ -75,7 +76,7 @@ class ModelSurfaces:
             all_vertices = self._scene.skinvert.reshape(-1, 3)
             for skin in np.flatnonzero(shown[:skins]).tolist():
                 found[int(model.nbody) + skin] = all_vertices[self._skin_rows[skin]]
-        if taken is not None and not taken.any():  # `mj_resetData` leaves flexes without vertices until the next step
+        if taken is not None and not taken.any():  # after `mj_resetData` flexes have no vertices until the next step
             taken = self._after_reset()
         for flex in self._flexes:
             if taken is not None and shown[skins + flex]:
@@ -102,14 +103,14 @@ class ModelSurfaces:
 def surface_shapes(model: MjModel, maker: PartMaker, shows_materials: bool = True) -> list[Shape]:
     """Shapes of the bodies of `ModelSurfaces`, in their order: rest shapes, coloured as MuJoCo colours them."""
     found: list[Shape] = []
-    geoms = ModelParts.geoms(model)  # of which only these columns are read for a colour
+    geoms = ModelParts.geoms(model)  # only these columns are read for a colour
     looks = geoms._replace(rgba=model.skin_rgba, matid=model.skin_matid)
     for skin in range(model.nskin):
         vertices = _rows(model.skin_vert, model.skin_vertadr, model.skin_vertnum, skin)
         faces = _rows(model.skin_face, model.skin_faceadr, model.skin_facenum, skin)
         color, material = maker.color_of(looks, skin), maker.material_of(looks, skin) if shows_materials else None
         start = int(model.skin_texcoordadr[skin])
-        # From the image's lower edge upwards; of meshes MuJoCo's compiler turns them over.
+        # v goes upwards from the image's lower edge; of meshes MuJoCo's compiler flips it.
         uv = None if start < 0 else (0, 1) + model.skin_texcoord[start : start + len(vertices)] * (1, -1)
         found.append(Mesh(vertices, faces, "smooth", color, uv=uv, material=material, deforms=True))
     if model.nflex:

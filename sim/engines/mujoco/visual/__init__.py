@@ -1,1 +1,4 @@
-"""Marks of what only MuJoCo's own visualizer knows: tendons, contacts, joints, frames, and geoms of the user's own."""
+"""Marks from MuJoCo's visualizer. visual_marks: marks of a state; geom_marks: conversion; user_geoms: `user_scn`.
+
+geom_memory: memory layout of MuJoCo's visual structs.
+"""

@@ -1,8 +1,8 @@
 """MuJoCo's visual geoms as marks: kinds, sizes, orientations, colours and keys, many at a time.
 
-The one idea: kinds and sizes come from tables with a row for each kind of geom, and all matrices become quaternions at
-once, so that a hundred marks cost about as much as one. What MuJoCo draws as several shapes becomes several marks of
-one key: an arrow with two heads two arrows, a box of lines twelve lines, a triangle its three sides. Viewers match
+Kinds and sizes come from tables with a row for each kind of geom, and all matrices are converted to quaternions in one
+call, so that a hundred marks cost about as much as one. A geom that MuJoCo draws as several shapes becomes several
+marks of one key: an arrow with two heads two arrows, a box of lines twelve lines, a triangle three lines. Viewers match
 marks of one key in their order.
 
 Sizes are those with which MuJoCo's own renderer draws (`render_gl3.c`): half sizes, except of lines; an arrow is half
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 KIND = {name: number for number, name in enumerate(MARK_KINDS)}
 NO_KIND = 255
-# Kinds of geoms above which there are none (mjGEOM_NONE is 1001).
+# Upper limit of kinds of geoms (mjGEOM_NONE is 1001).
 MOST_TYPES = 1024
 
-# The marks' size is the geom's size times one of these.
+# Factors from a geom's size to its mark's size.
 _RADIUS = ((1, 0, 0), (0, 0, 0), (0, 0, 0))
 _EDGES = ((2, 0, 0), (0, 2, 0), (0, 0, 2))
 _RADIUS_AND_LENGTH = ((1, 0, 0), (0, 0, 0), (0, 2, 0))
@@ -67,8 +67,8 @@ _TRIANGLE_SIDES = np.array([[(0, 0, 0), (1, 0, 0)], [(1, 0, 0), (0, 1, 0)], [(0,
 
 
 def _products() -> NDArray[np.float32]:
-    """4 q q^T of the quaternion xyzw of a rotation matrix M, but for ones on the diagonal, as what the nine entries of
-    M are multiplied by, (9, 16) (Bar-Itzhack 2000, for exact rotations)."""
+    """Coefficients, (9, 16), that map the entries of a rotation matrix to 4 q q^T of its quaternion xyzw, without the
+    ones on the diagonal (Bar-Itzhack 2000, for exact rotations)."""
     found = np.zeros((9, 4, 4), np.float32)
     for axis in range(3):
         found[4 * axis] = np.diag([1 if each in (axis, 3) else -1 for each in range(4)])
@@ -80,13 +80,13 @@ def _products() -> NDArray[np.float32]:
 
 
 _PRODUCTS = _products()
-_HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)  # about the own x, after the numbers changed places
+_HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)  # about its own x axis, after the swap of components
 _PRODUCTS = _PRODUCTS.reshape(9, 16)
 _OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)  # of zeros w is the largest: no turn
 
 
 class _Tables:
-    """Kinds of marks, sizes, and what becomes several marks, by the number of the geom's kind."""
+    """Kinds and sizes of marks, and geoms with several marks, by the number of the geom's kind."""
 
     def __init__(self) -> None:
         self.kind = np.full(MOST_TYPES, NO_KIND, np.uint8)
@@ -107,7 +107,7 @@ _tables: _Tables | None = None
 
 def kinds_of(types: NDArray[np.int32]) -> NDArray[np.uint8]:
     """Numbers of the kinds of marks for kinds of geoms; `NO_KIND` for those that are not drawn."""
-    return _loaded().kind.take(types, mode="clip")  # memory that was never set holds any number
+    return _loaded().kind.take(types, mode="clip")  # uninitialized memory may have any value
 
 
 def is_drawn(types: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -203,20 +203,20 @@ def _loaded() -> _Tables:
     return _tables
 
 
-# Visual geoms that a user's `mjvOption` asks MuJoCo for, beyond those that bodies show already.
+# Visual geoms that a user's `mjvOption` requests from MuJoCo, beyond those shown by bodies.
 #
-# MuJoCo's visualizer is called with options of our own, made from the user's: without geoms, sites, skins and flexes,
-# which are bodies here, and contacts in a call of their own, so that they are known by their place. Nothing is called
-# where neither the options nor the model have anything for it.
+# MuJoCo's visualizer is called with options made from the user's: without geoms, sites, skins and flexes, which are
+# bodies here. Contacts have a separate call, which identifies them by their index. There is no call for which neither
+# the options nor the model have a geom.
 #
-# Always: the user's options are only read, by comparing their bytes; options of our own change only when those do.
+# Always: the user's options are only read, by comparing their bytes; ours change only when they do.
 
 
 GROUPS = ("geomgroup", "sitegroup", "jointgroup", "tendongroup", "actuatorgroup", "flexgroup", "skingroup")
 # Flags of contacts, and those that change how they look.
 CONTACT_FLAGS = ("CONTACTPOINT", "CONTACTFORCE")
 LOOK_FLAGS = ("STATIC", "CONTACTSPLIT", "ISLAND")
-# Shown by bodies, or not at all: never asked of MuJoCo's visualizer.
+# Shown by bodies, or not at all: never requested from MuJoCo's visualizer.
 BODY_FLAGS = ("SKIN", "FLEXVERT", "FLEXEDGE", "FLEXFACE", "FLEXSKIN")
 # Flags that show what a body was selected or pulled by.
 PERTURB_FLAGS = ("PERTOBJ", "SELECT")
@@ -225,7 +225,7 @@ BOUND_FLAGS = ("BODYBVH", "MESHBVH", "SDFITER")
 
 
 class RequestedGeoms:
-    """What one `mjvOption` asks for in one model. decor, contacts: options of our own for two calls of MuJoCo's.
+    """Visual geoms that one `mjvOption` requests in one model. decor, contacts: options for the two calls of MuJoCo.
 
     has_decor, has_contacts: True if the call is needed. has_perturbed: True if it is as soon as a body is selected.
     """

@@ -1,10 +1,10 @@
-"""Memory of MuJoCo's visual structs: the geoms of an `mjvScene` by numpy, the bytes of an `mjvOption` and `mjvCamera`.
+"""Memory of MuJoCo's visual structs as numpy arrays: `mjvScene` geoms, `mjvOption`, `mjvCamera`; texts of labels.
 
-The one idea: Python attributes of 10,000 geoms take 10 ms to read, and one strided view of the same memory none. The
-place of each field is found out once, from MuJoCo's own attributes, as versions differ (a geom takes 252 bytes in
-3.17, and 256 in 4.0).
+Python attributes of 10,000 geoms take 10 ms to read; a strided view of the same memory takes no time. The offset of
+each field is found once, from MuJoCo's own attributes, since versions differ (a geom has 252 bytes in 3.17, 256 in
+4.0).
 
-Always: a layout that is not understood raises UnknownLayout; nothing is read from a place that was not checked.
+Always: an unknown layout raises UnknownLayout; only checked offsets are read.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ARRAYS = {"size": 3, "pos": 3, "mat": 9, "rgba": 4}
 LABEL_BYTES = 100
 # Bytes of a geom before its `size`: whole numbers of 32 bits.
 BEFORE_SIZE = 40
-# Bytes of a geom at most, among which the fields are looked for.
+# Most bytes of a geom, in which the fields are searched.
 MOST_BYTES = 512
-# Text that is looked for in the memory of a geom whose label it is.
+# Label that is searched in the memory of a geom.
 PROBE = b"twixt probes label"
 # Whole numbers of 32 bits in `mjvOption` before its first array, and after `flags`, which ends at a multiple of them.
 OPTIONS_BEFORE, OPTIONS_AFTER = ("label", "frame"), ("bvh_depth", "flex_layer")
@@ -46,7 +46,7 @@ _layout: np.dtype[np.void] | None = None
 
 
 class UnknownLayout(TwixtError):
-    """This version of MuJoCo has its geoms, or its options, in memory in a way that is not known."""
+    """The memory layout of geoms or options in this version of MuJoCo is unknown."""
 
 
 def geom_records(scene: MjvScene) -> NDArray[np.void]:

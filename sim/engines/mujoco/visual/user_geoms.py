@@ -1,7 +1,7 @@
-"""`user_scn`: a scene of MuJoCo's for geoms of the user's own, which become marks at the next `sync`.
+"""`user_scn`: MuJoCo's scene for user-defined geoms, which become marks at the next `sync`.
 
-Users set `ngeom` to 0, and fill geom after geom with `mjv_initGeom` and `mjv_connector`. A geom is known by its label if
-it has one, else by its place.
+Users set `ngeom` to 0, and fill geom after geom with `mjv_initGeom` and `mjv_connector`. A geom is identified by its
+label if it has one, else by its index.
 
 Always: the scene is made when first asked for, since its 100,000 geoms take 26 MB and half a second.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mujoco import MjModel, MjvScene
 
 
-# Geoms that MuJoCo's own viewer makes room for.
+# Capacity of the scene in MuJoCo's own viewer.
 MOST_USER_GEOMS = 100_000
 # Odd numbers with which the words of a label are multiplied; the sum's upper bits are its key.
 _WEIGHTS = np.random.default_rng(4).integers(1 << 62, 1 << 63, 25).astype(np.uint64) | np.uint64(1)
@@ -95,7 +95,7 @@ def not_drawn(geoms: NDArray[np.void]) -> list[str]:
 #
 # 25,000 geoms take 6 MB; comparing them takes a tenth of the time of converting them.
 #
-# Always: after a signal handler has raised at any point, the next call converts the geoms concerned.
+# Always: if a signal handler raises at any point, the next call converts the remaining geoms.
 
 
 # Geoms that are compared or converted at once. Numpy reuses memory for arrays of this size, and they fit into the
@@ -138,7 +138,7 @@ class UserMarks:
         self._marks.clear()
 
     def _changed(self, words: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Places of geoms that differ from what was seen, those that are new at the end."""
+        """Indices of geoms that differ from the last call, new ones last."""
         known = min(self._geoms, len(words))
         found = []
         for piece in _pieces(known):

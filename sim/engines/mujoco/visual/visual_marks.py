@@ -1,13 +1,13 @@
-"""Marks of one model's states: what MuJoCo's visualizer draws beside the bodies, and the user's own geoms.
+"""Marks of one model's states: MuJoCo's visual geoms beside the bodies, and user-defined geoms.
 
-The one idea: two steps. `copy_geoms` copies the geoms of the present state, by MuJoCo's own `mjv_updateScene` into a scene of
-ours; it is called with the state, by the user's thread, and costs microseconds. `marks` turns a copy into marks, when it
-is published, which most copies never are.
+There are two steps. `copy_geoms` copies the geoms of the present state, by MuJoCo's `mjv_updateScene` into a scene of
+its own; the user's thread calls it for each state, and it costs microseconds. `marks` converts a copy into marks when
+it is published; most copies never are.
 
-Keys hold while a thing lasts: tendons, joints and the like have their number in the model, their segments follow each
-other; contacts the number of `visual_marks`; the user's geoms their place, or their label.
+Keys stay the same while an object exists: the number in the model of tendons, joints and the like, whose segments are
+in order; the number of `ContactKeys` for contacts; the index or label of the user's geoms.
 
-Always: `data` is only read. Nothing is called, and `copy_geoms` returns None, where nothing is asked for (`geom_marks`).
+Always: `data` is only read. If no geoms are requested (`geom_marks`), `copy_geoms` calls nothing and returns None.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvCamera, MjvOption, MjvPerturb, MjvScene
 
 
-# Geoms that a scene of ours has room for, at first and at most; 256 bytes each.
+# Initial and largest capacity of our scene, geoms of 256 bytes each.
 FIRST_GEOMS, MOST_GEOMS = 1_000, 1_000_000
 ALL_CATEGORIES = 7
 # Kinds of objects that are told apart.
 OBJECTS = ("UNKNOWN", "TENDON", "ACTUATOR", "CAMERA", "SENSOR")
-# Bits of a key below the kind, by what the mark is of.
+# Bits of a key below the kind, by the source of the mark.
 OF_MODEL, OF_CONTACT, OF_USER, OF_NAMED_USER = (source << 52 for source in range(1, 5))
 OBJECT_BITS = 32
 # Bits of each flex, element and vertex in what stands for a geom in a pair of contacts.
@@ -41,7 +41,7 @@ FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
 class GeomBuffer:
-    """Geoms of one state, in memory of their own: MuJoCo's, then those of contacts; and the user's, separately.
+    """Copies of the geoms of one state: MuJoCo's, then those of contacts; and the user's, separately.
 
     decor, contacts, users: number of each. pairs, positions: of all contacts, (c, 2) and (c, 3). user_geoms: None:
     unchanged since the last marks.
@@ -64,7 +64,7 @@ class GeomBuffer:
         return self._all[: self.decor + self.contacts]
 
     def read_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
-        """Takes all but contacts."""
+        """Copies all geoms but contacts."""
         while True:
             mujoco.mjv_updateScene(self._model, data, opt, perturb, camera, ALL_CATEGORIES, self._scene)
             if not self._is_full():
@@ -72,7 +72,7 @@ class GeomBuffer:
         self.decor = self._scene.ngeom
 
     def read_contacts(self, data: MjData, opt: MjvOption, perturb: MjvPerturb) -> None:
-        """Takes contacts, after `read_decor` or `clear`."""
+        """Appends contacts, after `read_decor` or `clear`."""
         while True:
             self._scene.ngeom = self.decor
             mujoco.mjv_addGeoms(self._model, data, opt, perturb, ALL_CATEGORIES, self._scene)
@@ -83,7 +83,7 @@ class GeomBuffer:
         self.pairs, self.positions = _sides(contact), np.array(contact.pos)
 
     def read_user_geoms(self, geoms: NDArray[np.void], is_lasting: bool) -> None:
-        """Takes the user's geoms. is_lasting: True copies them."""
+        """Reads the user's geoms. is_lasting: True copies them."""
         self.users = len(geoms)
         if not is_lasting:
             self.user_geoms = geoms
@@ -112,7 +112,7 @@ class GeomBuffer:
 
 
 class VisualMarks:
-    """Takes states of `data`, and makes their marks.
+    """Reader of the visual geoms of `data`; converts them into marks.
 
     opt, perturb: MuJoCo's structs, which the user's code may change, by default as MuJoCo makes them. users: the user's
     own geoms. note: called with a text about geoms that are not drawn. texts: of labels.
@@ -135,7 +135,7 @@ class VisualMarks:
         self._asked = RequestedGeoms(model, mujoco.MjvOption() if opt is None else opt)
         self._camera = mujoco.MjvCamera()
         self._contact_keys, self._quaternion = ContactKeys(), data.xquat
-        # Radii of geoms, and at the end that of all else: planes and flexes have none.
+        # Radii of geoms, and last the radius of all others: planes and flexes have none.
         self._radii = np.append(np.where(model.geom_rbound > 0, model.geom_rbound, np.inf), np.inf)
         self._kinds = {name: int(getattr(mujoco.mjtObj, f"mjOBJ_{name}")) for name in OBJECTS}
         self._label, self._decor = int(mujoco.mjtGeom.mjGEOM_LABEL), int(mujoco.mjtCatBit.mjCAT_DECOR)
@@ -143,7 +143,7 @@ class VisualMarks:
         self._user_marks = UserMarks(self._marks, self._texts, OF_USER, OF_NAMED_USER)
         # As lists: `pop` and `append` cannot be interrupted, so that two threads need no lock.
         self._spare: list[GeomBuffer] = []
-        self._not_drawn: list[str] = []  # to be said by the user's thread
+        self._not_drawn: list[str] = []  # for a report by the user's thread
 
     @property
     def is_quiet(self) -> bool:
@@ -159,7 +159,7 @@ class VisualMarks:
         return None if taken is None else self.marks(taken)
 
     def copy_geoms(self, is_lasting: bool = True) -> GeomBuffer | None:
-        """Copies the geoms of the present state; None if there are none. On the user's thread; to be given back.
+        """Copies the geoms of the present state; None if there are none. On the user's thread; release them later.
         is_lasting: False if `marks` is called at once: then the user's geoms are not copied."""
         asked, users = self._asked, self._users.count
         asked.is_changed()
@@ -177,7 +177,7 @@ class VisualMarks:
         taken.clear()
         if self._perturb.select >= self._model.nbody:  # MuJoCo would read beyond its arrays
             self._perturb.select = 0
-        if self._quaternion.item(0) != 0:  # else `mj_resetData` has left the bodies without poses
+        if self._quaternion.item(0) != 0:  # 0 after `mj_resetData`: no poses yet
             if has_decor:
                 taken.read_decor(self._data, asked.decor, self._perturb, self._camera)
             if asked.has_contacts:
@@ -190,7 +190,7 @@ class VisualMarks:
         return taken
 
     def release_geoms(self, taken: GeomBuffer | None) -> None:
-        """Takes back memory that is not read any more."""
+        """Makes the memory of these geoms available again."""
         if taken is not None:
             self._spare.append(taken)
 
@@ -224,7 +224,7 @@ class VisualMarks:
         return self._marks
 
     def _of_model(self, geoms: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Keys of geoms of the model, and True for those that no body shows."""
+        """Keys of geoms of the model, and a mask of those that no body shows."""
         objects, kinds = geoms["objtype"], self._kinds
         keys = objects.astype(np.uint64)
         keys <<= np.uint64(OBJECT_BITS)
@@ -232,15 +232,15 @@ class VisualMarks:
         keys |= np.uint64(OF_MODEL)
         is_own = geoms["category"] == self._decor
         is_own |= (objects == kinds["TENDON"]) | (objects == kinds["ACTUATOR"])
-        # The frustum of a camera: its edges come as lines, too.
+        # The frustum of a camera also has lines for its edges.
         is_own &= (objects != kinds["CAMERA"]) | (geoms["type"] != int(mujoco.mjtGeom.mjGEOM_TRIANGLE))
         named = np.flatnonzero(~is_own & (geoms["label"][:, 0] != 0))
-        geoms["type"][named] = self._label  # a body shows the geom, and this its label
+        geoms["type"][named] = self._label  # a body shows the geom; this mark shows its label
         is_own[named] = True
         return keys, is_own
 
     def _of_contacts(self, geoms: NDArray[np.void], taken: GeomBuffer) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Keys of geoms that were taken with the contacts, and True for those that belong to them."""
+        """Keys of the geoms copied with the contacts, and a mask of those that belong to contacts."""
         reach = np.minimum(*(self._radii.take(side, mode="clip") for side in taken.pairs.T))
         pairs = (taken.pairs[:, 0] << OBJECT_BITS) | taken.pairs[:, 1]
         numbers = self._contact_keys.numbers(pairs, taken.positions, reach).astype(np.uint64) | np.uint64(OF_CONTACT)
@@ -248,7 +248,7 @@ class VisualMarks:
         is_contact = objects == self._kinds["UNKNOWN"]
         if is_contact.all():
             return numbers[geoms["objid"]], is_contact
-        keys, _ = self._of_model(geoms)  # touch sensors, and slider-cranks once more
+        keys, _ = self._of_model(geoms)  # touch sensors, and slider-cranks a second time
         rows = np.flatnonzero(is_contact)
         keys[rows] = numbers[geoms["objid"][rows]]
         return keys, is_contact | (objects == self._kinds["SENSOR"])
@@ -262,7 +262,8 @@ def _new_scene(model: MjModel, count: int) -> tuple[MjvScene, NDArray[np.void]]:
 
 
 def _sides(contacts: object) -> NDArray[np.int64]:
-    """What touches in each contact, (c, 2): a geom, or a number above all geoms for an element or vertex of a flex."""
+    """The two objects of each contact, (c, 2): a geom, or a number above all geoms for an element or vertex of a
+    flex."""
     sides = np.array(contacts.geom, np.int64)  # type: ignore[attr-defined]
     if len(sides) and sides.min() < 0:
         flex, element, vertex = (np.array(getattr(contacts, name), np.int64) for name in ("flex", "elem", "vert"))
@@ -272,21 +273,21 @@ def _sides(contacts: object) -> NDArray[np.int64]:
     return sides
 
 
-# Numbers of contacts that hold while a contact lasts.
+# Numbers of contacts that stay the same while a contact lasts.
 #
-# MuJoCo numbers contacts by their place in a list, which changes whenever one comes or goes. Here a contact is known
-# by its pair of geoms, and among those of one pair by where it is: each takes the number of the nearest contact of
-# the call before, nearest pairs first, each number once.
+# MuJoCo's index of a contact changes whenever another one begins or ends. Here a contact is identified by its pair of
+# geoms, and within a pair by its position: each gets the number of the nearest contact of the last call, nearest first,
+# each number once.
 #
 # Always: two contacts of one call have different numbers; a contact farther than `reach` from all those before is
-# new, and no number comes back for 2**32 contacts. Reads neither clock nor model.
+# new, and no number is reused for 2**32 contacts. Reads neither clock nor model.
 
 
 NUMBER_MASK = 0xFFFF_FFFF
 
 
 class ContactKeys:
-    """Numbers of the contacts of one call after the other."""
+    """Numbers of contacts over successive calls."""
 
     def __init__(self) -> None:
         self._pairs = np.zeros(0, np.int64)  # of the call before, sorted
@@ -335,7 +336,7 @@ def _mutual(
     while len(news):
         place = np.arange(len(news))
         nearest_of_new, nearest_of_old = np.zeros(new_count, np.intp), np.zeros(old_count, np.intp)
-        # Of repeated indices the last assignment counts: the nearest candidate.
+        # For repeated indices numpy keeps the last assignment: the nearest candidate.
         nearest_of_new[news[::-1]] = place[::-1]
         nearest_of_old[olds[::-1]] = place[::-1]
         is_match = (nearest_of_new[news] == place) & (nearest_of_old[olds] == place)
