@@ -1,5 +1,5 @@
-"""Running and waiting times of threads, as the kernel counts them (Linux, /proc): of this thread, with its garbage
-collection, for `thread_time`; and of the threads of another process.
+"""Running and waiting times of threads, as the kernel counts them (Linux, /proc): of this thread, of the threads that
+draw for it, and of another process' threads; and the laps of a frame's time.
 
 The kernel counts for how long each thread was ready to run but had no core (schedstat); reading a file that is kept
 open takes 2 us. A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect it only by SIGCONT. On
@@ -208,11 +208,11 @@ class ThreadTimes:
 # and the same laps as spans of the trace.
 #
 # A lap ends where one kind of work ends. Of its wall time, garbage collection and the time for which this thread
-# waited for a core are counted apart; the rest belongs to the lap's part. A sleep or a read in the lap's own code
-# stays in that part. Work that ends before the frame's start, or while it waits for its swap or for the display,
+# waited for a core are counted apart; the rest is the cost of the lap's cause. A sleep or a read in the lap's own code
+# counts there. Work that ends before the frame's start, or while it waits for its swap or for the display,
 # costs the frame nothing and is dropped.
 #
-# Always: no part is negative. Reads no clock: readings come from `ProcessorTime`, or from a test.
+# Always: no cost is negative. Reads no clock: readings come from `ProcessorTime`, or from a test.
 
 
 # Two kinds of lap wait for the GPU or the display. Their usual idle time, the median of the last REMEMBERED_LAPS, is
@@ -223,13 +223,13 @@ NO_SPAN = -1  # kind of a lap that is not recorded as a span
 
 
 class FrameCosts(NamedTuple):
-    """Durations in ns, in the order of `FrameRow`'s columns; all 0: not measured."""
+    """Durations of a frame by cause, ns, in the order of `FrameRow`'s columns; all 0: not measured."""
 
     draw_ns: int = 0
     upload_ns: int = 0  # taking in snapshots included
     user_ns: int = 0  # the user's own drawing
     gc_ns: int = 0
-    stolen_ns: int = 0  # the processor was given to others, or the process was stopped
+    stolen_ns: int = 0  # waits for a core, and times when the process was stopped
     other_ns: int = 0
 
 
@@ -337,7 +337,7 @@ class LapRecorder:
         self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
 
     def swapped(self, blocks: bool) -> FrameCosts:
-        """Ends the lap of the swap; returns the frame's parts. blocks: the swap waits for the display, so time stolen
+        """Ends the lap of the swap; returns the frame's costs. blocks: the swap waits for the display, so time stolen
         meanwhile delays the next frame and is counted there; else it counts for this frame."""
         lap = self.lap(UNCOUNTED)
         stolen_ns = lap.queued_ns + self._stopped_ns(SWAP, lap.idle_ns - lap.queued_ns, lap.is_stopped)

@@ -1,4 +1,4 @@
-"""Evenness of the frames on the display: intervals, missed refreshes, and the grid of refreshes behind swap returns.
+"""Evenness of frames: their intervals, missed refreshes, the grid of refreshes behind swap returns, and the motion drawn.
 
 `present` of a frame is the best instant known: the display's report; else the return of the fence or of the swap, on
 the grid fitted to these returns where they wait for the display. Where the display reported some frames, the returns of
@@ -36,7 +36,7 @@ ROUNDS = 3  # of reweighting; further ones change nothing
 FEWEST = 8  # returns in a piece worth fitting; fewer stay as measured
 # Spread below which a return counts as on the line, so that exact returns do not divide by zero.
 LEAST_SPREAD_NS = 10_000.0
-PHASE_GAIN = 0.2  # how much of a return's error moves the running phase while refreshes are counted
+PHASE_GAIN = 0.2  # share of a return's error by which the phase moves while refreshes are counted
 LOOK_AHEAD = 2  # returns after a late one that show that it was late, and not a refresh further
 BLOCK = 4096  # frames fitted at once: bounds the memory
 
@@ -134,7 +134,7 @@ def _line(
 
 Floats = NDArray[np.float64]
 
-# No display is faster. A shorter refresh, from a changed log, gets no grid: its refresh numbers may exceed 64 bits.
+# Shortest refresh. A shorter one, from a changed log, gets no grid: its refresh numbers may exceed 64 bits.
 LEAST_REFRESH_MS = 1e-3
 
 

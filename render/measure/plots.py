@@ -1,9 +1,9 @@
-"""The frame-pacing plot: intervals of frames, motion drawn in each, animation errors. Also the style of all plots.
+"""Frame-pacing plot: intervals of frames, motion drawn in each, animation errors; and the style of all plots.
 
 Panels share the time axis; the strip below has one stroke per frame, as the overlay has. Readable at 900 px width.
 Draws the values of `run_figures` and computes nothing itself.
 
-Always: an error is a TwixtError with the way out. matplotlib is imported when a plot is asked for, not before.
+Always: errors are TwixtErrors that name the way out. matplotlib is imported only for a plot.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FONT_PT = 9
 
 
 def empty_figure(width_in: float, height_in: float) -> Figure:
-    """A figure that needs no screen. Raises TwixtError if matplotlib is not installed, or has no writable folder."""
+    """New figure, drawn without a screen. Raises TwixtError if matplotlib is not installed, or has no writable folder."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -72,7 +72,7 @@ def save(figure: Figure, path: str) -> None:
 
 WIDTH_IN = 9.0  # 900 px
 STRIP_STROKES = 500  # at most side by side in the strip: thinner than 1.5 px, a stroke may fall between two pixels
-# Length of the excerpts compared: in longer ones, single frames could not be told apart.
+# Length of the compared excerpts: in longer ones single frames cannot be distinguished.
 COMPARED_SECONDS = 4.0
 EVERYTHING = slice(None)
 MOVED, STOOD, GUESSED, IDEAL = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0"

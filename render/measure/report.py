@@ -1,8 +1,8 @@
-"""The report of a run: one JSON document with the keys of `report_keys.SECTIONS`, and its text for people.
+"""Report of a run: one JSON document with the keys of `report_keys.SECTIONS`, and its text for people.
 
-For people: the result in a sentence, then every section as a table, then the conditions.
+The text is the result in a sentence, then every section as a table, then the conditions.
 
-Always: every key is there; a figure that could not be measured is null and a line of `conditions` gives the reason.
+Always: every key is present; a figure that could not be measured is null and a line of `conditions` gives the reason.
 Physics and the channel report their own counts; the other figures come from the rows. rich is imported when needed.
 """
 
@@ -237,7 +237,7 @@ def verdict(report: dict[str, Any]) -> str:
 
 
 def _costs_in_words(counts: dict[str, int | None]) -> str:
-    """The parts that made frames late, in words, the most frequent first."""
+    """Costs that made frames late, in words, the most frequent first."""
     known = sorted(((count, name) for name, count in counts.items() if count), reverse=True)
     return ", ".join(f"{count} {name}" for count, name in known)
 

@@ -1,8 +1,8 @@
 """Layout of the overlay's panels.
 
-Frames at the top left, physics at the top right, keys along the bottom, banners above the keys: the middle of
-the picture stays free, at 800x600 too. Every figure has its unit beside it; the strip has its legend in words.
-Rarely needed parts (reasons of the clock, sliders of injected trouble) are folded until the user opens them.
+Frames are at the top left, physics at the top right, keys along the bottom, banners above the keys. The middle of the
+picture stays free, also at 800x600. Every figure has its unit beside it; the strip has a legend in words. Rarely needed
+items (reasons of the clock, sliders of injected trouble) are folded until the user opens them.
 
 Always: no panel overlaps another or leaves the window, whatever the window's size; a small window shows less.
 """
@@ -244,7 +244,7 @@ class _Layout:
         return [*rows[: lines - 1], says] if lines > 0 else []
 
     def _controls(self, fold: str, is_open: bool) -> list[PanelItem]:
-        """The controls of one fold that the world offers; of switches two in a row, where their names fit."""
+        """Controls of the world in one fold; two switches share a row if their names fit."""
         imgui = self._imgui
         parts = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
         if not is_open:
@@ -292,7 +292,7 @@ class _Layout:
     def _draw_all_off(self) -> None:
         self._all_off = self._imgui.small_button("no trouble")
 
-    # -- parts
+    # -- items
 
     def _pair(
         self, text: str, aside: str, rank: int, color: tuple[float, float, float] | None = None
@@ -321,10 +321,10 @@ class _Layout:
         return PanelItem(0, self._imgui.get_frame_height() + ui.SPACING, draw)
 
     def _fitted(self, parts: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
-        """The parts that fit: into all of `room` with an open fold, else into PANEL_SHARE of the window's height."""
+        """The items that fit: into all of `room` with an open fold, else into PANEL_SHARE of the window's height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING
-        if is_opened:  # parts of rank 0 stay; those beyond `room` are reached with the wheel
+        if is_opened:  # items of rank 0 stay; those beyond `room` are reached with the wheel
             left -= sum(part.height for part in parts if not part.rank)
             kept = fitting([part for part in parts if part.rank], left)
             return [part for part in parts if not part.rank or part in kept] if room > 0 else []

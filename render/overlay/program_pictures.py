@@ -1,6 +1,6 @@
-"""Images and figures of the program over the picture, each where the program wants it or the panels leave room.
+"""Images and figures of the program over the picture, each at its own place or at the nearest one clear of the panels.
 
-Always: a figure is laid out once, in the frame after it came; a frame without new ones costs a textured rectangle each.
+Always: a figure is laid out once, in the frame after it arrived; other frames draw one textured rectangle for each.
 Needs a current OpenGL context once there is something to show.
 """
 
@@ -133,7 +133,7 @@ def panel_places(size_px: tuple[int, int], scale: float) -> tuple[Rectangle, ...
 def clear_places(
     wanted: tuple[Rectangle, ...], reserved: tuple[Rectangle, ...], size_px: tuple[int, int]
 ) -> tuple[Rectangle, ...]:
-    """The rectangles `wanted`, clear of those `reserved` in a window of this size as far as there is room."""
+    """The rectangles `wanted`, moved clear of those `reserved` in a window of this size, as far as there is room."""
     placed: list[Rectangle] = []
     for number, one in enumerate(wanted):
         others = (placed[at] for at in range(number) if not _overlap(wanted[at], one))

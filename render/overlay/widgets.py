@@ -1,10 +1,10 @@
 """Widgets of the overlay's panels (text, rows, curves, folds, sliders), and the choice of those that fit.
 
-The one idea: a panel is a list of parts with known heights and ranks; if they do not all fit, those of the highest
-rank are left out. So a small window shows less, and no part covers another.
+A panel is a list of items with known heights and ranks. If they do not all fit, those of the highest rank are left out:
+a small window shows less, and no item covers another.
 
-Lengths are in units of text size. Text that does not fit into a line is shortened with dots. The choice of parts and
-of line breaks is pure: lengths in, choices out.
+Lengths are in units of text size. Text that does not fit into a line is shortened with dots. The choice of items and
+of line breaks is pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from twixt.render.overlay.shown_values import REMEMBERED
 
 
 class PanelItem(NamedTuple):
-    """Part over the whole width of a panel. rank: parts of the highest rank are left out first."""
+    """Item over the whole width of a panel. rank: items of the highest rank are left out first."""
 
     rank: int
     height: float
@@ -27,7 +27,7 @@ class PanelItem(NamedTuple):
 
 
 def fitting(parts: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
-    """The parts that fit into `most_height`, in their order; of equal rank the last is left out first."""
+    """The items that fit into `most_height`, in their order; of equal rank the last is left out first."""
     kept = list(parts)
     while kept and sum(part.height for part in kept) > most_height:
         highest = max(part.rank for part in kept)
