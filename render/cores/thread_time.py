@@ -289,30 +289,30 @@ class LapRecorder:
         self._sums = [0] * len(self._sums)
         self.last = self._read()
 
-    def lap(self, part: int, kind: int = NO_SPAN, a: int = 0) -> Lap:
-        """Ends a lap of work on `part`, and records it as a span of `kind` with the value `a`. Returns its times."""
+    def lap(self, cause: int, kind: int = NO_SPAN, a: int = 0) -> Lap:
+        """Ends a lap of work on `cause`, and records it as a span of `kind` with the value `a`. Returns its times."""
         before, now = self.last, self._read()
         self.last = now
         wall_ns = now.wall_ns - before.wall_ns
         idle_ns = max(0, wall_ns - now.cpu_ns + before.cpu_ns)
         queued_ns = min(idle_ns, max(0, now.queued_ns - before.queued_ns))
         gc_ns, is_stopped = now.gc_ns - before.gc_ns, now.stops != before.stops
-        if part != UNCOUNTED:
+        if cause != UNCOUNTED:
             sums, stolen_ns = self._sums, idle_ns if is_stopped else queued_ns
             sums[STOLEN] += stolen_ns
             sums[GC] += gc_ns
-            sums[part] += max(0, wall_ns - stolen_ns - gc_ns)
+            sums[cause] += max(0, wall_ns - stolen_ns - gc_ns)
         if kind != NO_SPAN and self._is_recorded:
             self._spans.add(kind, before.wall_ns, now.wall_ns, a)
         return Lap(wall_ns, idle_ns, queued_ns, gc_ns, is_stopped)
 
-    def lap_in_wait(self, part: int, until_ns: int, kind: int = NO_SPAN, in_swap: bool = False) -> None:
+    def lap_in_wait(self, cause: int, until_ns: int, kind: int = NO_SPAN, in_swap: bool = False) -> None:
         """Ends a lap of work done while the frame waited for its swap at `until_ns`; in_swap: while its swap waited for
         the display, expected at that instant. It counts, as a whole, only if it ended after that instant; in_swap: for
         the next frame, which it delays."""
         lap = self.lap(UNCOUNTED, kind)
         if self.last.wall_ns > until_ns:
-            _add(self._late if in_swap else self._sums, part, lap, lap.stolen_ns)
+            _add(self._late if in_swap else self._sums, cause, lap, lap.stolen_ns)
 
     def finished(self, kind: int = NO_SPAN) -> None:
         """Ends a lap that waited for drawing to complete. The drawing threads' longest wait for a core counts as
@@ -355,7 +355,7 @@ class LapRecorder:
         return 0
 
 
-def _add(sums: list[int], part: int, lap: Lap, stolen_ns: int) -> None:
+def _add(sums: list[int], cause: int, lap: Lap, stolen_ns: int) -> None:
     sums[STOLEN] += stolen_ns
     sums[GC] += lap.gc_ns
-    sums[part] += max(0, lap.wall_ns - stolen_ns - lap.gc_ns)
+    sums[cause] += max(0, lap.wall_ns - stolen_ns - lap.gc_ns)

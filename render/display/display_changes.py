@@ -22,7 +22,7 @@ import glfw  # noqa: E402  (after its library is chosen)
 
 # The machine slept if the clock that counts its sleep gained more than this on the one that does not.
 SLEPT_NS = 100_000_000
-# Interval in which modes are read on Wayland, where the client knows them without asking.
+# Interval at which modes are read on Wayland, where the client has them without a request.
 MODES_EVERY_NS = 500_000_000
 
 

@@ -129,7 +129,7 @@ class UserInput:
     def turn(self, turned: Turned) -> None:
         """Applies moved sliders of the overlay."""
         for command in turned.commands:
-            self._link.send(command)  # not `_send`: these commands change no plan, from which a frame knows the effect
+            self._link.send(command)  # not `_send`: these commands change no plan
         if turned.buffer_ms is not None:
             self._stage.main.clock.buffer_ms = turned.buffer_ms or None
 

@@ -208,9 +208,9 @@ def _pacer(timing: Intervals) -> dict[str, Any]:
 def _causes(timing: Intervals, why: Causes) -> dict[str, Any]:
     if not timing.joined.any():
         return {}
-    counts: dict[str, Any] = {name: int(mask.sum()) for name, mask in why._asdict().items() if name != "part"}
+    counts: dict[str, Any] = {name: int(mask.sum()) for name, mask in why._asdict().items() if name != "cost"}
     if costs_of(timing.frames).any():
-        counts["render_late_parts"] = {name: int((why.part == i).sum()) for i, name in enumerate(RENDER_COSTS)}
+        counts["render_late_parts"] = {name: int((why.cost == i).sum()) for i, name in enumerate(RENDER_COSTS)}
     return counts
 
 
@@ -270,13 +270,13 @@ Mask = NDArray[np.bool_]
 class Causes(NamedTuple):
     """Bad frames by cause. A frame is in one of them at most.
 
-    part: index in `COST_NAMES` of a frame that is render late; `NO_COST` for all others, and without measured costs.
+    cost: index in `COST_NAMES` of a frame that is render late; `NO_COST` for all others, and without measured costs.
     """
 
     physics_late: Mask
     render_late: Mask
     display_late: Mask
-    part: NDArray[np.int64]
+    cost: NDArray[np.int64]
 
 
 def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
@@ -303,11 +303,11 @@ def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
 
     physics = bad & (stood | _before(stood) | ~(missed | off_the_prediction))
     render = bad & ~physics & (late | _before(late) | explains)
-    part = np.where(render & costs_ms.any(1), _main_cost(costs_ms, excess_ms), NO_COST)
+    cost = np.where(render & costs_ms.any(1), _main_cost(costs_ms, excess_ms), NO_COST)
     settles = bad & ~physics & ~render & ~missed & _before(render) & _makes_good(moved, error_ms)
-    part = np.where(settles, _before(part), part)
+    cost = np.where(settles, _before(cost), cost)
     render = render | settles
-    return Causes(physics, render, bad & ~physics & ~render, part)
+    return Causes(physics, render, bad & ~physics & ~render, cost)
 
 
 def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
@@ -359,8 +359,8 @@ def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
     """Cost with the largest excess over usual in the frame or the one before; without an excess, the longest."""
     excess_ms, spent_ms = (np.maximum(each, _before(each)) for each in (excess_ms, costs_ms))
     unusual = excess_ms.max(1, initial=0.0) >= LEAST_EXCESS_MS / 2
-    part: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), spent_ms.argmax(1))
-    return part
+    cost: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), spent_ms.argmax(1))
+    return cost
 
 
 def _usual(values: Floats) -> Floats:

@@ -205,7 +205,7 @@ def _range_of(values: Any, more: float) -> Range:
     if not len(values):
         return 0.0, 1.0
     low, high = float(values.min()) - more, float(values.max()) + more
-    least = 1e-6 * max(abs(low), abs(high), 1e-6)  # of equal values, too
+    least = 1e-6 * max(abs(low), abs(high), 1e-6)  # also for equal values
     return (low, high) if high - low > least else (low - max(least, 0.5), high + max(least, 0.5))
 
 

@@ -97,8 +97,8 @@ NOTHING_DRAWN = OverlayUse(False, ())
 class OverlayLayer:
     """Layers over the picture of one viewer. Needs the window's OpenGL context to be current.
 
-    pacing: as chosen by its flag. facts: returns what the panels show of the present; called only when they are laid
-    out anew. panels: None until they are made. now_ns: the clock of the frames.
+    pacing: as chosen by its flag. facts: returns the present facts for the panels; called only when they are laid
+    out. panels: None until they are made. now_ns: the clock of the frames.
     """
 
     def __init__(

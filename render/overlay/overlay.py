@@ -142,7 +142,7 @@ class Overlay:
     def prepare(
         self, state: Callable[[], OverlayState], size_px: tuple[int, int], framebuffer_scale: float
     ) -> Iterator[None]:
-        """Makes what the first use would make (glyphs, programs), in steps of some milliseconds each.
+        """Makes glyphs and programs before the first use, in steps of some milliseconds each.
 
         The steps draw into the framebuffer in use: call them between two frames, as a frame begins by clearing it.
         """

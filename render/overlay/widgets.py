@@ -26,12 +26,12 @@ class PanelItem(NamedTuple):
     draw: Callable[[], None]
 
 
-def fitting(parts: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
+def fitting(items: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
     """The items that fit into `most_height`, in their order; of equal rank the last is left out first."""
-    kept = list(parts)
-    while kept and sum(part.height for part in kept) > most_height:
-        highest = max(part.rank for part in kept)
-        kept.pop(max(at for at, part in enumerate(kept) if part.rank == highest))
+    kept = list(items)
+    while kept and sum(item.height for item in kept) > most_height:
+        highest = max(item.rank for item in kept)
+        kept.pop(max(at for at, item in enumerate(kept) if item.rank == highest))
     return kept
 
 
@@ -138,7 +138,7 @@ def fitting_text(imgui: Any, variants: Sequence[str], color: Color | None = None
     """Draws the first variant that fits into the line, else as much of the last as fits."""
     across = imgui.get_content_region_avail().x
     chosen = next((variant for variant in variants if width_of(imgui, variant) <= across), variants[-1])
-    text(imgui, shortened(chosen, across, lambda part: width_of(imgui, part)), color)
+    text(imgui, shortened(chosen, across, lambda item: width_of(imgui, item)), color)
 
 
 def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:

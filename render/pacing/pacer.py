@@ -288,7 +288,7 @@ class PresentSource:
             self._is_fence = False
 
 
-# Checks reported times: makes them increase, tells a jump of the clock from a long frame. Pure.
+# Checks times: makes them increase, and distinguishes a jump of the clock from a long frame. Pure.
 #
 # Policies require increasing times. A clock that is set back, or a suspended process, violates this. So the policies'
 # times are the caller's plus an offset, which changes at a jump.

@@ -29,8 +29,8 @@ LENGTHENED = 1 + PAUSE_SHARE / 2
 # Swaps are regular if this share of their intervals is a whole number of periods, within this share of a period. On a
 # busy machine intervals are irregular, although they may look like waiting now and then.
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
-# Intervals below this (over 166 Hz) are more often those of a busy machine than of a display. Then so many stages are
-# measured, which takes little time.
+# Intervals below this (over 166 Hz) are more often those of a busy machine than of a display. Then SUSPICIOUS_STAGES
+# stages are measured, which takes little time.
 SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
 # Search for the period of the grid that fits the swaps' returns best: from NARROWEST times the median interval on, in
 # FIT_STEPS steps of FIT_STEP times it, then in FINE_STEPS finer ones to each side of the best. The fit is accepted from

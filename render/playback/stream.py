@@ -105,7 +105,7 @@ class Stream:
         if self._sim:
             if draw_time_ns is not None and due_ns < self._due[-1] < FAR_NS:
                 self._straighten(draw_time_ns, due_ns)
-            # The newer snapshot's word counts: what lies before it cannot fall due after it.
+            # Older vertices cannot fall due after the newer snapshot.
             index = len(self._due) - 1
             while index >= 0 and self._due[index] > due_ns:
                 self._due[index] = due_ns
@@ -117,7 +117,7 @@ class Stream:
         return True
 
     def sim_at(self, due_ns: int) -> int:
-        """The simulated time that falls due at `due_ns`; the oldest or newest (and its reach) outside the map."""
+        """Simulated time that falls due at `due_ns`; the oldest or newest (and its reach) outside the map."""
         due, sim = self._due, self._sim
         after = bisect_right(due, due_ns)
         if after == 0:
