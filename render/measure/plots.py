@@ -204,7 +204,7 @@ def _style_axes(axes: Axes, name: str) -> None:
 
 
 def _head(axes: Axes, title: str, measured: Measured) -> None:
-    """The title, and the run in short below it."""
+    """Sets the title, and a summary of the run below it."""
     shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
     shown = shown.encode("utf-8", "backslashreplace").decode()  # a file's name may be any bytes, and is no formula
     axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19, parse_math=False)

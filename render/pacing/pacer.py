@@ -111,7 +111,7 @@ class Pacer:
     @property
     def last_source(self) -> str:
         """Source of the present of the frame just done, before the display reports it: "fence", "swap", or "timer"
-        where swaps wait for nothing."""
+        where swaps do not wait."""
         return self._source.name(self._placing.display)
 
     @property

@@ -54,7 +54,7 @@ class ClockMode(Protocol):
         `draw_time_ns`; None: nothing is drawn yet."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """The map changed: wall intervals are `stretch` times as long."""
+        """Adapts to a changed map, whose wall intervals are `stretch` times as long."""
 
     def begin_anew(self) -> None:
         """Clears the statistics of the start-up frames."""
