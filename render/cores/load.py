@@ -1,7 +1,7 @@
-"""Samples of the kernel's counts, ten a second, and the use of cores between two of them.
+"""Use of cores between two samples of the kernel's counts, ten a second; and shortage of cores.
 
-The one idea: sums of times are read seldom, and their differences are judged. The median of the last JUDGED
-differences, half a second, is judged, so that a spike does not count.
+Times are read as sums, and their differences are evaluated: the median of the last JUDGED differences (half a second),
+so that a spike does not count.
 
 Pure: sums in, differences out. There is no difference if the last sample is too old (the process was stopped, or no
 frames were made) or if sums decrease.
@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# Number of differences that are judged together; ten are made per second.
+# Number of differences that are evaluated together; ten are made per second.
 JUDGED = 5
-# Longest time between two samples of which a difference is made.
+# Longest time between two samples whose difference is used.
 LONGEST_GAP_NS = 600_000_000
 # A thread never rests if it runs, or waits for a core, for at least this share of the time.
 NEVER_RESTS = 0.8
@@ -65,7 +65,7 @@ class CoreLoad:
         self._last: CoreSample | None = None
 
     def add(self, sample: CoreSample) -> CoreUse | None:
-        """Takes in a sample; returns the difference to the one before, None where none can be made."""
+        """Adds a sample; returns the difference to the one before, None where none can be made."""
         before, self._last = self._last, sample
         use = None if before is None else use_between(before, sample)
         if use is not None:
@@ -127,14 +127,14 @@ def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
 # until physics no longer waits or the viewer's share of a core is too small to matter. Physics that rests between its
 # steps loses nothing, however busy the machine is, and the frame rate stays.
 #
-# - Cheaper drawing first: the rate is not lowered while drawing can still get cheaper. - Fast attack, slow release: a
-# step down every 0.3 s while physics waits, a smaller step up every 0.7 s while it does not. A rate that was too high
-# is tried again after growing intervals, or the rate would oscillate. - The median of the last differences is judged,
-# so that a spike does not count. - The bound is never under 15 frames a second, and never so low that the viewer gets
-# less than 0.10 of a core: that share costs physics a few percent at most. - `is_short` is also set where this
-# process waits itself: drawing then gets cheaper, which helps both.
+# - Cheaper drawing first: the rate is not lowered while drawing can still get cheaper.
+# - Fast attack, slow release: a step down every 0.3 s while physics waits, a smaller step up every 0.7 s while it does
+#   not. A rate that was too high is tried again after growing intervals, or the rate would oscillate.
+# - The bound is never under 15 frames a second, and never so low that the viewer gets less than 0.10 of a core: that
+#   share costs physics a few percent at most.
+# - `is_short` is also set where this process waits itself: drawing then gets cheaper, which helps both.
 #
-# Pure: the last differences of samples in, decisions out. Without a new difference the last decision stays.
+# Pure. Without a new difference the last decision stays.
 
 
 # Share of the time for which physics waits: above WAITS frames become fewer, below WAITS_NOT more are tried. Some

@@ -95,7 +95,7 @@ def _numbers() -> SchedulerCalls | None:
 class ShortSwitchInterval:
     """Sets Python's switch interval to `SWITCH_S` while at least one of these objects is open.
 
-    Always: when the last one is closed, the switch interval is what it was before the first.
+    Always: closing the last one restores the switch interval from before the first.
     """
 
     _lock = threading.Lock()

@@ -1,8 +1,8 @@
 """Sharing of cores with physics: keeps the viewer off physics' core where physics never rests, and bounds the frame
-rate where physics waits for a core nevertheless.
+rate where physics still waits for a core.
 
-Samples clocks and the kernel's counts, once for `CoreChoice` and `CoreShortage` together. They decide; this module
-applies their decisions to affinity masks, pacer and wait.
+`CoreSharing` samples clocks and the kernel's counts, and applies the decisions of `CoreChoice` and `CoreShortage` to
+affinity masks (`Affinity`), pacer and wait.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 SAMPLE_NS = 100_000_000
-# After this many samples in a row without a difference, as with frames that take a second each, no core is avoided any
-# more: it is not known whether that still helps. A single one comes of a viewer that was stopped or made no frames.
+# After this many samples in a row without a difference, as with frames that take a second each, all cores are used
+# again. A single missing difference occurs when the viewer was stopped or made no frames.
 MOST_UNKNOWN_SAMPLES = 2
 NO_CORE_IS_LEFT = "no core is left to physics any more"
 
@@ -87,7 +87,7 @@ class CoreSharing:
         return [f"physics never rested: for {share:.0%} of the time the viewer stayed off the core that physics ran on"]
 
     def frame_done(self, now_ns: int) -> None:
-        """Counts a frame that was shown, and takes a sample where one is due. now_ns: instant of the swap's return."""
+        """Counts a shown frame, and samples if a sample is due. now_ns: instant of the swap's return."""
         self._frames += 1
         if now_ns - self._sampled_ns < SAMPLE_NS:
             return
@@ -146,10 +146,10 @@ def words_of(avoided: Cores) -> str:
 # Each thread has its own mask, and a new thread inherits the mask of the thread that starts it. So each change is
 # made to all threads, including those of the OpenGL driver.
 #
-# A mask can change from outside in two ways. Another program sets it: then that mask is kept, and it is the one
-# restored later. Or the cpuset of the process changes (a container's, a slice's): then the kernel cuts the requested
-# mask down to the cpuset, and applies the request again when the cpuset grows. So a mask that the kernel has cut must
-# not be taken for one that another program set.
+# A mask can change from outside in two ways. If another program sets it, that mask is kept, and restored later. If the
+# cpuset of the process changes (a container's, a slice's), the kernel cuts the requested mask down to the cpuset, and
+# applies the request again when the cpuset grows. A mask that the kernel has cut must not count as set by another
+# program.
 #
 # Always: no thread gets a core that its own mask did not have. After `restore` no thread is narrower than its own
 # mask. A forked child has no narrowed mask. On systems without such masks nothing happens. Does not: widen the masks
@@ -290,14 +290,15 @@ def _set_mask(thread: int, cores: Cores) -> int:
 # A thread that never rests stays on its core until the scheduler puts another thread there. While the viewer stays
 # off that core, its time comes from idle cores or from another busy program, and physics keeps its core.
 #
-# - Physics' core is avoided when physics never rested in 3 of the last 5 differences. If physics moves to another
-# core, that core is avoided instead. - All cores are used again when physics rests, and when its threads that never
-# rest leave no core or are too many to be known. - Frames that starve on the remaining cores (under 12.8 a second,
-# drawn at the cheapest allowed level, with the viewer running or waiting for a core more than half of the time) get
-# all cores for 5 s; after each further failure for twice as long, up to 60 s.
+# - Physics' core is avoided when physics never rested in 3 of the last 5 differences. If physics moves to another core,
+#   that core is avoided instead.
+# - All cores are used again when physics rests, and when its threads that never rest leave no core or are too many to
+#   be known.
+# - Frames that starve on the remaining cores (under 12.8 a second, drawn at the cheapest allowed level, with the viewer
+#   running or waiting for a core more than half of the time) get all cores for 5 s; after each further failure for twice
+#   as long, up to 60 s.
 #
-# Always: `cores` is a subset of `allowed`, and empty only where `allowed` is. Pure: differences of samples in, cores
-# out.
+# Always: `cores` is a subset of `allowed`, and empty only where `allowed` is. Pure.
 
 
 # Of JUDGED differences, those in which physics never rested: from LEAVES on its cores are avoided; at RETURNS or fewer
@@ -332,7 +333,7 @@ class CoreChoice:
         return self.allowed - self.cores
 
     def allow(self, allowed: Cores) -> None:
-        """Takes in the affinity mask; uses all of it if it changed from outside."""
+        """Sets the affinity mask; uses all of it if it changed from outside."""
         if allowed != self.allowed:
             self.allowed = self.cores = allowed
 

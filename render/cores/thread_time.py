@@ -1,5 +1,5 @@
-"""Running and waiting times of threads, as the kernel counts them (Linux, /proc): of this thread, with its garbage
-collection, for `thread_time`; and of the threads of another process.
+"""Running and waiting times of threads, as the kernel counts them (Linux, /proc): of this thread, of the threads that
+draw for it, and of another process' threads; and the laps of a frame's time.
 
 The kernel counts for how long each thread was ready to run but had no core (schedstat); reading a file that is kept
 open takes 2 us. A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect it only by SIGCONT. On
@@ -208,11 +208,11 @@ class ThreadTimes:
 # and the same laps as spans of the trace.
 #
 # A lap ends where one kind of work ends. Of its wall time, garbage collection and the time for which this thread
-# waited for a core are counted apart; the rest belongs to the lap's part. A sleep or a read in the lap's own code
-# stays in that part. Work that ends before the frame's start, or while it waits for its swap or for the display,
+# waited for a core are counted apart; the rest is the cost of the lap's cause. A sleep or a read in the lap's own code
+# counts there. Work that ends before the frame's start, or while it waits for its swap or for the display,
 # costs the frame nothing and is dropped.
 #
-# Always: no part is negative. Reads no clock: readings come from `ProcessorTime`, or from a test.
+# Always: no cost is negative. Reads no clock: readings come from `ProcessorTime`, or from a test.
 
 
 # Two kinds of lap wait for the GPU or the display. Their usual idle time, the median of the last REMEMBERED_LAPS, is
@@ -223,13 +223,13 @@ NO_SPAN = -1  # kind of a lap that is not recorded as a span
 
 
 class FrameCosts(NamedTuple):
-    """Durations in ns, in the order of `FrameRow`'s columns; all 0: not measured."""
+    """Durations of a frame by cause, ns, in the order of `FrameRow`'s columns; all 0: not measured."""
 
     draw_ns: int = 0
     upload_ns: int = 0  # taking in snapshots included
     user_ns: int = 0  # the user's own drawing
     gc_ns: int = 0
-    stolen_ns: int = 0  # the processor was given to others, or the process was stopped
+    stolen_ns: int = 0  # waits for a core, and times when the process was stopped
     other_ns: int = 0
 
 
@@ -289,30 +289,30 @@ class LapRecorder:
         self._sums = [0] * len(self._sums)
         self.last = self._read()
 
-    def lap(self, part: int, kind: int = NO_SPAN, a: int = 0) -> Lap:
-        """Ends a lap of work on `part`, and records it as a span of `kind` with the value `a`. Returns its times."""
+    def lap(self, cause: int, kind: int = NO_SPAN, a: int = 0) -> Lap:
+        """Ends a lap of work on `cause`, and records it as a span of `kind` with the value `a`. Returns its times."""
         before, now = self.last, self._read()
         self.last = now
         wall_ns = now.wall_ns - before.wall_ns
         idle_ns = max(0, wall_ns - now.cpu_ns + before.cpu_ns)
         queued_ns = min(idle_ns, max(0, now.queued_ns - before.queued_ns))
         gc_ns, is_stopped = now.gc_ns - before.gc_ns, now.stops != before.stops
-        if part != UNCOUNTED:
+        if cause != UNCOUNTED:
             sums, stolen_ns = self._sums, idle_ns if is_stopped else queued_ns
             sums[STOLEN] += stolen_ns
             sums[GC] += gc_ns
-            sums[part] += max(0, wall_ns - stolen_ns - gc_ns)
+            sums[cause] += max(0, wall_ns - stolen_ns - gc_ns)
         if kind != NO_SPAN and self._is_recorded:
             self._spans.add(kind, before.wall_ns, now.wall_ns, a)
         return Lap(wall_ns, idle_ns, queued_ns, gc_ns, is_stopped)
 
-    def lap_in_wait(self, part: int, until_ns: int, kind: int = NO_SPAN, in_swap: bool = False) -> None:
+    def lap_in_wait(self, cause: int, until_ns: int, kind: int = NO_SPAN, in_swap: bool = False) -> None:
         """Ends a lap of work done while the frame waited for its swap at `until_ns`; in_swap: while its swap waited for
         the display, expected at that instant. It counts, as a whole, only if it ended after that instant; in_swap: for
         the next frame, which it delays."""
         lap = self.lap(UNCOUNTED, kind)
         if self.last.wall_ns > until_ns:
-            _add(self._late if in_swap else self._sums, part, lap, lap.stolen_ns)
+            _add(self._late if in_swap else self._sums, cause, lap, lap.stolen_ns)
 
     def finished(self, kind: int = NO_SPAN) -> None:
         """Ends a lap that waited for drawing to complete. The drawing threads' longest wait for a core counts as
@@ -337,7 +337,7 @@ class LapRecorder:
         self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
 
     def swapped(self, blocks: bool) -> FrameCosts:
-        """Ends the lap of the swap; returns the frame's parts. blocks: the swap waits for the display, so time stolen
+        """Ends the lap of the swap; returns the frame's costs. blocks: the swap waits for the display, so time stolen
         meanwhile delays the next frame and is counted there; else it counts for this frame."""
         lap = self.lap(UNCOUNTED)
         stolen_ns = lap.queued_ns + self._stopped_ns(SWAP, lap.idle_ns - lap.queued_ns, lap.is_stopped)
@@ -355,7 +355,7 @@ class LapRecorder:
         return 0
 
 
-def _add(sums: list[int], part: int, lap: Lap, stolen_ns: int) -> None:
+def _add(sums: list[int], cause: int, lap: Lap, stolen_ns: int) -> None:
     sums[STOLEN] += stolen_ns
     sums[GC] += lap.gc_ns
-    sums[part] += max(0, lap.wall_ns - stolen_ns - lap.gc_ns)
+    sums[cause] += max(0, lap.wall_ns - stolen_ns - lap.gc_ns)

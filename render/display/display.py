@@ -1,6 +1,6 @@
-"""The display a viewer draws on: its interface, the choice between window and memory, the probe of its swaps.
+"""Display that a viewer draws on: its interface, the choice between window and memory, the probe of its swaps.
 
-Always: without a display server a run draws in memory, and ends by itself; a user's own loop goes on.
+Always: without a display server a run draws in memory and ends by itself; a user's own loop continues.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class Display(Protocol):
 def open_display(config: Config) -> Display:
     """Opens a window of the config's size; draws offscreen if that is requested or there is no display.
 
-    Raises NoDisplay if a user's own loop has no display and no frame would be kept: the loop then goes on without a
-    viewer, which would only take processor time from it. Raises TwixtError if nothing can be drawn on.
+    Raises NoDisplay if a user's own loop has no display and no frame would be kept: the loop then continues
+    without a viewer, which would only use processor time. Raises TwixtError if nothing can be drawn on.
     """
     if config.offscreen:
         return OffscreenWindow(config.size_px)
@@ -140,7 +140,7 @@ def open_display(config: Config) -> Display:
 
 def without_display(config: Config, renderer: str) -> Config:
     """Config for drawing in memory where there is no display; prints why. The run ends after a time, with a report and
-    pictures. A user's own loop without a given length goes on instead, and its config stays as it is."""
+    pictures. A user's own loop without a given length continues instead, with an unchanged config."""
     if config.users_loop and config.seconds is None:
         see = f"see it with: twixt view {config.name}"
         print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}")
@@ -168,7 +168,7 @@ def _is_kept(config: Config) -> bool:
 def probe_refresh(display: Display, early: list[Event]) -> Refresh:
     """Measures refresh period and blocking of swaps, by empty swaps before there is anything to draw.
 
-    early: input events that come meanwhile are appended to it.
+    early: input events of that time are appended to it.
     """
     probe = SwapProbe(display.refresh_reported_hz, display.is_called)
     while not probe.done and not display.is_hidden:

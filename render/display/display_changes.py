@@ -1,12 +1,11 @@
 """Changes of a window's display (monitor, mode, suspend) that make the measured refresh invalid.
 
-The one idea: each sign of a change is compared with its value at the last look; a change is reported once, in words.
-On X11 the monitor is the one that contains the window's middle. On Wayland a window does not know its position: the
-monitor is the one that the compositor names with a present. Where it names none, the only monitor is taken; with
-several it is not known.
+Each property is compared with its value at the last check; a change is reported once, in words. On X11 the monitor is
+the one that contains the window's middle. On Wayland a window does not know its position: the monitor is the one that
+the compositor names with a present. If it names none, the only monitor is assumed; with several it is not known.
 
-Always: an unknown value (None, 0) is no change. A look costs microseconds: on X11 the server is asked only when
-monitors come and go. Another mode of the same monitor is not reported there, because GLFW does not report it; the
+Always: an unknown value (None, 0) is no change. A check costs microseconds: on X11 the server is asked only when
+monitors are added or removed. Another mode of the same monitor is not reported there, because GLFW does not report it; the
 pacer measures the new refresh. `Changes` is pure.
 """
 
@@ -23,12 +22,12 @@ import glfw  # noqa: E402  (after its library is chosen)
 
 # The machine slept if the clock that counts its sleep gained more than this on the one that does not.
 SLEPT_NS = 100_000_000
-# Interval in which modes are read on Wayland, where the client knows them without asking.
+# Interval at which modes are read on Wayland, where the client has them without a request.
 MODES_EVERY_NS = 500_000_000
 
 
 class Signs(NamedTuple):
-    """Signs at one look. monitor: id of the monitor that shows the window, 0: not known. mode: its width and height in
+    """Properties of the display at one check. monitor: id of the monitor that shows the window, 0: not known. mode: its width and height in
     pixels and its refresh rate in Hz, as reported. monitors: number of monitors. asleep_ns: lead of the clock that
     counts the machine's sleep."""
 
@@ -39,13 +38,13 @@ class Signs(NamedTuple):
 
 
 class Changes:
-    """Compares the signs of one display with those of the last look."""
+    """Compares the properties of one display with those of the last check."""
 
     def __init__(self) -> None:
         self._last = Signs()
 
     def look(self, signs: Signs) -> list[str]:
-        """Changes since the last look, in words."""
+        """Changes since the last check, in words."""
         last, changes = self._last, []
         self._last = Signs(
             signs.monitor or last.monitor, signs.mode or last.mode, signs.monitors or last.monitors, signs.asleep_ns
@@ -98,7 +97,7 @@ class WindowPlace:
         self.look(0)
 
     def look(self, output: int) -> list[str]:
-        """Changes since the last look, in words. output: id of the monitor that the compositor names, 0: none."""
+        """Changes since the last check, in words. output: id of the monitor that the compositor names, 0: none."""
         now_ns = time.perf_counter_ns()
         if self._are_stale or (self._is_wayland and now_ns - self._looked_ns > MODES_EVERY_NS):
             self._are_stale, self._looked_ns = False, now_ns

@@ -1,4 +1,4 @@
-"""Chooses the libglfw that this process loads, X11 or Wayland, and shares it with the overlay.
+"""Choice of the libglfw that this process loads, X11 or Wayland, shared with the overlay; and handlers of X errors.
 
 The glfw package contains an X11 and a Wayland build; the overlay's package links an X11 build of its own. Two copies in
 one process have separate states, and a window of one is invalid in the other. On Linux the loader reuses a library that
@@ -84,8 +84,8 @@ def _folder_of(package: str) -> str:
 # Handlers for an X server that ends or refuses a request, in place of Xlib's own, which end the process, and for a
 # window that another client destroys, which GLFW does not report.
 #
-# When the server ends, the run's report is written and the end is sent to physics, within the call to the display
-# that detected it. That call never returns: its caller, above all Mesa, would use answers that never came, such as
+# When the server ends, the report is written and the end is sent to physics within the display call that detected
+# it. That call never returns: its caller, above all Mesa, would use answers that never came, such as
 # the window's size, and write to memory that it does not own. A refused request is reported once, and frames go on;
 # requests to a destroyed window are refused without a message.
 

@@ -1,10 +1,10 @@
-"""Input events of a window as plain values, and the keys that its key events stand for.
+"""Input events of a window as plain values, and the keys of its key events.
 
-The one idea: a display reports a key press in two parts: the key with its unshifted character, then the character
-typed with Shift or AltGr. `Keyboard` reports the first at once, and corrects it if the second differs.
+A display reports a key press in two events: the key with its unshifted character, then the character typed with Shift or
+AltGr. `Keyboard` reports the first at once, and corrects it if the second differs.
 
 Always: one press is one key. Modifiers that made the character (Shift, AltGr) are not among the key's modifiers. Each
-event carries the instant at which it was taken from the display server (`acted_ns`, perf_counter_ns), so that the
+event carries the instant at which it was received from the display server (`acted_ns`, perf_counter_ns), so that the
 frame that first shows its effect can be timed. Positions are framebuffer pixels from the top left. Pure: uses no window
 library.
 """
@@ -34,7 +34,7 @@ class Key(NamedTuple):
 
 
 class KeyAction(NamedTuple):
-    """A key of the keyboard pressed, released, or repeated while held, whatever it stands for.
+    """A key of the keyboard pressed, released, or repeated while held, independent of its meaning.
 
     code: GLFW's, of the key's place. action: "press", "release" or "repeat". mods: GLFW's bits.
     """
@@ -105,7 +105,7 @@ class Keyboard:
         return Key(name, acted_ns, modifiers)
 
     def typed(self, character: str) -> tuple[Key | None, Key] | None:
-        """Takes in the character typed by the last press. Returns that press as it was reported (None if it had no
+        """Records the character typed by the last press. Returns that press as it was reported (None if it had no
         name) and as it is correct; None if nothing changes.
         """
         before, self._pressed = self._pressed, None

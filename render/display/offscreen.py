@@ -1,6 +1,6 @@
 """Drawing without a display: a GL context through EGL and a framebuffer in place of a window.
 
-A `Display`. Always: `swap` waits for drawing to complete, not for a display. Never hidden, no input events.
+Always: `swap` waits for drawing to complete, not for a display. Never hidden, no input events.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Present times of one window's swaps: from the display, else from a fence on the next buffer, else from the swap's
 return.
 
-The one idea: it is not known beforehand which source works on a display, so each is tried and its results decide. A
-display that does not report presents is not asked any more; the return of a fence that did not wait is no present. A
-display reports a present some frames later, or never: `Answers` keeps the open requests, a bounded number. A report is
-accepted only if it is possible: shown after the swap began, and not further in the future than displays plan.
+Which source works on a display is not known in advance, so each is tried and kept by its results. A display that does
+not report presents is not asked any more; the return of a fence that did not wait is no present. A display reports a
+present some frames later, or never: `Answers` keeps a bounded number of open requests. A report is accepted only if it is
+possible: shown after the swap began, and not further in the future than displays plan.
 
 Always: never waits for a report; a fence waits `LONGEST_FENCE_NS` at most. Each swap is reported at most once, and
 accepted presents increase. The libraries that ask the display are loaded at `begin`, which is after the first frame.
@@ -27,7 +27,7 @@ MOST_OPEN = 40
 LATEST_NS, EARLIEST_NS = 250_000_000, 1_000_000
 # After this many impossible reports in a row the display is not asked any more.
 MOST_FALSE = 20
-# Value of `Presented.flags` for a swap that the display took and never showed.
+# Value of `Presented.flags` for a swap that the display received and never showed.
 DISCARDED = "discarded"
 
 
@@ -74,7 +74,7 @@ class Presentation(Protocol):
 
 
 class Answers:
-    """Open requests and reports of one display; stops asking where that is of no use. Pure.
+    """Open requests and reports of one display; stops asking a display that never reports. Pure.
 
     given_up: reason for not asking any more, "" while the display is asked. answered, discarded: counts of reports.
     """
@@ -98,7 +98,7 @@ class Answers:
         return self._out.popleft()[0] if len(self._out) > MOST_OPEN else None
 
     def presented(self, swap_number: int, present_ns: int, refresh_ns: int, flags: str, now_ns: int) -> bool:
-        """Takes in the report of a shown swap; True if it is accepted. refresh_ns 0: the display reports none."""
+        """Records the report of a shown swap; True if it is accepted. refresh_ns 0: the display reports none."""
         asked_ns = self._asked_ns(swap_number)
         if asked_ns is None:
             return False
@@ -115,7 +115,7 @@ class Answers:
         return True
 
     def was_discarded(self, swap_number: int, now_ns: int) -> None:
-        """Takes in the report that a swap will never be shown."""
+        """Records the report that a swap will never be shown."""
         if self._asked_ns(swap_number) is None:
             return
         self._unanswered = 0

@@ -1,8 +1,8 @@
-"""Presentation feedback on Wayland: `wp_presentation` (presentation-time, version 1).
+"""Wayland: present times by `wp_presentation` (presentation-time, version 1), and frame callbacks.
 
-The one idea: the protocol's few messages are written here as libwayland's own structures, so that neither a generator
-nor a binding is needed. Requests do not wait: the events of the registry, of the clock and of each frame come in while
-frames are made, on an event queue of this module's own, as in `wayland`.
+The protocol's few messages are written here as libwayland's structures, so that neither a generator nor a binding is
+needed. Requests do not wait: events of the registry, of the clock and of each frame arrive while frames are made, on
+separate event queues.
 
 Always: a compositor without the protocol, or one that never reports, costs nothing after `MOST_OPEN` frames. Objects
 are destroyed at `close`, also when the compositor has gone. All calls come from the thread that owns the window.
@@ -143,7 +143,7 @@ class WaylandPresentation:
             self._forget(dropped)
 
     def swapped(self) -> None:
-        """Does nothing."""
+        """No-op."""
 
     def drain(self) -> list[Presented]:
         """Presents reported since the last call. Never reads the socket: the window's own reads bring the events."""
@@ -311,7 +311,7 @@ def symbol(wl: ctypes.CDLL, name: str) -> int:
     return ctypes.addressof(c_void_p.in_dll(wl, name))
 
 
-# Longest wait for a callback; it comes once a refresh while the window is visible, and no display is under 4 Hz.
+# Longest wait for a callback. It comes once a refresh while the window is visible; no display is under 4 Hz.
 HIDDEN_AFTER_NS = 250_000_000
 
 _WL_SURFACE_FRAME = 3  # opcode of wl_surface.frame in the core protocol

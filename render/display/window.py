@@ -178,7 +178,7 @@ class Window:
         return is_damaged
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
-        """Shows what was drawn; with vsync, waits until the display took it. On Wayland it is skipped while hidden.
+        """Shows what was drawn; with vsync, waits until the display has received it. On Wayland it is skipped while hidden.
 
         meanwhile: called on Wayland after the hand-over, before the wait for the compositor's frame callback. Elsewhere
         the window library waits within its swap, and `meanwhile` is not called.
@@ -253,8 +253,8 @@ class Window:
         return self._input.drain()
 
     def _require_display(self) -> None:
-        """Raises DisplayGone. Before GLFW reads events, too: of a broken connection (Wayland) it would go on for ever
-        to take events that came before."""
+        """Raises DisplayGone if the display has gone. Call it before GLFW reads events as well: on a broken Wayland
+        connection it would dispatch old events without end."""
         self._gone = self._gone or (self._frame_callback is not None and self._frame_callback.is_broken)
         if self._gone:
             raise DisplayGone(self.backend)

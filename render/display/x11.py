@@ -1,9 +1,9 @@
 """Presentation feedback on X11: the Present extension's events, else GLX_OML_sync_control.
 
-Not tried on hardware: both are tested against simulated libraries, and Present's events against an Xvfb, which does not
+Not tested on hardware: both are tested against simulated libraries, and Present's events against an Xvfb, which does not
 use Present for its own drawing. A driver's report counts only if `present_times.Answers` accepts it.
 
-The one idea: the driver presents each swap with a serial number that counts swaps. Every client that selects the
+The driver presents each swap with a serial number that counts swaps. Every client that selects the
 window's events receives one for each, with the instant (microseconds of CLOCK_MONOTONIC) and the count of refreshes.
 If a driver does not use Present no event comes, and GLX is asked instead: how many swaps are complete, and when the
 last of them was. That question is asked only for a complete swap, so it does not wait.
@@ -106,7 +106,7 @@ class X11Presentation:
             self._way.answers.asked(swap_number, time.perf_counter_ns())
 
     def swapped(self) -> None:
-        """Does nothing."""
+        """No-op."""
 
     def drain(self) -> list[Presented]:
         """Presents reported since the last call. Never waits."""
@@ -138,7 +138,7 @@ class PresentEvents:
             self.answers.give_up(why)
 
     def read(self) -> None:
-        """Takes in the events that have come. Never waits."""
+        """Reads the events that have arrived. Never waits."""
         while address := self._xcb.xcb_poll_for_special_event(self._connection, self._special):
             event = ctypes.cast(address, POINTER(_CompleteNotify)).contents
             if event.event_type == _COMPLETE_NOTIFY and event.kind == _PIXMAP:

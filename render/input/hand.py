@@ -4,7 +4,9 @@ A click picks the body at the pixel. A double click selects it. With Ctrl, a dra
 of it towards the pointer, in the plane of the picture; with a selected body the left button turns it and the right one
 pulls it by the point that was selected, wherever the pointer is (MuJoCo's way).
 
-Always: poses are those that the user saw, of the frame before; a drag ends with its button and is reported at once;
+Also the force of a drag: a damped spring between the body and the pointer.
+
+Always: poses are those of the frame before, which the user saw; a drag ends with its button, which is reported at once;
 events that the tool uses do not move the camera.
 """
 
@@ -47,9 +49,9 @@ class Grabbed(NamedTuple):
 
 
 class Drag(NamedTuple):
-    """A drag under way. depth_m: of the grabbed point along the ray's plane, from the eye. button: that ends it.
+    """Current drag. depth_m: distance of the grabbed point from the eye along the line of sight. button: ends it.
 
-    orientation: of the body when it began. from_px: the pointer then.
+    orientation: of the body at the begin. from_px: position of the pointer then.
     """
 
     grabbed: Grabbed
@@ -91,7 +93,7 @@ class PointerTool:
 
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
         """Reports the pull to the program, after a frame that was drawn at `draw_time_ns`, if it has changed."""
-        if self._grabbed is None and self._sent.body is None:  # neither is there a pull, nor was one reported
+        if self._grabbed is None and self._sent.body is None:  # no pull, and none was reported
             return
         pull = self._pull(size_px, draw_time_ns)
         is_over = pull.body is None or not pull.is_held
@@ -194,11 +196,13 @@ class PointerTool:
         shape = self._shape(grabbed.body)
         mass = mass_of(shape)
         if not drag.is_turn:
-            grip = pulled(mass, at, target, moved, middle)
-            return Pull(grabbed.body, point, _xyz(at), _xyz(target), force=_xyz(grip.force), torque=_xyz(grip.torque))
+            spring = pulled(mass, at, target, moved, middle)
+            return Pull(
+                grabbed.body, point, _xyz(at), _xyz(target), force=_xyz(spring.force), torque=_xyz(spring.torque)
+            )
         turn = self._turn(drag, size_px)
-        grip = turned(mass, shape.reach, turn - rotation_between(drag.orientation, orientation), rate)
-        return Pull(grabbed.body, point, _xyz(at), _xyz(at), True, _xyz(turn), torque=_xyz(grip.torque))
+        spring = turned(mass, shape.reach, turn - rotation_between(drag.orientation, orientation), rate)
+        return Pull(grabbed.body, point, _xyz(at), _xyz(at), True, _xyz(turn), torque=_xyz(spring.torque))
 
     def _motion(self, draw_time_ns: int, at: Vector, orientation: Vector) -> tuple[Vector, Vector]:
         """Velocity of the point and angular velocity of the body since the last report."""
@@ -209,7 +213,7 @@ class PointerTool:
         return (at - before[1]) / passed_s, rotation_between(before[2], orientation) / passed_s
 
     def _target(self, drag: Drag, size_px: tuple[int, int]) -> Vector | None:
-        """The pointer, as far away as the point was grabbed."""
+        """Point under the pointer at the depth of the grabbed point; None without a pointer."""
         ray = self._ray(size_px)
         if ray is None:
             return None
@@ -260,20 +264,20 @@ def _xyz(values: Vector) -> tuple[float, float, float]:
 
 # Spring between a body and the pointer: force and torque on a body that the user drags.
 #
-# A damped spring of a fixed rhythm, as MuJoCo's: its stiffness is the body's mass times the square of `RATE_PER_S`,
-# its damping critical. A viewer does not know masses; it assumes water in the body's shapes. An engine that knows
-# them makes its own force of the same pull (`Pull.target`, `Pull.turn`).
+# A critically damped spring of fixed frequency, as MuJoCo's: its stiffness is the body's mass times the square of
+# `RATE_PER_S`. A viewer does not know masses and assumes the density of water. An engine that knows them computes its own
+# force from the same pull (`Pull.target`, `Pull.turn`).
 #
 # Always: finite; zero where the point is at the pointer and at rest. Pure: numbers in, numbers out.
 
 
-# Of the spring: 1 / e of the way in a fifth of a second. Slower than MuJoCo's own (10), because this force comes some
-# frames late: with twice the rate, or bodies of a third of the assumed mass, it would swing.
+# Rate of the spring: the distance falls to 1 / e in a fifth of a second. Slower than MuJoCo's (10), because this force
+# arrives some frames late: at twice the rate, or with a third of the assumed mass, the body would oscillate.
 RATE_PER_S = 5.0
 DENSITY_KG_M3 = 1000.0
-# Of a shape whose volume is not known, such as a mesh: share of its bounding sphere that is filled.
+# Assumed share of the bounding sphere that is filled, for shapes of unknown volume, such as meshes.
 FILLED = 0.1
-# A point is not taken to be faster than this, m/s: beyond it a body was cut to another place.
+# Largest speed of a point, m/s; a larger one means that the body was cut to another place, and counts as 0.
 FASTEST_M_S = 100.0
 
 Vector = NDArray[np.float64]
@@ -292,15 +296,15 @@ def mass_of(shape: Shape, scale: float = 1.0) -> float:
 
 
 def pulled(mass: float, at: Vector, target: Vector, velocity: Vector, middle: Vector) -> ForceTorque:
-    """ForceTorque that pulls the point `at`, which moves with `velocity` (m/s), towards `target`. middle: the body's position;
+    """Force and torque that pull the point `at`, which moves with `velocity` (m/s), towards `target`. middle: the body's position;
     all metres, world. mass: kg."""
     force = mass * RATE_PER_S * (RATE_PER_S * (target - at) - 2 * _limited(velocity))
     return ForceTorque(force, np.cross(at - middle, force))
 
 
 def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> ForceTorque:
-    """ForceTorque that turns a body by the rotation vector `left` (radians, world). rate: its angular velocity, rad/s. reach_m:
-    its bounding radius; its inertia is taken as that of a ball of half that radius."""
+    """Force and torque that turn a body by the rotation vector `left` (radians, world). rate: its angular velocity, rad/s. reach_m:
+    its bounding radius; its assumed inertia is that of a ball of half that radius."""
     inertia = 0.4 * mass * (reach_m / 2) ** 2
     return ForceTorque(np.zeros(3), inertia * RATE_PER_S * (RATE_PER_S * left - 2 * _limited(rate)))
 

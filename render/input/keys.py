@@ -30,7 +30,7 @@ class ViewerSettings:
     time_scale: float = 1.0
     slow_physics: bool = False
     screenshot: bool = False
-    frame_all: bool = False  # asked for and not yet done
+    frame_all: bool = False  # requested and not yet done
     quit: bool = False
     prefer: str = PREFERENCES[0]
     split: bool = False
@@ -38,8 +38,8 @@ class ViewerSettings:
     own_loop: bool = False  # True: physics is the user's own loop, where keys that ask physics have no effect
     own_method: str | None = None  # module:Class of the user's interpolation, a choice besides the built-in ones
     slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # that S switches on: shortest, longest
-    listens: bool = False  # True: the user's own loop takes events
-    has_keys: bool = True  # False: the keyboard is the user's program's
+    listens: bool = False  # True: the user's own loop receives events
+    has_keys: bool = True  # False: the viewer leaves all keys to the user's program
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ class ViewerSettings:
         return {key: text for key, text in KEYS.items() if self.has_keys and not self.belongs_to_program(key)}
 
     def belongs_to_program(self, key: str) -> bool:
-        """True if the viewer leaves this key to the user's own loop. R asks a loop that takes events for a reset."""
+        """True if the viewer leaves this key to the user's own loop. R requests a reset from a loop that receives events."""
         return self.own_loop and BINDINGS[key].asks_physics and not (self.listens and key == "R")
 
 
@@ -69,7 +69,7 @@ class KeyBinding(NamedTuple):
     """One key. help: its effect in a few words, for the overlay. note: for the user, of the settings before and after.
 
     asks_physics: it sends a command. With a user's own loop (`twixt.show`) such keys go to that program, as all keys
-    that the viewer does not use; if it takes no events, a note says that they do nothing.
+    that the viewer does not use; if it receives no events, a note says that they do nothing.
     """
 
     help: str

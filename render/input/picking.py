@@ -1,11 +1,11 @@
-"""The body at a pixel: a ray from the eye against the bodies in the poses drawn.
+"""Body at a pixel: intersection of a ray from the eye with the bodies in the poses drawn.
 
-The one idea: bounding spheres of all bodies are tried at once, as arrays; the few that the ray meets are tried as
-shapes, the nearest first, until one is hit before the next sphere begins. A ray is taken into the body's frame without
-making it a unit again, so that distances along it stay those of the world, whatever the body's scale.
+Bounding spheres of all bodies are tested at once, as arrays. Those that the ray meets are tested as shapes, the nearest
+first, until one is hit before the next sphere begins. The ray is transformed into the body's frame without normalizing,
+so that distances along it stay metres of the world at any scale of the body.
 
-Always: a hit is in front of the eye; of a shape that the eye is in, the wall behind is hit. Shapes of other kinds count
-as their bounding sphere. Pure: numbers in, numbers out. Moeller and Trumbore 1997 for triangles; slabs of Kay and Kajiya
+Always: a hit is in front of the eye; inside a shape, its far wall is hit. Shapes of other kinds count
+as their bounding sphere. Pure, except `SeenBodies`. Moeller and Trumbore 1997 for triangles; slabs of Kay and Kajiya
 1986 for boxes.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
 
 
-# Faces of a mesh that are tried at a time: their corners and differences take some 30 MiB.
+# Faces of a mesh that are tested at a time: their corners and differences take some 30 MiB.
 CHUNK_FACES = 200_000
 MISSED = math.inf
 
@@ -209,9 +209,9 @@ def _to_mesh(mesh: Mesh, ray: Ray) -> float:
     return best
 
 
-# Bodies as the run's own picture has drawn them last, and rays through its pixels.
+# Bodies as last drawn in the run's own picture, and rays through its pixels.
 #
-# A picture computes poses for whoever watches bodies (`Picture.watch`). A watch begins with the newest snapshots of
+# A picture computes poses for each watcher of bodies (`Picture.watch`). A watch begins with the newest snapshots of
 # the link, so that it has poses at once, also of a world that stands still.
 #
 # Always: bodies and rays are of the same frame, the last one drawn.

@@ -1,9 +1,10 @@
 """Sliders of the overlay, of troubles and of the world's own controls: their values, and when they are sent to physics.
 
-The one idea: a knob shows the value in physics' status. While the user drags it, and for `ANSWER_NS` after a command
-was sent, it shows the user's value.
+A knob shows the value in physics' status. While the user drags it, and for `ANSWER_NS` after a command was sent, it
+shows the user's value.
+
 Always: the last value of a drag is sent; during a drag at most SENDS_PER_S values a second are.
-Pure: now is passed in. Draws nothing.
+Pure: instants are passed in.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Knob(NamedTuple):
     """Slider group of one command. The command's value is None (trouble off) if the first `none_at` figures are all 0.
 
     none_at 0: the value is always a number. kind: one of `controls.KINDS`; a switch and a button have one figure.
-    fold: of a control, the part of the overlay in which it stands.
+    fold: name of the overlay's fold that contains a control.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Knobs:
         return tuple(self._figures[name])
 
     def offer(self, controls: Sequence[Sequence[Any]], now_ns: int) -> list[str]:
-        """Takes over the controls of a world from its status, as `controls.to_status`; the names of their knobs."""
+        """Updates the controls of a world from its status, as `controls.to_status`; returns the names of their knobs."""
         keys = [control_key(index) for index in range(len(controls))]
         offered = {
             key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind, fold=fold)
@@ -111,7 +112,7 @@ class Knobs:
         return self._knobs[name]
 
     def reflect(self, values: Mapping[str, Any], now_ns: int) -> None:
-        """Takes over values of physics (or of the clock), by the name of their command.
+        """Updates values from physics (or the clock), by the name of their command.
 
         Knobs that are being dragged, not sent yet, or sent less than ANSWER_NS ago keep theirs.
         """
@@ -126,8 +127,8 @@ class Knobs:
                 figures[:] = [float(figure) for figure in (value if isinstance(value, Sequence) else [value])]
 
     def turn(self, turn: Turn) -> None:
-        """Takes a slider's new value, limited to its range."""
-        if turn.knob not in self._knobs:  # of a control that the world has no more
+        """Sets a slider's value, limited to its range."""
+        if turn.knob not in self._knobs:  # a control that the world has removed
             return
         figures, slider = self._figures[turn.knob], self._knobs[turn.knob].sliders[turn.figure]
         figures[turn.figure] = min(slider.high, max(slider.low, turn.value))

@@ -1,6 +1,6 @@
 """User input between frames (keys, mouse, sliders), and the plans and status messages of physics.
 
-Input for this viewer takes effect in the very next frame. Input for physics is sent as a command; its answer is a new
+Input for this viewer has its effect in the next frame. Input for physics is sent as a command; its answer is a new
 plan or status. Always: settings of the viewer are those in use; settings of physics follow its plan and status, except
 between a key and the answer.
 """
@@ -54,7 +54,7 @@ class UserInput:
         self._choose()
 
     def follow(self, link: Link) -> None:
-        """Sends commands to another simulation from now on; settings are taken over from its first status and plan."""
+        """Sends commands to another simulation from now on; settings follow its first status and plan."""
         self.settings = replace(self.settings, own_loop=link.description.get("loop") == "user")
         self._link, self._status, self._acted_ns = link, {}, 0
         self._reports, self._tool = UserReports(link), PointerTool(self._stage, link)
@@ -129,16 +129,16 @@ class UserInput:
     def turn(self, turned: Turned) -> None:
         """Applies moved sliders of the overlay."""
         for command in turned.commands:
-            self._link.send(command)  # not `_send`: these commands change no plan, from which a frame knows the effect
+            self._link.send(command)  # not `_send`: these commands change no plan
         if turned.buffer_ms is not None:
             self._stage.main.clock.buffer_ms = turned.buffer_ms or None
 
     def screenshot_done(self) -> None:
-        """Resets the request for a screenshot, after it was taken."""
+        """Clears the request for a screenshot."""
         self.settings = replace(self.settings, screenshot=False)
 
     def reflect(self, plan: Plan) -> int:
-        """Takes over the plan and status of physics. Returns the instant (ns) of the user's last command if a new plan
+        """Updates the settings from the plan and status of physics. Returns the instant (ns) of the user's last command if a new plan
         answers it, in the first frame that follows the plan; else 0."""
         if self._link.status is not self._status:
             self._reflect_status(plan)
@@ -150,7 +150,7 @@ class UserInput:
         return acted_ns
 
     def _reflect_status(self, plan: Plan) -> None:
-        """Takes over what another viewer or a flag has set, so that keys go on from there."""
+        """Updates the settings from physics' status, which another viewer or a flag may have changed."""
         before, status = self._status, self._link.status
         self._status = status
         self.settings = replace(self.settings, listens=status.get("listens") is True)
@@ -233,11 +233,10 @@ class Pointer:
 
 # Reports of a viewer to the program whose picture it draws: keys, and the view that its user sees.
 #
-# Keys go there all, marked where the viewer has used them for itself. A view is reported when it has changed, at most
-# `LOOKS_PER_S` times a second.
+# All keys are reported; keys that the viewer has used itself are marked. A view is reported when it has changed, at
+# most `LOOKS_PER_S` times a second.
 #
-# Always: the last view of a movement is reported, by the next frame that may; a key that was pressed for the viewer
-# is released for the viewer. Decides from instants that are passed in.
+# Always: the last view of a movement is reported; a key whose press the viewer used is marked at its release as well.
 
 
 LOOKS_PER_S = 60
@@ -274,7 +273,7 @@ class UserReports:
         self._moved_version = self._link.received.camera_version
 
     def look(self, camera: StageCamera, size_px: tuple[int, int], now_ns: int) -> None:
-        """Reports what is seen, if it has changed and the last report is old enough."""
+        """Reports the view, if it has changed and the last report is old enough."""
         version = self._link.received.camera_version
         key = camera.place, version, self._moved_version, size_px
         if key == self._look or camera.orbit is None or now_ns - self._look_ns < 1e9 / LOOKS_PER_S:

@@ -1,4 +1,4 @@
-"""Evenness of the frames on the display: intervals, missed refreshes, and the grid of refreshes behind swap returns.
+"""Evenness of frames: their intervals, missed refreshes, the grid of refreshes behind swap returns, and the motion drawn.
 
 `present` of a frame is the best instant known: the display's report; else the return of the fence or of the swap, on
 the grid fitted to these returns where they wait for the display. Where the display reported some frames, the returns of
@@ -36,7 +36,7 @@ ROUNDS = 3  # of reweighting; further ones change nothing
 FEWEST = 8  # returns in a piece worth fitting; fewer stay as measured
 # Spread below which a return counts as on the line, so that exact returns do not divide by zero.
 LEAST_SPREAD_NS = 10_000.0
-PHASE_GAIN = 0.2  # how much of a return's error moves the running phase while refreshes are counted
+PHASE_GAIN = 0.2  # share of a return's error by which the phase moves while refreshes are counted
 LOOK_AHEAD = 2  # returns after a late one that show that it was late, and not a refresh further
 BLOCK = 4096  # frames fitted at once: bounds the memory
 
@@ -134,7 +134,7 @@ def _line(
 
 Floats = NDArray[np.float64]
 
-# No display is faster. A shorter refresh, from a changed log, gets no grid: its refresh numbers may exceed 64 bits.
+# Shortest refresh. A shorter one, from a changed log, gets no grid: its refresh numbers may exceed 64 bits.
 LEAST_REFRESH_MS = 1e-3
 
 
@@ -292,7 +292,7 @@ class DrawnMotion:
     steady: Mask  # and no pause, change of scale or reset lies within half a second
     step_ms: Floats  # simulated time drawn since the frame before, in ms of simulated time
     shown_ms: Floats  # the same in ms of display time, by r; where that is unknown, by the rate of the snapshots
-    ideal_ms: Floats  # since the present before: what shown_ms should have been
+    ideal_ms: Floats  # time since the present before: shown_ms of even motion
     error_ms: Floats  # the animation error, signed
     judder: Floats  # the change of drawn speed, signed, as a share of r
     reversed: Mask  # drawn time went back without a reset
@@ -344,7 +344,7 @@ def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) 
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
-    """Mask of frames within half a second of a change. It lies between the frame that shows it and the one before."""
+    """Mask of frames within half a second of a change, which lies between the frame that shows it and the one before."""
     near = np.zeros(len(present_ns), bool)
     for i in changes:
         near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)
@@ -370,7 +370,7 @@ def _rates(timing: Intervals, changes: NDArray[np.intp]) -> Floats:
 
 
 def _due_map(timing: Intervals, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The map due -> simulated time between two changes: the newest snapshot each time it is a new one."""
+    """Map from due to simulated time between two changes, with one point for each newest snapshot."""
     rows = timing.frames.packed[first:end]
     ticks = timing.frames["newest_tick"]
     new = np.ones(end - first, bool)

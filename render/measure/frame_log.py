@@ -1,15 +1,14 @@
-"""The frame log: every frame's row, kept in memory at little cost, and written as a CSV file when asked for.
+"""Frame log: one row per frame, in memory and, on request, in a CSV file.
 
-`add` packs a row into a ring made beforehand (a few microseconds, no disk). The file is written by
-`write_some`, which the frame loop calls in spare time, and by `close`.
+`add` packs a row into a preallocated ring (a few microseconds, no disk). The file is written by `write_some`, which the
+frame loop calls in spare time, and by `close`.
 
-The first fifteen columns are those of PresentMon 1.10 in its order, so that readers of its files open ours; an
-unknown value is `NA` or that tool's word for unknown. `Runtime` is 1.x's name (2.x says `PresentRuntime`). Then every
-field of a `FrameRow` under its own name, and a few ages computed from them for the reader's convenience, which
-reading a log ignores.
+The first fifteen columns are those of PresentMon 1.10 in its order, so that readers of its files open these; an unknown
+value is `NA`, or that tool's value for unknown. `Runtime` is the name in 1.x (`PresentRuntime` in 2.x). Then follow all
+fields of `FrameRow` by name, and a few derived ages for the reader, which `read_log` ignores.
 
-Always: memory is bounded (the newest `KEPT_FRAMES` rows); with a file, every row reaches it in order, and a full disk
-ends it between two lines.
+Always: memory is bounded (the newest `KEPT_FRAMES` rows). With a file, every row is written in order, and a full disk
+ends the file between two lines.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ from twixt.render.measure.frame_rows import (
 
 
 class WholeLines:
-    """A text file that grows by whole lines: a full disk ends it between two of them, and OSError is raised once.
+    """Text file of whole lines: a full disk ends it between two lines, and OSError is raised once.
 
-    path: made anew. piece_bytes: size of one write to the disk. Raises OSError where the file cannot be made.
+    path: is overwritten. piece_bytes: size of one write to the disk. Raises OSError if the file cannot be opened.
     """
 
     def __init__(self, path: str, piece_bytes: int) -> None:
@@ -82,8 +81,8 @@ class WholeLines:
 
 MISSING = "NA"
 
-# As PresentMon defines them, with swap instead of Present, and with `present_ns` of the row, the best instant known,
-# instead of the display's.
+# PresentMon's columns, with swap instead of Present, and with the row's `present_ns` (the best instant known) instead of
+# the display's.
 PRESENTMON = (
     "Application",
     "ProcessID",
@@ -108,17 +107,17 @@ DERIVED = ("cpu_ms", "sample_age_ms", "newest_age_ms", "sim_to_present_ms")
 KEPT_FRAMES = 1 << 17
 # Rows written in one call by default: 4 take about 0.1 ms, and one row comes per frame, so a backlog shrinks.
 ROWS_A_CALL = 4
-# From this backlog on, a second at 60 Hz, `add` itself writes one row. So a kill loses no more rows of a loop without
-# spare time than of any other.
+# From this backlog on, a second at 60 Hz, `add` itself writes one row: a killed loop without spare time loses no more
+# rows than any other.
 LONGEST_BACKLOG = 60
-# Rows that wait, where the display reports presents, for its report: it comes a few frames after the swap.
+# Number of newest rows that are not written yet where the display reports presents, a few frames after the swap.
 HELD_BACK = 12
 FILE_BUFFER = 1 << 16  # bytes; one write to the disk for about two hundred rows
 
 # A line of a log has some 500 bytes. A longer one is from another kind of file, and is not read whole.
 LONGEST_LINE = 1 << 16
-# Range of whole numbers in a log. Columns of snapshots may have any value of 64 bits, as a damaged snapshot may. The
-# viewer's own instants and durations are 73 years at most, so that their differences fit 64 bits, too.
+# Range of whole numbers in a log. Columns from snapshots may have any 64-bit value, because a damaged snapshot may. The
+# viewer's own instants and durations are at most 73 years, so that their differences fit 64 bits as well.
 INT64_RANGE = -(1 << 63), (1 << 63) - 1
 VIEWER_NS_RANGE = -(1 << 61), 1 << 61
 # A frame of a second on a display of 1 MHz.
@@ -143,7 +142,7 @@ class FrameLog:
     def __init__(self, path: str | None = None, kept_frames: int = KEPT_FRAMES) -> None:
         self.count = 0
         self._kept = kept_frames
-        self._packed = np.zeros(kept_frames, PACKED)  # the system provides its pages when they are first touched
+        self._packed = np.zeros(kept_frames, PACKED)  # memory pages are allocated at first use
         self._bytes = self._packed.view(np.uint8).data
         self._words = RowTexts()
         self._written = 0

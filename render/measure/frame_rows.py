@@ -1,9 +1,9 @@
-"""One row per frame, and many of them as columns.
+"""Rows of the frame log: one per frame, and many of them as columns.
 
-A `FrameRow` holds the frame loop's values of one presented frame; a `FrameTable` holds many rows as
-one packed array, for the metrics. Texts are stored as numbers of a list of texts.
+`FrameRow`: values of one presented frame. `FrameTable`: many rows as one packed array, for the metrics. Texts are stored
+as indices into a list of texts.
 
-Always: a table gives back exactly the rows it was made from. Reads no clock, touches no file.
+Always: a table returns exactly the rows that it was made from. Reads no clock and no file.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class FrameRow(NamedTuple):
     gpu_ns: int | None = None
     input_acted_ns: int = 0  # instant of the user's action that this frame shows first; 0: none
     rested_ns: int = 0  # pause before this frame, in which nothing moved or nobody could see it
-    probe: bool = False  # a frame of the refresh probe, no part of any figure
+    probe: bool = False  # a frame of the refresh probe, in no figure
     # From here on: columns that a log of `twixt-report/1` lacks; each then has its default.
     swap_end_ns: int = 0  # 0: not known apart from the present
     display_present_ns: int = 0  # as the display reported; 0: it did not
     present_flags: str = ""  # of the display's report, such as "vsync hw-clock"
     present_source: str = ""  # display | fence | swap | timer; empty: not known
-    # Parts of the frame, see `thread_time`; all 0: not measured.
+    # Durations by cause, see `FrameCosts`; all 0: not measured.
     draw_ns: int = 0
     upload_ns: int = 0
     user_ns: int = 0
@@ -78,7 +78,7 @@ class FrameRow(NamedTuple):
     stolen_ns: int = 0
     other_ns: int = 0
     quality: str = ""  # the level drawn; empty: there are none
-    ahead_ns: int = 0  # work done before `start_ns`, in spare time; in `cpu_ms`, no part of those above
+    ahead_ns: int = 0  # work done before `start_ns`, in spare time; in `cpu_ms`, not in the durations above
 
 
 KIND_OF: dict[str, Any] = get_type_hints(FrameRow)
@@ -105,7 +105,7 @@ TEXTS = struct.Struct(
 class RowTexts:
     """Texts by number, each stored once, for as long as a row uses it.
 
-    Reasons contain figures, so that a long run makes ever new ones: memory is bounded by the rows in memory.
+    Reasons contain figures, so their number grows with the run: texts without a row are removed.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class RowTexts:
         self._free: list[int] = []
 
     def acquire(self, text: str) -> int:
-        """The number of a text that one more row uses."""
+        """Number of a text, for one more row that uses it."""
         number = self.number_of.get(text)
         if number is not None:
             self._uses[number] += 1

@@ -1,9 +1,9 @@
-"""The frame-pacing plot: intervals of frames, motion drawn in each, animation errors. Also the style of all plots.
+"""Frame-pacing plot: intervals of frames, motion drawn in each, animation errors; and the style of all plots.
 
 Panels share the time axis; the strip below has one stroke per frame, as the overlay has. Readable at 900 px width.
 Draws the values of `run_figures` and computes nothing itself.
 
-Always: an error is a TwixtError with the way out. matplotlib is imported when a plot is asked for, not before.
+Always: errors are TwixtErrors that name the way out. matplotlib is imported only for a plot.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FONT_PT = 9
 
 
 def empty_figure(width_in: float, height_in: float) -> Figure:
-    """A figure that needs no screen. Raises TwixtError if matplotlib is not installed, or has no writable folder."""
+    """New figure, drawn without a screen. Raises TwixtError if matplotlib is not installed, or has no writable folder."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -72,7 +72,7 @@ def save(figure: Figure, path: str) -> None:
 
 WIDTH_IN = 9.0  # 900 px
 STRIP_STROKES = 500  # at most side by side in the strip: thinner than 1.5 px, a stroke may fall between two pixels
-# Length of the excerpts compared: in longer ones, single frames could not be told apart.
+# Length of the compared excerpts: in longer ones single frames cannot be distinguished.
 COMPARED_SECONDS = 4.0
 EVERYTHING = slice(None)
 MOVED, STOOD, GUESSED, IDEAL = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0"
@@ -101,26 +101,26 @@ def compared(a: Rows, b: Rows, path: str, titles: tuple[str, str], seconds: floa
     TwixtError.
     """
     runs = [measure(FrameTable.of(rows)) for rows in (a, b)]
-    parts = [_middle(run, seconds) for run in runs]
-    shown = [run.motion.shown_ms[part] for run, part in zip(runs, parts, strict=True)]
+    excerpts = [_middle(run, seconds) for run in runs]
+    shown = [run.motion.shown_ms[excerpt] for run, excerpt in zip(runs, excerpts, strict=True)]
     figure, axes = new_figure(WIDTH_IN, 6.0, 4, height_ratios=(2.2, 0.35, 2.2, 0.35))
-    for run, part, title, over in zip(runs, parts, titles, (0, 2), strict=True):
+    for run, excerpt, title, over in zip(runs, excerpts, titles, (0, 2), strict=True):
         _share_time(axes[over : over + 2])
-        _steps(axes[over], run, part, top=_top(np.concatenate(shown)))
-        _strip(axes[over + 1], run, part)
+        _steps(axes[over], run, excerpt, top=_top(np.concatenate(shown)))
+        _strip(axes[over + 1], run, excerpt)
         _head(axes[over], title, run)
     save(figure, path)
 
 
 def _summary(measured: Measured) -> str:
     frames, motion = measured.sections["frames"], measured.sections["motion"]
-    parts = [f"{frames['mean_fps']:.1f} fps" if frames.get("mean_fps") else ""]
+    texts = [f"{frames['mean_fps']:.1f} fps" if frames.get("mean_fps") else ""]
     if motion.get("distinct_share") is not None:
-        parts.append(f"{motion['distinct_share']:.0%} new pictures")
+        texts.append(f"{motion['distinct_share']:.0%} new pictures")
     p99 = motion.get("animation_error_ms", {}).get("p99")
     if p99 is not None:
-        parts.append(f"animation error p99 {p99:.2f} ms")
-    return ", ".join(part for part in parts if part)
+        texts.append(f"animation error p99 {p99:.2f} ms")
+    return ", ".join(text for text in texts if text)
 
 
 def _intervals(axes: Axes, measured: Measured) -> None:
@@ -134,9 +134,9 @@ def _intervals(axes: Axes, measured: Measured) -> None:
     _style_axes(axes, "frame interval\nms")
 
 
-def _steps(axes: Axes, measured: Measured, part: slice = EVERYTHING, top: float | None = None) -> None:
-    seconds, moved = _seconds(measured)[part], measured.motion
-    step_ms, ideal_ms, stood = moved.shown_ms[part], moved.ideal_ms[part], _stood(measured)[part]
+def _steps(axes: Axes, measured: Measured, excerpt: slice = EVERYTHING, top: float | None = None) -> None:
+    seconds, moved = _seconds(measured)[excerpt], measured.motion
+    step_ms, ideal_ms, stood = moved.shown_ms[excerpt], moved.ideal_ms[excerpt], _stood(measured)[excerpt]
     axes.plot(seconds, ideal_ms, color=IDEAL, linewidth=3, label="even motion")
     _dots(axes, seconds, np.where(stood, np.nan, step_ms), MOVED)
     _dots(axes, seconds, np.where(stood, step_ms, np.nan), STOOD)
@@ -154,14 +154,14 @@ def _errors(axes: Axes, measured: Measured) -> None:
     _style_axes(axes, "animation error\nms of display time")
 
 
-def _strip(axes: Axes, measured: Measured, part: slice = EVERYTHING) -> None:
+def _strip(axes: Axes, measured: Measured, excerpt: slice = EVERYTHING) -> None:
     """One stroke per frame. Rare kinds are drawn last and not too thin, so that a single frame is not lost."""
     from matplotlib.patches import Patch
 
-    seconds = _seconds(measured)[part]
-    stood = _stood(measured)[part]
-    guessed = measured.timing.frames.is_text("mode", "extrapolated")[part] & ~stood
-    drawn = measured.motion.drawn[part]
+    seconds = _seconds(measured)[excerpt]
+    stood = _stood(measured)[excerpt]
+    guessed = measured.timing.frames.is_text("mode", "extrapolated")[excerpt] & ~stood
+    drawn = measured.motion.drawn[excerpt]
     thinnest = (seconds[-1] - seconds[0]) / STRIP_STROKES if len(seconds) > 1 else 1.0
     widths = np.diff(seconds, append=seconds[-1:] + thinnest)
     shown = []
@@ -204,7 +204,7 @@ def _style_axes(axes: Axes, name: str) -> None:
 
 
 def _head(axes: Axes, title: str, measured: Measured) -> None:
-    """The title, and the run in short below it."""
+    """Sets the title, and a summary of the run below it."""
     shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
     shown = shown.encode("utf-8", "backslashreplace").decode()  # a file's name may be any bytes, and is no formula
     axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19, parse_math=False)

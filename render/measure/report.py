@@ -1,8 +1,8 @@
-"""The report of a run: one JSON document with the keys of `report_keys.SECTIONS`, and its text for people.
+"""Report of a run: one JSON document with the keys of `report_keys.SECTIONS`, and its text for people.
 
-For people: the result in a sentence, then every section as a table, then the conditions.
+The text is the result in a sentence, then every section as a table, then the conditions.
 
-Always: every key is there; a figure that could not be measured is null and a line of `conditions` gives the reason.
+Always: every key is present; a figure that could not be measured is null and a line of `conditions` gives the reason.
 Physics and the channel report their own counts; the other figures come from the rows. rich is imported when needed.
 """
 
@@ -220,24 +220,24 @@ def show(report: dict[str, Any], console: Console | None = None) -> None:
 def verdict(report: dict[str, Any]) -> str:
     """A sentence about the run, from the figures that were measured."""
     frames, motion, causes = report["frames"], report["motion"], report["causes"]
-    parts = []
+    texts = []
     if frames["mean_fps"] is not None:
-        parts.append(f"{frames['count']} frames in {frames['seconds']:.1f} s, {frames['mean_fps']:.1f} fps")
+        texts.append(f"{frames['count']} frames in {frames['seconds']:.1f} s, {frames['mean_fps']:.1f} fps")
     if motion["distinct_share"] is not None:
-        parts.append(f"{motion['distinct_share']:.1%} of them a new picture")
+        texts.append(f"{motion['distinct_share']:.1%} of them a new picture")
     if motion["animation_error_ms"]["p99"] is not None:
-        parts.append(f"99 % within {motion['animation_error_ms']['p99']:.2f} ms of even motion")
+        texts.append(f"99 % within {motion['animation_error_ms']['p99']:.2f} ms of even motion")
     bad = {name: causes[name] for name in ("physics_late", "render_late", "display_late") if causes[name]}
     if bad:
         late = _costs_in_words(causes.get("render_late_parts") or {})
         named = {name: f" ({late})" if name == "render_late" and late else "" for name in bad}
         words = (f"{count} {name.replace('_', ' ')}{named[name]}" for name, count in bad.items())
-        parts.append("bad frames: " + ", ".join(words))
-    return "; ".join(parts) + "." if parts else "Nothing was measured."
+        texts.append("bad frames: " + ", ".join(words))
+    return "; ".join(texts) + "." if texts else "Nothing was measured."
 
 
 def _costs_in_words(counts: dict[str, int | None]) -> str:
-    """The parts that made frames late, in words, the most frequent first."""
+    """Costs that made frames late, in words, the most frequent first."""
     known = sorted(((count, name) for name, count in counts.items() if count), reverse=True)
     return ", ".join(f"{count} {name}" for count, name in known)
 
@@ -267,7 +267,7 @@ def _figures(report: dict[str, Any]) -> Table:
     for section_name, keys in SECTIONS.items():
         shown: list[str] = []
         names: list[str] = []
-        parts: list[str] = []
+        phases: list[str] = []
         counts = ""
         for key, kind in keys.items():
             value = report[section_name][key]
@@ -276,7 +276,7 @@ def _figures(report: dict[str, Any]) -> Table:
                     f"{name.replace('_', ' ')} {as_text(item)}" for name, item in value.items() if item is not None
                 ]
             elif kind == PHASES:
-                parts = [f"{name} {as_text(ms)}" for name, ms in value.items() if ms is not None]
+                phases = [f"{name} {as_text(ms)}" for name, ms in value.items() if ms is not None]
             elif kind == COUNTS:
                 counts = _costs_in_words(value)
             elif kind != SPREAD and value is not None:
@@ -286,8 +286,8 @@ def _figures(report: dict[str, Any]) -> Table:
             table.add_row("", f"render late by: {counts}")
         if names:
             table.add_row("", "1 % low fps by definition: " + ", ".join(names))
-        if parts:
-            table.add_row("", "to the first frame, ms: " + ", ".join(parts))
+        if phases:
+            table.add_row("", "to the first frame, ms: " + ", ".join(phases))
     return table
 
 
@@ -314,7 +314,7 @@ WIDEST = 100_000
 
 def standard_output() -> Console:
     """Console of standard output. Texts are printed as they are: without markup, highlighting or emoji. Printing raises
-    OSError on a full disk, BrokenPipeError where nobody reads it any more."""
+    OSError on a full disk, BrokenPipeError where its reader has ended."""
     from rich.console import Console
 
     if isinstance(sys.stdout, io.TextIOWrapper):

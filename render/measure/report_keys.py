@@ -3,8 +3,8 @@
 A limit names a figure of the report and the condition under which the run fails. It is read at the start
 (`read_limits`) and checked against the report at the end (`check`).
 
-Always: a figure that was not measured breaks its limit, because nothing shows that the limit is kept. Standard library
-only, so that a limit can be refused before anything is opened.
+Always: a figure that was not measured breaks its limit. Imports the standard library only, so that a bad limit is
+refused before anything is opened.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OLDER_SCHEMAS = ("twixt-report/1",)
 FIGURE, SPREAD, NAMES, PHASES, COUNTS = "figure", "spread", "names", "parts", "counts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
-# "1 % low" means different things to different tools; each is printed under its definition. Fps, from frame intervals.
+# Definitions of "1 % low" in use, each printed under its name: fps, from frame intervals.
 LOW_1_PERCENT = {
     "percentile": "1000 / the 99th percentile of the intervals",
     "mean_of_slowest_intervals": "1000 / the mean of the slowest 1 % of the intervals",
@@ -35,7 +35,7 @@ LOW_1_PERCENT = {
     "mean_over_slowest_1_percent_of_time": "the frames per second within the slowest 1 % of the time",
 }
 
-# Parts of each process's start until the first frame, in order, see `twixt.ipc.trace.startup_times`: the viewer's
+# Phases of each process' start until the first frame, in order, see `twixt.ipc.trace.startup_times`: the viewer's
 # add up to first_frame_ms; physics does its own at the same time.
 START_PHASES = {
     "viewer_spawn": "from the command until the viewer's process is started",
@@ -54,7 +54,7 @@ START_PHASES = {
     "physics_viewer": "it waits for the viewer",
 }
 
-# Parts that make a frame render late, see `twixt.render.cores.thread_time`; frames are counted.
+# Costs that make a frame render late, see `twixt.render.cores.thread_time`; frames are counted.
 RENDER_COSTS = {
     "draw": "drawing and waiting for it to be complete",
     "upload": "reading snapshots and bringing them to the GPU",

@@ -1,6 +1,5 @@
-"""Figures of a run, from its rows: the sections of the report that a frame log can give, and their conditions.
-
-Every definition is in `intervals`, `motion` and `causes`; here each becomes a figure under its key.
+"""Figures of a run, from its rows: the sections of the report that a frame log can give, their conditions, and the cause
+of each bad frame. `evenness` defines intervals and motion.
 
 Always: a figure that could not be measured is None, never 0, and one of `conditions` gives the reason.
 Pure: rows in, figures out; reads no clock.
@@ -209,9 +208,9 @@ def _pacer(timing: Intervals) -> dict[str, Any]:
 def _causes(timing: Intervals, why: Causes) -> dict[str, Any]:
     if not timing.joined.any():
         return {}
-    counts: dict[str, Any] = {name: int(mask.sum()) for name, mask in why._asdict().items() if name != "part"}
+    counts: dict[str, Any] = {name: int(mask.sum()) for name, mask in why._asdict().items() if name != "cost"}
     if costs_of(timing.frames).any():
-        counts["render_late_parts"] = {name: int((why.part == i).sum()) for i, name in enumerate(RENDER_COSTS)}
+        counts["render_late_parts"] = {name: int((why.cost == i).sum()) for i, name in enumerate(RENDER_COSTS)}
     return counts
 
 
@@ -239,7 +238,7 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 #    unevenly);
 # 3. the frame began or was handed over late: *render late*. One of these is true:
 #    - it woke late, or its work took longer than its planned interval;
-#    - its parts took longer than usual, by at least 1 ms and half of its lateness;
+#    - its durations by cause were longer than usual, together by at least 1 ms and half of its lateness;
 #    - its time from handing over to the predicted present was shorter than that of nearly all frames that are not bad,
 #      because of its own work and not because the swap before it returned late (where swap does not block, shorter by at
 #      least half of its lateness);
@@ -247,8 +246,8 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 #
 # In rule 3 the work of the frame before counts too, because its delay may show in this frame. A frame after a render
 # late one is render late as well where it missed no refresh, and its error is less than half of that one's, or has
-# the opposite sign and about the same size: the pacer's prediction settles. A frame that is render late has the part
-# (`COST_NAMES`) that exceeded its usual time most. Pure: rows in, causes out.
+# the opposite sign and about the same size: the pacer's prediction settles. A frame that is render late is
+# attributed to the cost (`COST_NAMES`) that exceeded its usual value most. Pure: rows in, causes out.
 
 
 BAD_ERROR_MS = 2.0  # a step of the picture that a trained eye sees at 60 Hz
@@ -259,7 +258,7 @@ LEAST_EXCESS_MS = 1.0
 USUAL_OF = 128
 # Share of the frames that are not bad whose time from handing over to the predicted present may be shorter.
 HASTY_SHARE = 0.05
-# Largest ratio, as measured, between a jump and the error of the frame before for which it makes up.
+# Largest measured ratio between a jump and the error of the frame before that it compensates.
 JUMP_SHARE = 1.25
 NO_COST = -1
 COST_NAMES = tuple(RENDER_COSTS)
@@ -271,13 +270,13 @@ Mask = NDArray[np.bool_]
 class Causes(NamedTuple):
     """Bad frames by cause. A frame is in one of them at most.
 
-    part: index in `COST_NAMES` of a frame that is render late; `NO_COST` for all others, and without measured costs.
+    cost: index in `COST_NAMES` of a frame that is render late; `NO_COST` for all others, and without measured costs.
     """
 
     physics_late: Mask
     render_late: Mask
     display_late: Mask
-    part: NDArray[np.int64]
+    cost: NDArray[np.int64]
 
 
 def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
@@ -304,11 +303,11 @@ def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
 
     physics = bad & (stood | _before(stood) | ~(missed | off_the_prediction))
     render = bad & ~physics & (late | _before(late) | explains)
-    part = np.where(render & costs_ms.any(1), _main_cost(costs_ms, excess_ms), NO_COST)
+    cost = np.where(render & costs_ms.any(1), _main_cost(costs_ms, excess_ms), NO_COST)
     settles = bad & ~physics & ~render & ~missed & _before(render) & _makes_good(moved, error_ms)
-    part = np.where(settles, _before(part), part)
+    cost = np.where(settles, _before(cost), cost)
     render = render | settles
-    return Causes(physics, render, bad & ~physics & ~render, part)
+    return Causes(physics, render, bad & ~physics & ~render, cost)
 
 
 def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
@@ -357,11 +356,11 @@ def _span_ms(frames: FrameTable) -> Floats:
 
 
 def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
-    """The part with the largest excess over usual in the frame or the one before; without an excess, the longest."""
+    """Cost with the largest excess over usual in the frame or the one before; without an excess, the longest."""
     excess_ms, spent_ms = (np.maximum(each, _before(each)) for each in (excess_ms, costs_ms))
     unusual = excess_ms.max(1, initial=0.0) >= LEAST_EXCESS_MS / 2
-    part: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), spent_ms.argmax(1))
-    return part
+    cost: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), spent_ms.argmax(1))
+    return cost
 
 
 def _usual(values: Floats) -> Floats:

@@ -1,6 +1,6 @@
-"""Dear ImGui: contexts, and labels in the picture, which are drawn with a context of their own.
+"""Dear ImGui: contexts, labels in the picture, and figures of the program, each drawn with its own context.
 
-Labels follow the bodies in every frame, while the panels are laid out ten times a second: hence two contexts.
+Labels follow the bodies in every frame, while the panels are laid out ten times a second: hence separate contexts.
 
 Always: OpenGL's state is as before when a function here returns. The current ImGui context may be another.
 Import this module late: it loads imgui-bundle.
@@ -138,20 +138,17 @@ class LabelOverlay:
         imgui.render()
 
 
-# Figures of the program, laid out with the overlay's library and its plots, in a context of their own.
-#
-# Always: OpenGL's state is as before when a function here returns. The current ImGui context may be another. Import
-# this module late: it loads imgui-bundle.
+# Figures of the program, drawn with the library's plots.
 
 
-# Widths and heights from which a figure has its title, numbers at its axes, the name of the x axis, and the names of
-# its lines, so many of them, in units of text size.
+# Least widths and heights, in units of text size, for a figure's title, numbers at its axes, name of the x axis, and names
+# of its lines (NAME_HEIGHT more for each).
 LEAST_FOR_TITLE, LEAST_FOR_NUMBERS, LEAST_FOR_LABEL = (60.0, 40.0), (100.0, 70.0), (100.0, 130.0)
 LEAST_FOR_NAMES, NAME_HEIGHT = (150.0, 90.0), 18.0
 # Share of the points' range that is free above and below them.
 MARGIN_SHARE = 0.05
 LINE_WIDTH, BAR_WIDTH = 1.5, 0.67
-# Colours of lines that have none, red, green, blue: told apart on dark ground, also by most who see colours otherwise.
+# Colours of lines that have none, red, green, blue: distinguishable on dark ground, also by most people with colour blindness.
 COLORS = ((0.35, 0.70, 0.90), (0.90, 0.62, 0.0), (0.0, 0.75, 0.55), (0.95, 0.90, 0.25), (0.80, 0.47, 0.65))
 
 
@@ -208,7 +205,7 @@ def _range_of(values: Any, more: float) -> Range:
     if not len(values):
         return 0.0, 1.0
     low, high = float(values.min()) - more, float(values.max()) + more
-    least = 1e-6 * max(abs(low), abs(high), 1e-6)  # of equal values, too
+    least = 1e-6 * max(abs(low), abs(high), 1e-6)  # also for equal values
     return (low, high) if high - low > least else (low - max(least, 0.5), high + max(least, 0.5))
 
 

@@ -1,9 +1,9 @@
-"""Layers over the picture of a frame: panels, labels, images and figures of the program, a note of the last key.
+"""Layers over the picture of a frame: panels, labels, images and figures of the program, note about the last key.
 
 Importing Dear ImGui takes longer than a frame, so a thread imports it. Fonts and programs are then made in steps of some
 milliseconds between two frames. Until they are ready, frames are drawn without panels and words.
 
-Always: no part of the panels is made within a frame, so that opening them delays no frame. When `OverlayLayer.close`
+Always: nothing of the panels is made within a frame, so that opening them delays no frame. When `OverlayLayer.close`
 returns, the import has ended.
 """
 
@@ -97,8 +97,8 @@ NOTHING_DRAWN = OverlayUse(False, ())
 class OverlayLayer:
     """Layers over the picture of one viewer. Needs the window's OpenGL context to be current.
 
-    pacing: as chosen by its flag. facts: returns what the panels show of the present; called only when they are laid
-    out anew. panels: None until they are made. now_ns: the clock of the frames.
+    pacing: as chosen by its flag. facts: returns the present facts for the panels; called only when they are laid
+    out. panels: None until they are made. now_ns: the clock of the frames.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class OverlayLayer:
         return self.panels
 
     def _labels_without_panels(self, frame: OverlayFrame) -> list[PlacedLabel]:
-        """Labels of the two halves and the note of the last key, which are shown without the panels, too."""
+        """Labels of the two halves and the note about the last key, shown without the panels as well."""
         halves, note, size_px, scale = frame.split_labels, frame.note, frame.size_px, frame.scale
         if frame.is_starting or not self._library.is_loaded:
             return []
@@ -269,7 +269,7 @@ class OverlayLayer:
         assert self._figures is not None
         return self._figures.state(self._facts(), self._note, self._now_ns())
 
-    # -- steps between frames: each frame begins by clearing the picture, so that trial drawing is never visible
+    # -- steps between frames; each frame clears the picture first, so that trial drawing is never visible
 
     def _panel_steps(self, size_px: tuple[int, int], scale: float) -> Iterator[None]:
         from twixt.render.overlay.overlay import Overlay

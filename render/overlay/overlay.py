@@ -9,9 +9,8 @@ drawn in every frame, directly into it.
 Always: the library receives every mouse event at once and in order, however rarely it draws; a copied sheet was drawn
 for the size of its frame.
 
-It takes plain input events and a size, and calls no window: which libglfw is loaded does not matter, and
-it draws offscreen as well. Import this module late: it loads imgui-bundle.
-Draws into the framebuffer in use; OpenGL's state is as before when it returns.
+Calls no window: input events and the size are passed in, so it draws offscreen as well, with any libglfw. Import this
+module late: it loads imgui-bundle. Draws into the framebuffer in use, and restores OpenGL's state.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from twixt.render.overlay.panel_layout import show_panels
 from twixt.render.overlay.shown_values import OverlayState
 from twixt.render.pacing.wait import StepCost
 
-# Interval at which the panels are redrawn in spare time: figures change no faster than they can be read. A little less
-# than six frames at 60 Hz.
+# Interval at which the panels are redrawn in spare time, about as fast as figures can be read: a little less than six
+# frames at 60 Hz.
 REDRAW_NS = 95_000_000
 # The same while physics waits for a core: a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
@@ -39,8 +38,8 @@ REDUCED_REDRAW_NS = 500_000_000
 LATE_NS = 100_000_000
 # A redraw that is overdue by this is done whole in one frame: frames had stopped, or are rare.
 LONG_LATE_NS = 400_000_000
-# A step is begun in spare time that this share of its last durations fit into. The others, interrupted by another
-# program, delay the frame no more than a step done in it.
+# A step begins if the spare time is at least this quantile of its last durations. A longer step, interrupted by another
+# program, delays the frame no more than a step done in it.
 COVERED = 0.8
 # Layouts until the panels are complete: mouse input shows in the next one, a panel's new size in the one after that.
 LAYOUTS_AT_ONCE = 3
@@ -143,7 +142,7 @@ class Overlay:
     def prepare(
         self, state: Callable[[], OverlayState], size_px: tuple[int, int], framebuffer_scale: float
     ) -> Iterator[None]:
-        """Makes what the first use would make (glyphs, programs), in steps of some milliseconds each.
+        """Makes glyphs and programs before the first use, in steps of some milliseconds each.
 
         The steps draw into the framebuffer in use: call them between two frames, as a frame begins by clearing it.
         """

@@ -1,10 +1,10 @@
 """Layout of the overlay's panels.
 
-Frames at the top left, physics at the top right, keys along the bottom, banners above the keys: the middle of
-the picture stays free, at 800x600 too. Every figure has its unit beside it; the strip has its legend in words.
-Rarely needed parts (reasons of the clock, sliders of injected trouble) are folded until the user opens them.
+Frames are at the top left, physics at the top right, keys along the bottom, banners above the keys. The middle of the
+picture stays free, also at 800x600. Every figure has its unit beside it; the strip has a legend in words. Rarely needed
+items (reasons of the clock, sliders of injected trouble) are folded until the user opens them.
 
-Always: no panel overlaps another or leaves the window, whatever the window's size; a small window shows less.
+Always: no panel overlaps another or leaves the window, at any size of the window; a small window shows less.
 """
 
 from __future__ import annotations
@@ -143,15 +143,15 @@ class _Layout:
 
     # -- at the top
 
-    def _column(self, name: str, side: int, parts: list[PanelItem], room: float) -> float:
+    def _column(self, name: str, side: int, items: list[PanelItem], room: float) -> float:
         """Shows a panel at the top of a side (0 left, 1 right), at most `room` high; returns its lower end."""
-        if not parts or self._inside <= 0:
+        if not items or self._inside <= 0:
             return 0.0
-        height = sum(part.height for part in parts) - ui.SPACING + 2 * ui.PADDING
+        height = sum(item.height for item in items) - ui.SPACING + 2 * ui.PADDING
         at = (self._width - ui.MARGIN if side else ui.MARGIN, ui.MARGIN)
         with self._panel(name, at, (side, 0), self._panel_width, min(height, room)):
-            for part in parts:
-                part.draw()
+            for item in items:
+                item.draw()
         return ui.MARGIN + min(height, room)
 
     def _frames(self, room: float) -> list[PanelItem]:
@@ -170,7 +170,7 @@ class _Layout:
             ui.plot(imgui, "frame interval", frames.figures_ms, "aimed at", state.target_ms)
 
         clock = state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}"
-        parts = [
+        items = [
             *self._pair(fps, f"99 % of frames within {frames.percentile_ms(99):.1f} ms", 9),
             PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve),
             PanelItem(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes)),
@@ -179,59 +179,59 @@ class _Layout:
             self._row("clock", clock, 5),
         ]
         if state.left_out:
-            parts.append(self._row("drawn cheaper", state.left_out, 5))
+            items.append(self._row("drawn cheaper", state.left_out, 5))
         if state.for_physics:
-            parts.append(self._row("for physics", state.for_physics, 6))
+            items.append(self._row("for physics", state.for_physics, 6))
         if state.age_ms is not None:
-            parts.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
+            items.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
         is_open = SMOOTH in self._opened
-        parts.append(PanelItem(0 if is_open else 2, line, lambda: ui.fold(imgui, SMOOTH, self._opened)))
+        items.append(PanelItem(0 if is_open else 2, line, lambda: ui.fold(imgui, SMOOTH, self._opened)))
         if is_open:
-            parts += self._smooth()
-        return self._fitted(parts, room, is_open)
+            items += self._smooth()
+        return self._fitted(items, room, is_open)
 
     def _smooth(self) -> list[PanelItem]:
         """Figures and reasons of the playback clock."""
         imgui, state = self._imgui, self._state
-        parts = []
+        items = []
         if state.room_ms is not None:
-            parts.append(self._row("room to the newest snapshot", f"{state.room_ms:.1f} ms"))
+            items.append(self._row("room to the newest snapshot", f"{state.room_ms:.1f} ms"))
         if state.late_by:
-            parts.append(self._row("last late by", state.late_by))
+            items.append(self._row("last late by", state.late_by))
         if state.playing_rate is not None:
-            parts.append(self._row("plays at", f"{state.playing_rate:.2f} x real time"))
-        parts += [self._row("prefers", state.prefer), self._row("pacing", state.pacing)]
+            items.append(self._row("plays at", f"{state.playing_rate:.2f} x real time"))
+        items += [self._row("prefers", state.prefer), self._row("pacing", state.pacing)]
         if state.thinned:
-            parts.append(self._row("snapshots thinned", f"{state.thinned:,}"))
-        parts += [self._row(f"age of {group}", f"{age:.1f} ms") for group, age in state.group_ages_ms.items()]
+            items.append(self._row("snapshots thinned", f"{state.thinned:,}"))
+        items += [self._row(f"age of {group}", f"{age:.1f} ms") for group, age in state.group_ages_ms.items()]
         if state.buffer_ms is not None:
             at_ms = (state.buffer_ms,)
-            parts.append(self._knob(lambda: ui.knob(imgui, "buffer", BUFFER, at_ms, self._turned)))
+            items.append(self._knob(lambda: ui.knob(imgui, "buffer", BUFFER, at_ms, self._turned)))
         if state.clock_reason:
             height = ui.wrapped_height(imgui, state.clock_reason, self._inside)
-            parts.append(PanelItem(0, height, lambda: ui.wrapped(imgui, state.clock_reason, self._inside, ui.DIM)))
-        return parts
+            items.append(PanelItem(0, height, lambda: ui.wrapped(imgui, state.clock_reason, self._inside, ui.DIM)))
+        return items
 
     def _physics(self, room: float) -> list[PanelItem]:
         imgui, state, line = self._imgui, self._state, self._line
         if state.rate is None:
-            parts = [PanelItem(0, line, lambda: ui.fitting_text(imgui, ["no snapshot yet"], ui.DIM))]
+            items = [PanelItem(0, line, lambda: ui.fitting_text(imgui, ["no snapshot yet"], ui.DIM))]
         else:
             asked = f"asked for {state.time_scale:g} x" if state.time_scale != 1 else ""
             color = ui.WARNING if state.rate < 0.95 * state.time_scale else None
-            parts = self._pair(f"{state.rate:.2f} x real time", asked, 6, color)
+            items = self._pair(f"{state.rate:.2f} x real time", asked, 6, color)
 
         def curve() -> None:
             ui.plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
 
-        parts += [PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
+        items += [PanelItem(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
         of_world = dict.fromkeys(knob.fold for knob, _ in state.controls.values())
         is_open = (TROUBLE in self._opened and bool(state.troubles)) or not self._opened.isdisjoint(of_world)
-        folds = [part for fold in of_world for part in self._controls(fold, fold in self._opened)]
+        folds = [item for fold in of_world for item in self._controls(fold, fold in self._opened)]
         folds += self._trouble(TROUBLE in self._opened)
-        kept = self._fitted(parts + folds, room, is_open)
-        at = sum(part in parts for part in kept)
-        left = room - 2 * ui.PADDING + ui.SPACING - sum(part.height for part in kept)
+        kept = self._fitted(items + folds, room, is_open)
+        at = sum(item in items for item in kept)
+        left = room - 2 * ui.PADDING + ui.SPACING - sum(item.height for item in kept)
         return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
 
     def _diagnostics(self, lines: int) -> list[PanelItem]:
@@ -244,19 +244,19 @@ class _Layout:
         return [*rows[: lines - 1], says] if lines > 0 else []
 
     def _controls(self, fold: str, is_open: bool) -> list[PanelItem]:
-        """The controls of one fold that the world offers; of switches two in a row, where their names fit."""
+        """Controls of the world in one fold; two switches share a row if their names fit."""
         imgui = self._imgui
-        parts = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
+        items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
         if not is_open:
-            return parts
+            return items
         names = [name for name, (knob, _) in self._state.controls.items() if knob.fold == fold]
         while names:
             first = names.pop(0)
             if names and self._is_narrow(first) and self._is_narrow(names[0]):
-                parts.append(self._knob(self._controlling(first, names.pop(0))))
+                items.append(self._knob(self._controlling(first, names.pop(0))))
             else:
-                parts.append(self._knob(self._controlling(first)))
-        return parts
+                items.append(self._knob(self._controlling(first)))
+        return items
 
     def _is_narrow(self, name: str) -> bool:
         knob, _ = self._state.controls[name]
@@ -279,12 +279,12 @@ class _Layout:
             return []
         on = [name for name in troubles if any(troubles[name][: TROUBLES[name].none_at or 1])]
         folded = ", ".join(TROUBLES[name].name for name in on)
-        parts = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, TROUBLE, self._opened, folded))]
+        items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, TROUBLE, self._opened, folded))]
         if is_open:
-            parts += [self._knob(self._turning(name)) for name in troubles]
+            items += [self._knob(self._turning(name)) for name in troubles]
         if is_open and on:
-            parts.append(PanelItem(0, self._line, self._draw_all_off))
-        return parts
+            items.append(PanelItem(0, self._line, self._draw_all_off))
+        return items
 
     def _turning(self, name: str) -> Callable[[], None]:
         return lambda: ui.knob(self._imgui, name, TROUBLES[name], self._state.troubles[name], self._turned)
@@ -292,7 +292,7 @@ class _Layout:
     def _draw_all_off(self) -> None:
         self._all_off = self._imgui.small_button("no trouble")
 
-    # -- parts
+    # -- items
 
     def _pair(
         self, text: str, aside: str, rank: int, color: tuple[float, float, float] | None = None
@@ -320,15 +320,15 @@ class _Layout:
     def _knob(self, draw: Callable[[], None]) -> PanelItem:
         return PanelItem(0, self._imgui.get_frame_height() + ui.SPACING, draw)
 
-    def _fitted(self, parts: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
-        """The parts that fit: into all of `room` with an open fold, else into PANEL_SHARE of the window's height."""
+    def _fitted(self, items: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
+        """The items that fit: into all of `room` with an open fold, else into PANEL_SHARE of the window's height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING
-        if is_opened:  # parts of rank 0 stay; those beyond `room` are reached with the wheel
-            left -= sum(part.height for part in parts if not part.rank)
-            kept = fitting([part for part in parts if part.rank], left)
-            return [part for part in parts if not part.rank or part in kept] if room > 0 else []
-        return fitting(parts, left)
+        if is_opened:  # items of rank 0 stay; those beyond `room` are reached with the wheel
+            left -= sum(item.height for item in items if not item.rank)
+            kept = fitting([item for item in items if item.rank], left)
+            return [item for item in items if not item.rank or item in kept] if room > 0 else []
+        return fitting(items, left)
 
     def _height_of_lines(self, count: int) -> float:
         return count * self._line - ui.SPACING + 2 * ui.PADDING

@@ -1,6 +1,6 @@
-"""Figures of the overlay's panels, gathered frame by frame, and the values of the sliders on them.
+"""Figures of the overlay's panels, updated in each frame, and the values of their sliders.
 
-Always: figures are kept up to date in every frame; values are put together only when the panels are laid out anew.
+Always: figures are updated in every frame; the panels' values are computed only when the panels are laid out anew.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Images and figures of the program over the picture, each where the program wants it or the panels leave room.
+"""Images and figures of the program over the picture, each at its own place or at the nearest one clear of the panels.
 
-Always: a figure is laid out once, in the frame after it came; a frame without new ones costs a textured rectangle each.
+Always: a figure is laid out once, in the frame after it arrived; other frames draw one textured rectangle for each.
 Needs a current OpenGL context once there is something to show.
 """
 
@@ -102,13 +102,12 @@ def _from_top(rect: Rect, height_px: int) -> Rectangle:
     return Rectangle(left, height_px - bottom - height, left + width, height_px - bottom)
 
 
-# Places of rectangles of the program that twixt's own panels leave free.
+# Places for the program's rectangles that twixt's panels leave free.
 #
 # A rectangle stays where the program wants it unless a panel is there; then it moves by the least distance to where
 # neither a panel is nor another rectangle that it did not overlap before. Without such a place it stays.
 #
-# Pure: rectangles in, rectangles out. The reserved places do not change with what the panels show, so that nothing
-# jumps.
+# Pure. The reserved places do not depend on the panels' content, so that pictures do not jump.
 
 
 # Heights of the panels in the corners of the top, without open folds, and of the keys' panel, in units of text size.
@@ -118,7 +117,7 @@ LARGEST = 1 << 40
 
 
 def panel_places(size_px: tuple[int, int], scale: float) -> tuple[Rectangle, ...]:
-    """Rectangles that panels without open folds take in a window of this size. scale: pixels per unit of text size."""
+    """Rectangles of the panels without open folds in a window of this size. scale: pixels per unit of text size."""
     width_px, height_px = size_px
     across = min(round((MARGIN + PANEL_WIDTH) * scale), width_px // 2)
     top, keys = round((MARGIN + TOP_HEIGHT) * scale), round(KEYS_HEIGHT * scale)
@@ -133,7 +132,7 @@ def panel_places(size_px: tuple[int, int], scale: float) -> tuple[Rectangle, ...
 def clear_places(
     wanted: tuple[Rectangle, ...], reserved: tuple[Rectangle, ...], size_px: tuple[int, int]
 ) -> tuple[Rectangle, ...]:
-    """The rectangles `wanted`, clear of those `reserved` in a window of this size as far as there is room."""
+    """The rectangles `wanted`, moved clear of those `reserved` in a window of this size, as far as there is room."""
     placed: list[Rectangle] = []
     for number, one in enumerate(wanted):
         others = (placed[at] for at in range(number) if not _overlap(wanted[at], one))

@@ -29,7 +29,7 @@ NUMBER_OF = {mode: number for number, mode in enumerate(MODES)}
 AGES = 30
 # Delay after its plan from which a frame is late. The report uses the whole log instead (`measure.causes`).
 LATE_NS = 2_000_000
-# Frames of which a part's usual time is the median.
+# Number of frames whose median is the usual value of a cost.
 USUAL_OF = 31
 SHOWN_NS = 5_000_000_000  # for which a cause is shown
 
@@ -96,7 +96,7 @@ class LatenessCause:
     """Cause of the last late frame, by comparison with the frames before it.
 
     Late: held while physics was not paused (the cause is physics), or presented `LATE_NS` or more after its plan. Then
-    the cause is the part of the frame that exceeds its median most, if by a quarter of the delay or more; else the
+    the cause is the cost that exceeds its median most, if by a quarter of the delay or more; else the
     display, if the swap took longer than its median; else the cause before stays.
     """
 

@@ -1,10 +1,10 @@
 """Widgets of the overlay's panels (text, rows, curves, folds, sliders), and the choice of those that fit.
 
-The one idea: a panel is a list of parts with known heights and ranks; if they do not all fit, those of the highest
-rank are left out. So a small window shows less, and no part covers another.
+A panel is a list of items with known heights and ranks. If they do not all fit, those of the highest rank are left out:
+a small window shows less, and no item covers another.
 
-Lengths are in units of text size. Text that does not fit into a line is shortened with dots. The choice of parts and
-of line breaks is pure: lengths in, choices out.
+Lengths are in units of text size. Text that does not fit into a line is shortened with dots. The choice of items and
+of line breaks is pure.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from twixt.render.overlay.shown_values import REMEMBERED
 
 
 class PanelItem(NamedTuple):
-    """Part over the whole width of a panel. rank: parts of the highest rank are left out first."""
+    """Item over the whole width of a panel. rank: items of the highest rank are left out first."""
 
     rank: int
     height: float
     draw: Callable[[], None]
 
 
-def fitting(parts: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
-    """The parts that fit into `most_height`, in their order; of equal rank the last is left out first."""
-    kept = list(parts)
-    while kept and sum(part.height for part in kept) > most_height:
-        highest = max(part.rank for part in kept)
-        kept.pop(max(at for at, part in enumerate(kept) if part.rank == highest))
+def fitting(items: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
+    """The items that fit into `most_height`, in their order; of equal rank the last is left out first."""
+    kept = list(items)
+    while kept and sum(item.height for item in kept) > most_height:
+        highest = max(item.rank for item in kept)
+        kept.pop(max(at for at, item in enumerate(kept) if item.rank == highest))
     return kept
 
 
@@ -138,7 +138,7 @@ def fitting_text(imgui: Any, variants: Sequence[str], color: Color | None = None
     """Draws the first variant that fits into the line, else as much of the last as fits."""
     across = imgui.get_content_region_avail().x
     chosen = next((variant for variant in variants if width_of(imgui, variant) <= across), variants[-1])
-    text(imgui, shortened(chosen, across, lambda part: width_of(imgui, part)), color)
+    text(imgui, shortened(chosen, across, lambda item: width_of(imgui, item)), color)
 
 
 def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:

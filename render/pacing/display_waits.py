@@ -50,8 +50,8 @@ MOST_APART = 20
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
 # Pauses, as shares of a refresh; each is tried until drawing gets no shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Longest pause, as a share of what twice the longest recent work leaves of two refreshes: a paused frame must still be
-# in time for the next refresh.
+# Longest pause, as a share of two refreshes less twice the longest recent work: a paused frame must still be in time
+# for the next refresh.
 SAFE_SHARE = 0.8
 # Least difference of two drawing times, as a share of a refresh, for one to be shorter.
 SHORTER_SHARE = 0.1
@@ -61,7 +61,7 @@ REMEMBERED, ENOUGH = 15, 7
 # as before it, and in the next frame as well. A display that sets the pace would have shown the paused frame a refresh
 # later, and the next frame would have waited for it.
 UNMOVED, UNMOVED_PAUSE = 3, 0.5
-# Drawing waits if it takes so many times the bare work.
+# Drawing waits if it takes more than the bare work times this.
 WAITS = 1.1
 # Number of last frames without a pause, of whose drawing times the median is taken.
 LAST_FRAMES = 8

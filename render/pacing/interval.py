@@ -1,14 +1,15 @@
-"""Frame interval: widens for work that stays, narrows soon after, ignores spikes.
+"""Choice of the frame interval: widens for a sustained load, narrows soon after it has ended, ignores spikes.
 
-Three of the last four frames too long: widened to hold them. Eight frames or more that would fit a narrower interval:
-narrowed to hold those, unless narrowing failed lately. Otherwise the last seconds of work are replayed against other
-intervals, and the cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more after a
-relapse. After a change only frames since then count, or a load that ended would keep the interval wide.
+If three of the last four frames are too long, the interval is widened to hold them. If eight or more frames would fit a
+narrower interval, it is narrowed to hold those, unless narrowing failed recently. Otherwise the last seconds of work are
+replayed against other intervals, and one that is clearly cheaper is chosen: some 5 s of work to widen, 0.6 s to narrow,
+more after a relapse. After a change only frames since then count; else a load that ended would keep the interval wide.
 
-*Cycle* is the work and all else that a frame must do before the next can start, waiting not counted.
-Where swap blocks, intervals are whole refreshes. A queue holds work of up to a third of a refresh more: frames that
-take one more refresh now and then cost less than all of them at half the rate. Always: never under `base_ns`, and
-every change has its reason. Pure.
+*Cycle*: the work and all else that a frame must do before the next can start, without waiting. Where swap blocks,
+intervals are whole refreshes. A queue holds work of up to a third of a refresh more: if some frames take one more
+refresh, that costs less than half the rate for all.
+
+Always: never under `base_ns`; each change has a reason. Pure.
 """
 
 from __future__ import annotations
@@ -28,40 +29,39 @@ from twixt.render.pacing.interval_evidence import (
     usual_before,
 )
 
-# The first frames compile programs and fill caches; they say nothing of the next.
+# First frames, which compile programs and fill caches: they are ignored.
 WARM_UP_FRAMES = 3
-# The room above the work that a fitted interval leaves.
+# Factor by which a fitted interval exceeds the work.
 FITTED_ROOM = 1.01
-# Work replayed to widen, in ns and frames; a replay starts every so many frames.
+# Work replayed to widen, in ns and frames, and the number of frames between two replays.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
 # Work replayed to narrow; doubled when the interval relapses within RELAPSE_NS after narrowing, up to the longest,
-# which still lets a load that ended be forgotten within 3 s; halved again after each calm spell.
+# with which the end of a load still shows within 3 s; halved after each CALM_NS without a relapse.
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
-# Another interval is taken where its cost is lower by this share, and by so much.
+# Another interval is chosen if its cost is lower by this share, and by this amount.
 CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
-# No interval is wider, but one that is asked for. At ten frames a second motion is a row of pictures all the same.
+# Widest interval, unless a longer one is requested. At ten frames a second motion is a series of pictures anyway.
 LONGEST_INTERVAL_NS = 100_000_000
-# Candidates where any length serves: multiples of the shortest, and what these shares of the work stay under.
+# Candidates where any length is possible: multiples of the shortest, and these quantiles of the work.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
-# No candidate is shorter than what this share of the frames takes: nearly all frames would be late.
+# No candidate is shorter than this quantile of the work, at which nearly all frames would be late.
 LEAST_SHARE = 0.1
 # Two candidates closer than this are one.
 SAME_SHARE = 0.02
 # A bound in whole refreshes (--fps 30) is still met when the measured refresh is off by this share.
 WANDER = 0.03
-# Work longer than this is no load but a suspended machine; no interval would be right for it.
+# Longer work is ignored: the machine was suspended.
 LONGEST_WORK_NS = 1_000_000_000
 
 
 class IntervalChoice:
-    """`interval_ns`: what frames should take now.
+    """Present frame interval, `interval_ns`.
 
-    base_ns: the shortest wanted where swap does not block. refresh_ns: where it does, the length of a refresh;
-    `set_refresh` follows it. wanted_ns: the shortest that the user wants, 0: the display's own.
-    guard_ns: how long before its refresh a frame must be handed over, where swap blocks. queues: a frame may wait to
-    be shown while the next is drawn.
+    base_ns: shortest interval where swap does not block. refresh_ns: refresh period where it does; `set_refresh` updates
+    it. wanted_ns: shortest interval that the user wants, 0: the display's own. guard_ns: time before its refresh at which
+    a frame must be handed over, where swap blocks. queues: a frame may wait to be shown while the next is drawn.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None = None, wanted_ns: int = 0) -> None:
@@ -69,9 +69,9 @@ class IntervalChoice:
         self.guard_ns = 0
         self.queues = False
         self._shortest = ShortestInterval(base_ns, refresh_ns, wanted_ns)
-        self._fitted_ns = self._refreshes = 0  # what the work asks for, in ns or refreshes; 0: nothing
+        self._fitted_ns = self._refreshes = 0  # interval that the work requires, in ns or refreshes; 0: none
         self._frames: deque[TimedCycle] = deque(maxlen=WIDEN_BY_FRAMES)
-        self._count = 0  # frames, since they were all forgotten
+        self._count = 0  # frames since the last `forget`
         self._load = SustainedLoad()
         self._patience = NarrowingPatience()
         self._replay: Iterator[str] | None = None
@@ -95,13 +95,13 @@ class IntervalChoice:
         return self._shortest.ns
 
     def at_most(self, fps: float | None) -> None:
-        """An upper bound on the rate, for now; None: none."""
+        """Sets an upper bound on the rate; None: no bound."""
         self._shortest.at_most(round(1e9 / fps) if fps else 0)
         self._forget_frames()
 
     def set_refresh(self, refresh_ns: int | None, is_new: bool = False) -> None:
-        """Takes up the length of a refresh, measured anew; is_new: of another display, or None: swap does not
-        block."""
+        """Sets the refresh period. None: swap does not block. is_new: of another display, so that frames so far are
+        cleared."""
         self._shortest.set_refresh(refresh_ns)
         if is_new:
             self._shortest.round_to_refreshes()
@@ -110,24 +110,24 @@ class IntervalChoice:
             self._forget_frames()
 
     def set_free(self, period_ns: int) -> None:
-        """Swap does not block any more; the display's own interval is `period_ns`."""
+        """Switches to timer pacing at `period_ns`."""
         self._shortest.set_base(period_ns)
         self.set_refresh(None, is_new=True)
 
     def forget(self) -> None:
-        """Forgets all frames, unlike those to come: back to the shortest wanted."""
+        """Clears all frames and returns to the shortest interval: the next frames differ."""
         self._fitted_ns = self._refreshes = self._count = self._replayed_at = 0
         self._load.forget()
         self._patience = NarrowingPatience()
         self._forget_frames()
 
     def forget_frames(self) -> None:
-        """Forgets what frames cost: the interval stays until those to come say otherwise."""
+        """Clears the costs of frames; keeps the interval until new ones are known."""
         self._load.forget_frames()
         self._forget_frames()
 
     def frame(self, cycle_ns: int, end_ns: int) -> str:
-        """Takes in a frame whose drawing is complete. Returns why the interval changed for those to come, or ""."""
+        """Records a completed frame. Returns the reason if the interval changed for the next ones, else ""."""
         self._count += 1
         if self._count <= WARM_UP_FRAMES or cycle_ns > LONGEST_WORK_NS:
             return ""
@@ -151,7 +151,7 @@ class IntervalChoice:
             return verdict or ""
         return ""
 
-    # -- a load that stays
+    # -- sustained load
 
     def _holds_ns(self, interval_ns: int) -> int:
         """The longest cycle that the interval holds."""
@@ -182,7 +182,7 @@ class IntervalChoice:
         )
 
     def _fit(self, cycle_ns: int) -> int:
-        """The interval that holds such frames, as far as any may."""
+        """Interval that holds frames of this cycle, within the limits."""
         if self._shortest.refresh_ns:
             refreshes = self._shortest.whole(cycle_ns + self.guard_ns)
             if self.queues and refreshes > 1 and cycle_ns <= queue_holds_ns(refreshes - 1, self._shortest.refresh_ns):
@@ -190,10 +190,10 @@ class IntervalChoice:
             return max(self.base_ns, min(refreshes, self._most_refreshes()) * self._shortest.refresh_ns)
         return max(self.base_ns, min(round(cycle_ns * FITTED_ROOM), LONGEST_INTERVAL_NS))
 
-    # -- by replay
+    # -- replay
 
     def _begin_replay(self, end_ns: int, is_wide: bool) -> Iterator[str] | None:
-        """A replay that is due; None where none is, or it can change nothing. is_wide: the interval is not the
+        """Begins a replay if one is due and can change the interval, else None. is_wide: the interval is not the
         shortest."""
         if is_wide and self._patience.is_due(end_ns):
             cycles = self._last_cycles(end_ns, self._patience.span_ns)
@@ -208,7 +208,7 @@ class IntervalChoice:
         return None
 
     def _last_cycles(self, end_ns: int, span_ns: int) -> list[int]:
-        """Cycles of the frames of `span_ns`, if they were all since the last change; else none."""
+        """Cycles of the frames of the last `span_ns`; an empty list if the interval changed within it."""
         frames = self._frames
         if len(frames) < NARROW_BY_FRAMES:
             return []
@@ -219,7 +219,7 @@ class IntervalChoice:
         return cycles if len(cycles) >= NARROW_BY_FRAMES else []
 
     def _replayed(self, cycles: list[int], narrower: bool) -> Iterator[str]:
-        """Tries one candidate at each step; the last value is the reason of a change, or "" for none."""
+        """Tries one candidate per step; the last value is the reason of a change, or "" for none."""
         was_ns = self.interval_ns
         usual = usual_before(cycles)
         now_cost = best_cost = self._cost(cycles, usual, was_ns)
@@ -296,7 +296,7 @@ class IntervalChoice:
 
 
 class ShortestInterval:
-    """Shortest interval wanted: by the display, by the user, and by a bound on the rate for now.
+    """Shortest interval, by the display, the user, and a temporary bound on the rate.
 
     base_ns: where swap does not block. refresh_ns: where it does; then it is whole refreshes. wanted_ns: the user's;
     0: none. ns: the interval. refreshes: the same in refreshes, where swap blocks.
@@ -325,12 +325,12 @@ class ShortestInterval:
         self._update()
 
     def round_to_refreshes(self) -> None:
-        """Applies a new `refresh_ns`; small changes of it keep the number of refreshes."""
+        """Recomputes the number of refreshes. Small changes of `refresh_ns` do not need this."""
         self._own_refreshes = self.whole(self._wanted_ns, WANDER) if self.refresh_ns else 1
         self._update()
 
     def whole(self, interval_ns: int, wander: float = 1e-6) -> int:
-        """Refreshes that hold `interval_ns`, give or take `wander` of one."""
+        """Number of refreshes that hold `interval_ns`, with a tolerance of `wander` refreshes."""
         assert self.refresh_ns
         return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
 
@@ -345,7 +345,7 @@ class ShortestInterval:
 
 
 class NarrowingPatience:
-    """Work that is replayed before the interval narrows: twice as much after each relapse."""
+    """Amount of work that is replayed before the interval narrows; doubled after each relapse."""
 
     def __init__(self) -> None:
         self.span_ns = NARROW_BY_NS  # of work to be replayed
@@ -355,25 +355,25 @@ class NarrowingPatience:
 
     @property
     def is_calm(self) -> bool:
-        """True if no relapse counts: narrowing did not fail lately."""
+        """True if narrowing did not fail recently."""
         return self._relapsed_at_ns is None
 
     def is_due(self, end_ns: int) -> bool:
-        """True if narrowing is to be tried again, which it then is."""
+        """True if narrowing is due; records the attempt."""
         is_due = self._tried_at_ns is None or end_ns - self._tried_at_ns >= NARROW_EVERY_NS
         if is_due:
             self._tried_at_ns = end_ns
         return is_due
 
     def widened(self, end_ns: int, load: SustainedLoad) -> None:
-        """The interval was widened: a relapse, if it was narrowed shortly before."""
+        """Records that the interval was widened: a relapse if it was narrowed shortly before."""
         if self.narrowed_at_ns is not None and end_ns - self.narrowed_at_ns < RELAPSE_NS:
             self.span_ns = min(2 * self.span_ns, LONGEST_NARROW_BY_NS)
             load.relapsed()
             self._relapsed_at_ns = end_ns
 
     def grow_calm(self, end_ns: int, load: SustainedLoad) -> None:
-        """Takes back half of a relapse's effect after each calm spell."""
+        """Halves a relapse's effect after each CALM_NS without another."""
         if self._relapsed_at_ns is not None and end_ns - self._relapsed_at_ns > CALM_NS:
             self.span_ns = max(NARROW_BY_NS, self.span_ns // 2)
             is_calm = load.grew_calm() and self.span_ns == NARROW_BY_NS

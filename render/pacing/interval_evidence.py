@@ -65,25 +65,25 @@ class SustainedLoad:
         self._wanted = TOO_LONG_FRAMES
 
     def frame(self, cycle_ns: int, end_ns: int) -> None:
-        """Takes in a frame that is drawn."""
+        """Records a completed frame."""
         self._frames.append(TimedCycle(end_ns, cycle_ns))
         self._since_change += 1
 
     def relapsed(self) -> None:
-        """The interval was widened soon after it was narrowed: more frames are needed for a load."""
+        """Records a relapse, after which more frames are needed for a load."""
         self._wanted = min(self._wanted + 1, MOST_TOO_LONG_FRAMES)
 
     def grew_calm(self) -> bool:
-        """Some time passed without a relapse: fewer frames are needed. True if they are as few as before the first."""
+        """Records time without a relapse: fewer frames are needed. True if as few as before the first relapse."""
         self._wanted = max(TOO_LONG_FRAMES, self._wanted - 1)
         return self._wanted == TOO_LONG_FRAMES
 
     def changed(self) -> None:
-        """The interval changed: earlier frames do not count as a load for the new one."""
+        """Records a change of the interval: earlier frames are no load for the new one."""
         self._since_change = 0
 
     def forget_frames(self) -> None:
-        """Forgets frames that do not predict the next ones."""
+        """Clears all frames: they do not predict the next ones."""
         self._frames.clear()
         self._since_change = 0
 
@@ -116,7 +116,7 @@ class SustainedLoad:
         return last[:count] if has_ended else []
 
     def is_in(self, cycles: list[int], holds_ns: float) -> bool:
-        """True if these frames would have been a load for an interval that holds so much."""
+        """True if these frames would have been a load for an interval that holds `holds_ns`."""
         wanted = CERTAIN_FRAMES if self._is_noisy(holds_ns) else self._wanted
         long = [cycle > holds_ns for cycle in cycles]
         count = sum(long[: wanted + 1])

@@ -1,13 +1,14 @@
 """Pacer: the instants of each frame's start, swap and present.
 
-Three policies place frames: a grid of the timer where swap waits for nothing (`swap_paced`), whole refreshes where
-swap blocks (`swap_paced`), and paced by the display where returns cannot be trusted (`display_paced`). `Pacer`
-chooses one from what the probe found, and changes over when outcomes show another kind of display.
+Three policies place frames: a timer's grid where swap does not wait, whole refreshes where swap blocks (both in
+`swap_paced`), and pacing by the display where returns are no presents (`display_paced`). `Pacer` chooses one by the
+result of the probe, and changes the policy when frames show another kind of display.
 
 For each frame: `next_frame` -> wait until `start_ns`, latch, draw, finish -> `drawn` -> wait until the instant that it
-returns -> swap -> `frame_done`. Always: predicted presents grow, where frames are paced by a tenth of an interval at
-least; no wait is longer than a few intervals, whatever the clock says; every decision has its reason. Pure: reads no
-clock.
+returns -> swap -> `frame_done`.
+
+Always: predicted presents increase, by at least a tenth of an interval where frames are paced. No wait is longer than a
+few intervals, whatever the clock reports. Each decision has a reason. Pure: reads no clock.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ from twixt.render.pacing.swap_paced import TimerGrid, Unlimited, WholeRefreshes
 
 __all__ = ["FramePlan", "FrameResult", "FrameTimes", "Pacer"]
 
-# Frames a second where the display says and shows nothing of its own rate.
+# Refresh period where the display's rate is neither reported nor measured.
 UNKNOWN_REFRESH_NS = round(1e9 / 60)
 # Predicted presents are at least this share of an interval apart.
 CLOSEST_SHARE = 0.1
-# A user may want very few frames a second; nobody else bounds the rate lower than this.
+# Lowest rate that a user may request, and lowest bound on the rate by others, frames a second.
 LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
-# No start and no swap is put off by more intervals than this.
+# No start and no swap is delayed by more intervals than this.
 LONGEST_WAIT = 3
-# A fence is blamed for swaps that still prove to wait for nothing where so many frames in a row had one.
+# If swaps prove not to wait, fences are no presents if at least this many frames in a row had one.
 FENCED_IN_A_ROW = 8
-# Where the display keeps the pace, presents come from the swaps' returns if half of so many waited.
+# Where the display sets the pace, presents come from the swaps' returns if half of the last WAITING_FRAMES waited.
 WAITING_FRAMES = 32
-# After a change of policy, outcomes are believed again after so many frames.
+# Frames after a change of policy before another change.
 SETTLING_FRAMES = 16
 CHANGES = {
     FREE: "nothing waits for the display: placed by the timer from here",
@@ -57,10 +58,10 @@ CHANGES = {
 
 
 class Pacer:
-    """Plans frames one after the other.
+    """Plans one frame after another.
 
-    policy: auto, vsync, timer or unlimited. fps: an upper bound. refresh: what the probe found. fence: the window's
-    trial of fences; None: fences are made without one.
+    policy: auto, vsync, timer or unlimited. fps: upper bound, frames a second. refresh: result of the probe. fence: the
+    window's trial of fences; None: fences are made without one.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Pacer:
         self._wants_vsync = blocks and policy in ("auto", "vsync")
         self._is_called = refresh.is_called
         cap_ns = round(1e9 / max(fps, LEAST_FPS)) if fps and math.isfinite(fps) and fps > 0 else 0
-        # Where swap never blocks, the period is hearsay: an explicit --fps may exceed it.
+        # Where swap never blocks, the period is only reported: an explicit --fps may exceed it.
         base_ns = max(period_ns, cap_ns) if blocks else cap_ns or period_ns
         self._work = WorkEstimate()
         self._grid = RefreshGrid(period_ns)
@@ -94,7 +95,7 @@ class Pacer:
 
     @property
     def _may_change(self) -> bool:
-        """True if another policy may take over where outcomes show another kind of display."""
+        """True if the policy may change when frames show another kind of display."""
         return self.policy in ("auto", "vsync")
 
     @property
@@ -104,13 +105,13 @@ class Pacer:
 
     @property
     def blocks(self) -> bool:
-        """True if the display keeps the pace: intervals are whole refreshes."""
+        """True if the display sets the pace: intervals are whole refreshes."""
         return self._placing.display in (BLOCKING, QUEUED)
 
     @property
     def last_source(self) -> str:
         """Source of the present of the frame just done, before the display reports it: "fence", "swap", or "timer"
-        where swaps wait for nothing."""
+        where swaps do not wait."""
         return self._source.name(self._placing.display)
 
     @property
@@ -119,12 +120,12 @@ class Pacer:
 
     @property
     def own_interval_ns(self) -> int:
-        """Frame interval without widening. The display's own, or what --fps asks for."""
+        """Frame interval without widening, ns: the display's own, or that of --fps."""
         return self._interval.base_ns
 
     @property
     def refresh_measured_hz(self) -> float | None:
-        """Refresh rate, where the display keeps the pace; None where nothing can be measured."""
+        """Refresh rate where the display sets the pace; None where it cannot be measured."""
         return 1e9 / self._grid.mean_period_ns if self.blocks else None
 
     @property
@@ -157,12 +158,11 @@ class Pacer:
         return FramePlan(start_ns, swap_at_ns, present_ns, interval_ns, self._interval.refreshes, reason)
 
     def _closest_ns(self, interval_ns: int) -> int:
-        """Least time between two predicted presents. Frames that wait for nothing may each take less than any
-        share."""
+        """Least time between two predicted presents, ns; 1 without pacing."""
         return 1 if self.unlimited else math.ceil(CLOSEST_SHARE * interval_ns)
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Takes in a completed drawing. Returns when to swap, not before; None: at once."""
+        """Records a completed drawing. Returns the earliest instant of the swap, None: at once."""
         begun_ns = self._clock.within(start_ns)
         drawn_ns = max(begun_ns, self._clock.within(work_end_ns))
         swap_at_ns = self._placing.drawn(begun_ns, drawn_ns)
@@ -171,7 +171,7 @@ class Pacer:
         return min(self._clock.back(swap_at_ns), work_end_ns + LONGEST_WAIT * self._interval.interval_ns)
 
     def frame_done(self, times: FrameTimes) -> FrameResult:
-        """Takes in a frame whose swap came back. Returns its present, and what was missed."""
+        """Records a frame whose swap has returned. Returns its present and the refreshes that it missed."""
         self._frame += 1
         times = self._source.checked(times)
         outcome = self._placing.done(self._clock.times(times))
@@ -185,33 +185,32 @@ class Pacer:
         return FrameResult(present_ns, deadline_ns, outcome.missed, reason)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Takes in the display's report of a frame some frames ago: its present, and the length of a refresh."""
+        """Records the display's report of an earlier frame: its present, and the refresh period, ns."""
         at_ns = self._clock.recent(presented_ns)
         if at_ns is not None and not self.unlimited:
             self._placing.display_reported(at_ns, sane_length_ns(refresh_ns))
 
     def at_most(self, fps: float | None) -> None:
-        """Bounds the rate for now; None: no bound."""
+        """Sets an upper bound on the rate, frames a second; None: no bound."""
         bound = max(fps, LEAST_BOUND_FPS) if fps is not None and math.isfinite(fps) and fps > 0 else None
         self._interval.at_most(bound)
         self._reasons.append("no bound on the rate" if bound is None else f"at most {bound:g} frames a second")
 
     def forget_work(self, why: str) -> None:
-        """Forgets all frames, unlike those to come: back to the display's own interval, work is learned anew."""
+        """Clears all frames and the work estimate, and returns to the display's own interval."""
         self._interval.forget()
         self._work.forget()
         self._reasons.append(why)
 
     def work_changed(self, why: str) -> None:
-        """Forgets what frames cost, as when they are drawn cheaper from here: the interval stays until the new cost is
-        known."""
+        """Clears the costs of frames, as after a change of quality; keeps the interval until new costs are known."""
         self._interval.forget_frames()
         self._work.forget()
         self._reasons.append(why)
 
     def restart(self, why: str) -> None:
-        """Begins again after frames stopped (nothing moved, or nobody could see it): the next starts at once and with
-        it a new grid, and nothing was missed."""
+        """Resets after a pause of frames: the next one starts at once and begins a new grid; no refresh counts as
+        missed."""
         self._placing.restart()
         self._work.restart()
         self._reasons.append(why)
@@ -256,7 +255,7 @@ class Pacer:
 class PresentSource:
     """Source of the presents that frames report before the display does: a fence, the swap's return, or the timer.
 
-    fence: the window's trial of fences; None: fences are made without one, and believed until outcomes disprove them.
+    fence: the window's trial of fences; None: fences are made without one, and trusted until frames disprove them.
     """
 
     def __init__(self, fence: FenceTrial | None) -> None:
@@ -266,7 +265,7 @@ class PresentSource:
         self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # of the last swaps
 
     def checked(self, times: FrameTimes) -> FrameTimes:
-        """Takes in a frame. Returns its times, without the return of a fence that is not believed."""
+        """Records a frame. Returns its times, without the return of a fence that is not trusted."""
         swap_ns = times.swap_end_ns - times.swap_begin_ns
         self._waited.append(swap_ns > WAITED_NS)
         self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
@@ -283,37 +282,37 @@ class PresentSource:
         return "swap" if waits else "timer"
 
     def disprove_fences(self) -> None:
-        """Swaps prove to wait for nothing: where the last frames had fences, those were no presents."""
+        """Marks fences as unreliable, if the last frames had them: swaps prove not to wait."""
         if self._fenced >= FENCED_IN_A_ROW:
             self._fence.disproved()
             self._is_fence = False
 
 
-# Checks reported times: makes them increase, tells a jump of the clock from a long frame. Pure.
+# Checks times: makes them increase, and distinguishes a jump of the clock from a long frame. Pure.
 #
-# Policies count on times that grow. A clock that is set back, or a process that was suspended, gives others. So a
-# policy's own times are the caller's plus an offset, which a jump changes.
+# Policies require increasing times. A clock that is set back, or a suspended process, violates this. So the policies'
+# times are the caller's plus an offset, which changes at a jump.
 
 
-# A refresh outside is none of a display (10 to 650 Hz).
+# Range of refresh periods of displays: 650 to 10 Hz.
 SHORTEST_REFRESH_NS, LONGEST_REFRESH_NS = 1_540_000, 100_000_000
-# Between two calls no more passes: a suspended machine, or another clock.
+# Longest time between two calls; more means a suspended machine or another clock.
 LONGEST_STEP_NS = 60_000_000_000
-# A step back so small is one of many readings of the same instant.
+# A step back by less than this is no jump: times may be readings of nearly the same instant.
 SMALLEST_BACK_NS = 1_000_000_000
-# The display's word comes so late at most, and never from so far ahead.
+# A reported present is at most OLDEST_REPORT_NS old and at most AHEAD_NS in the future.
 OLDEST_REPORT_NS, AHEAD_NS = 2_000_000_000, 500_000_000
 
 
 def sane_length_ns(length_ns: float | None) -> int | None:
-    """A length that can be a refresh, else None."""
+    """The length, ns, if it can be a refresh period; else None."""
     if length_ns is None or not math.isfinite(length_ns):
         return None
     return round(length_ns) if SHORTEST_REFRESH_NS <= length_ns <= LONGEST_REFRESH_NS else None
 
 
 class PacerClock:
-    """jumped: the last `now` was no continuation of the times before it."""
+    """Clock of the policies: increasing, without jumps. jumped: the last `now` did not continue the times before it."""
 
     def __init__(self) -> None:
         self.jumped = False
@@ -336,7 +335,7 @@ class PacerClock:
         return self._last_ns
 
     def within(self, instant_ns: int) -> int:
-        """An instant of the frame that is being made: after the last, and not by a jump."""
+        """Instant within the current frame, for the policies; the last one if it is earlier or a jump."""
         last_ns = self._last_ns if self._last_ns is not None else self.now(instant_ns)
         at_ns = (instant_ns if isinstance(instant_ns, int) else _whole(instant_ns)) + self._offset_ns
         if not last_ns <= at_ns <= last_ns + LONGEST_STEP_NS:
@@ -357,7 +356,7 @@ class PacerClock:
         return FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, presented_ns)
 
     def recent(self, instant_ns: int) -> int | None:
-        """An instant that the display gave, if it can be one of a frame just shown."""
+        """Instant that the display reported, for the policies; None if no recent frame can have been shown then."""
         at_ns = _whole(instant_ns) + self._offset_ns
         if self._last_ns is None or not -OLDEST_REPORT_NS <= at_ns - self._last_ns <= AHEAD_NS:
             return None

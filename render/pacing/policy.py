@@ -1,8 +1,9 @@
 """Protocol of the pacer's policies, the frames that cross it, and the work estimate that they share.
 
-A policy plans a frame, may hold back its swap, and takes in how it went. Its outcome names another kind of display
-where frames show one; `Pacer` changes over. Always: a policy is given sane times (whole, growing), all on the clock of
-the process; it reads no clock.
+A policy plans a frame, may delay its swap, and records its times. If frames show another kind of display, the outcome
+names it, and `Pacer` changes the policy. Also the margins of start and hand-over.
+
+Always: a policy gets checked times (whole, increasing), all on the clock of the process; it reads no clock.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import NamedTuple, Protocol
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# What a frame usually takes now is the median of so few that a new load shows within two frames.
+# Usual work is the median of the last LATEST_FRAMES, so that a new load shows within two frames.
 LATEST_FRAMES = 3
-# The work to start early for: what this share of the last frames stayed under. One long frame in 120 is not worth
-# starting all others early for, one in 30 is.
+# The start leaves time for the quantile COVERED of the last frames' work: one long frame in 30 is covered, one in 120 is
+# not.
 REMEMBERED_FRAMES, COVERED = 100, 0.985
-# The time between frames is taken from fewer: it changes with what is logged and collected there.
+# Time between frames is estimated from fewer, because it varies with log writes and garbage collection.
 OVERHEAD_FRAMES = 32
 
 
@@ -33,27 +34,27 @@ class FramePlan(NamedTuple):
 
 
 class FrameTimes(NamedTuple):
-    """Instants of a frame, as it went."""
+    """Measured instants of a frame."""
 
     start_ns: int
     latch_ns: int
     work_end_ns: int
     swap_begin_ns: int
     swap_end_ns: int
-    presented_ns: int | None = None  # when it was seen, where a fence on the next buffer said so
+    presented_ns: int | None = None  # present by a fence on the next buffer; None without one
 
 
 class FrameResult(NamedTuple):
     """Result of a frame: present, lateness, reason."""
 
-    present_ns: int  # when it was shown: the best known of fence, swap's return and the display's grid
-    deadline_ns: int  # when it was to be shown
+    present_ns: int  # present: the best known of fence, swap's return and the display's grid
+    deadline_ns: int  # planned present
     missed_refreshes: int
     reason: str  # all reasons of this frame, joined
 
 
-# Kinds of display. FREE: swap waits for nothing. BLOCKING: swap comes back when its frame is seen. QUEUED: swap comes
-# back before that, and the display keeps the pace: it blocks a later call, or the swap of a later frame.
+# Kinds of display. FREE: swap does not wait. BLOCKING: swap returns when its frame is seen. QUEUED: swap returns earlier,
+# and the display sets the pace by blocking a later call or the swap of a later frame.
 FREE, BLOCKING, QUEUED = "free", "blocking", "queued"
 
 
@@ -67,11 +68,11 @@ class FramePlacement(NamedTuple):
 
 
 class FoundDisplay(NamedTuple):
-    """Kind of display that the outcomes of frames show."""
+    """Kind of display that frames show."""
 
     display: str  # FREE, BLOCKING or QUEUED
     period_ns: int | None = None  # of its refresh, where swaps showed one
-    queues: bool = False  # swaps proved to wait for it, until long work drained its queue
+    queues: bool = False  # swaps waited for it until long work drained its queue
 
 
 class FrameOutcome(NamedTuple):
@@ -80,7 +81,7 @@ class FrameOutcome(NamedTuple):
     present_ns: int
     missed: int
     reason: str = ""
-    display: FoundDisplay | None = None  # the display that the last outcomes show, where that is another kind
+    display: FoundDisplay | None = None  # another kind of display that the last frames show
 
 
 class Policy(Protocol):
@@ -93,7 +94,7 @@ class Policy(Protocol):
 
     @property
     def shown_ns(self) -> int | None:
-        """The last present, or None where the next frame starts anew."""
+        """The last present; None if the next frame begins a new grid."""
         ...
 
     def plan(self, now_ns: int) -> FramePlacement:
@@ -101,27 +102,24 @@ class Policy(Protocol):
         ...
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Takes in its completed drawing. Returns when to swap, not before; None: at once."""
+        """Records a completed drawing. Returns the earliest instant of the swap, None: at once."""
         ...
 
     def done(self, times: FrameTimes) -> FrameOutcome:
-        """Takes in its swap, or its present. Returns the outcome."""
+        """Records a finished frame. Returns its outcome."""
         ...
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Takes in the display's report of an earlier frame."""
+        """Records the display's report of an earlier frame."""
         ...
 
     def restart(self) -> None:
-        """Begins again after frames stopped for a while."""
+        """Resets after a pause of frames."""
         ...
 
 
 class WorkEstimate:
-    """Work of frames, from waking to the next frame's turn: usual value and high quantile.
-
-    Fed by whichever policy places the frames, so that a change of policy forgets nothing.
-    """
+    """Work of frames: usual value and high quantile. Policies share it, so that a change of policy keeps it."""
 
     def __init__(self) -> None:
         self._latest = QuantileWindow(LATEST_FRAMES)
@@ -136,20 +134,20 @@ class WorkEstimate:
 
     @property
     def swap_ns(self) -> int:
-        """Duration of a swap that waits for nothing."""
+        """Duration of a swap that does not wait, ns."""
         return self._swaps.quantile(0.5)
 
     @property
     def overhead_ns(self) -> int:
-        """From a swap's return to being asked for the next frame."""
+        """Time from a swap's return to the request for the next frame, ns."""
         return self._overheads.quantile(0.5)
 
     def lead_ns(self, unknown_ns: int) -> int:
-        """From a frame's start to its completed drawing, for nearly every frame."""
+        """Time from a frame's start to its completed drawing, for nearly every frame, ns."""
         return max(self._leads.quantile(COVERED, unknown_ns), self.usual_ns)
 
     def asked(self, now_ns: int) -> None:
-        """The next frame is asked for: what passed since the last swap is overhead."""
+        """Records the request for the next frame: the time since the last swap is overhead."""
         if self._done_ns is not None:
             self._overheads.add(max(0, now_ns - self._done_ns))
 
@@ -162,16 +160,16 @@ class WorkEstimate:
         self._done_ns = end_ns
 
     def restart(self) -> None:
-        """Frames stopped: what passes until the next one is not counted."""
+        """Leaves the time until the next frame out: frames have stopped."""
         self._done_ns = None
 
     def changed_over(self) -> None:
-        """Begins under another policy: the waits that it sees were part of the overhead so far."""
+        """Clears the overhead after a change of policy: it contained waits that the new policy counts itself."""
         self._overheads.clear()
         self._done_ns = None
 
     def forget(self) -> None:
-        """Forgets frames unlike those to come."""
+        """Clears the frames so far: the next ones differ."""
         self._latest.clear()
         self._leads.clear()
 
@@ -179,33 +177,33 @@ class WorkEstimate:
 # Margins for starting a frame and for handing it over before its refresh, learned from earlier frames. Pure.
 #
 # `StartMargin`: how much earlier than their work requires frames start; it grows with misses that an earlier start
-# could have saved. `HandOver`: how long before its refresh a frame must be handed over. A guess decides between 90
-# and 45 frames a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So the guess is small, a frame that was in
-# time by less lowers it at once, and two that missed with more raise it, unless as many with no more to spare were in
-# time: then the miss came from a late return, not from a late hand-over.
+# could have saved. `HandOver`: how long before its refresh a frame must be handed over. The first value decides
+# between 90 and 45 frames a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So it is small. A frame that was in
+# time with less lowers it at once. Two frames that missed with more raise it, unless as many with no more time to spare
+# were in time: then the miss came from a late return, not from a late hand-over.
 
 
-# A miss that an earlier start could have saved adds this share of the interval to the margin; each good frame takes
-# back this share of what is above the floor (half of it in 12 s at 60 frames a second). A miss is seen, a few ms of
-# latency are not: quick up, slow down.
+# A miss that an earlier start could have saved adds GROWS of the interval to the margin. Each good frame removes SHRINKS
+# of the excess above the floor (half of it in 12 s at 60 frames a second). Fast attack, slow release: a miss is visible,
+# a few ms of latency are not.
 GROWS, SHRINKS = 0.2, 0.001
 # An earlier start saves only frames whose cycle takes less than this share of the interval.
 COSTLY = 0.95
 
-# Before anything is learned: what a swap itself takes.
+# First value: the duration of a swap itself.
 FIRST_GUARD_NS = 500_000
-# Two misses among so many frames that were handed over before their refresh: one alone is a hiccup of the display.
+# The guard grows after AGREEING misses among REMEMBERED_MARGINS frames handed over in time: a single one is an outlier.
 REMEMBERED_MARGINS, AGREEING = 60, 2
-# No display composes longer than this share of its refresh.
+# Largest guard, as a share of the refresh: no display composes for longer.
 LONGEST_SHARE = 0.6
-# Above the latest that missed.
+# Distance of the guard above the largest time of a miss.
 STEP_NS = 100_000
-# So much is asked for without further proof: near it the grid's phase decides which frames were in time.
+# Up to this guard, two misses suffice: so close to the refresh, the grid's phase decides which frames were in time.
 SMALL_NS = 1_000_000
 
 
 class HandOver:
-    """guard_ns: a frame handed over so long before a refresh is shown at it."""
+    """Guard of the hand-over. guard_ns: a frame handed over this long before a refresh is shown at it."""
 
     def __init__(self) -> None:
         self.guard_ns = FIRST_GUARD_NS
@@ -213,7 +211,7 @@ class HandOver:
         self._outcomes: deque[tuple[int, bool]] = deque(maxlen=REMEMBERED_MARGINS)
 
     def learn(self, spare_ns: int, missed: bool, period_ns: int) -> None:
-        """Takes in a frame that was handed over `spare_ns` before its refresh."""
+        """Records a frame that was handed over `spare_ns` before its refresh."""
         if spare_ns <= 0 or spare_ns > LONGEST_SHARE * period_ns:
             return
         if not missed:
@@ -239,14 +237,14 @@ class HandOver:
 
 
 class StartMargin:
-    """floor_ns: the least. first_ns: to begin with, where more is wiser."""
+    """Margin of the start, `ns`. floor_ns: least value. first_ns: first value, if larger."""
 
     def __init__(self, floor_ns: int, first_ns: int = 0) -> None:
         self._floor_ns = floor_ns
         self.ns = max(floor_ns, first_ns)
 
     def learn(self, missed: bool, short_ns: int, cycle_ns: int, interval_ns: int) -> None:
-        """Takes in one frame's outcome. short_ns: by how much its work ended too late. If it ended in time, a miss had
+        """Records one frame. short_ns: time by which its work ended too late. If it ended in time, a miss had
         another cause, such as a late wake-up or a long swap, and does not raise the margin.
         """
         if cycle_ns > COSTLY * interval_ns:

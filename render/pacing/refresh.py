@@ -1,9 +1,9 @@
-"""Estimates from swaps alone whether they block, and how long a refresh is.
+"""Probe of a display's swaps: blocking and refresh period; and the trial of fences as present times.
 
 A reported refresh is often wrong or 0, and a swap may take long without waiting for anything. The test: pause before
 the swap. If swap waits for the display, it waits less by the pause, and the interval between swaps stays the same; if
 not, the interval grows by the pause. With a compositor that calls for each frame no such test is needed: the swap waits for
-its call, however unevenly that comes.
+its call.
 
 Pure: `SwapProbe` returns how long to pause, and takes the instants of swaps.
 """
@@ -29,8 +29,8 @@ LENGTHENED = 1 + PAUSE_SHARE / 2
 # Swaps are regular if this share of their intervals is a whole number of periods, within this share of a period. On a
 # busy machine intervals are irregular, although they may look like waiting now and then.
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
-# Intervals below this (over 166 Hz) are more often those of a busy machine than of a display. Then so many stages are
-# measured, which takes little time.
+# Intervals below this (over 166 Hz) are more often those of a busy machine than of a display. Then SUSPICIOUS_STAGES
+# stages are measured, which takes little time.
 SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
 # Search for the period of the grid that fits the swaps' returns best: from NARROWEST times the median interval on, in
 # FIT_STEPS steps of FIT_STEP times it, then in FINE_STEPS finer ones to each side of the best. The fit is accepted from
@@ -57,7 +57,7 @@ class Refresh(NamedTuple):
 
     @property
     def measured_hz(self) -> float | None:
-        """The measured rate; None where swap waits for nothing, so that nothing can be measured."""
+        """The measured rate; None where swap does not wait, so that it cannot be measured."""
         return 1e9 / self.period_ns if self.blocks and self.period_ns else None
 
 
@@ -141,7 +141,7 @@ class SwapProbe:
         return round(period_ns if agreed >= AGREED else self._bare_ns or middle_ns)
 
     def _regular_share(self, period_ns: float) -> float:
-        """The share of swaps that came a whole number of periods after the one before."""
+        """Share of the swaps that returned a whole number of periods after the one before."""
         periods = [interval / period_ns for interval in self._intervals_ns(SKIPPED_SWAPS)]
         return sum(abs(n - round(n)) < REGULAR_WITHIN and n > 0.5 for n in periods) / len(periods)
 
@@ -157,34 +157,33 @@ def _best(ends_ns: list[int], tried_ns: list[float]) -> tuple[float, float]:
 
 
 def _agreement(ends_ns: list[int], period_ns: float) -> float:
-    """Fit of the returns to a grid: 1 if all are whole periods apart, near 0 if they are anywhere."""
+    """Fit of the returns to a grid: 1 if all are whole periods apart, near 0 if they are random."""
     first_ns, turn = ends_ns[0], 2j * math.pi / period_ns
     return abs(sum(cmath.exp(turn * (end_ns - first_ns)) for end_ns in ends_ns)) / len(ends_ns)
 
 
-# Trial of fences after the swap as present times: tried, kept, or given up where they tell nothing.
+# Trial of fences after the swap as present times.
 #
-# It is not known beforehand what a driver's fence waits for, so it is tried where swaps come back at once, kept where
-# it waits, and given up where it does not, or where what was planned by it came out wrong. Tried again ever more
-# rarely.
+# What a driver's fence waits for is not known. So fences are tried where swaps return at once, kept if they wait, and
+# stopped if they do not, or if frames planned by them were wrong. The interval between trials doubles.
 #
 # Always: one trial for one window; the window reports swaps and fences to it, the pacer outcomes. Pure: instants in.
 
 
-# A fence waits no longer: a refresh at 20 Hz.
+# Longest wait of a fence: a refresh at 20 Hz.
 LONGEST_FENCE_NS = 50_000_000
-# A swap that comes back sooner waited for nothing; a fence that waited no longer waited for nothing, either.
+# A swap shorter than AT_ONCE_NS, or a fence up to WAITED_NS, did not wait.
 AT_ONCE_NS, WAITED_NS = 200_000, 300_000
-# Of so many swaps in a row, how many must have come back at once for a fence to be tried; and of so many fences how
-# many must have waited for it to be kept.
+# A fence is tried if MOSTLY of the last WATCHED swaps returned at once, and kept if MOSTLY of the last WATCHED fences
+# waited.
 WATCHED, MOSTLY = 12, 9
-# After a fence that did not serve, so many frames without one, doubled each time: what did not wait then may later.
+# Frames until the next trial after a failed one, doubled each time up to the maximum.
 FRAMES_UNTIL_AGAIN = 240
 MOST_UNTIL_AGAIN = 15_360
 
 
 class FenceTrial:
-    """is_on: fences are made, on trial or because they serve."""
+    """Trial for one window. is_on: fences are made. serves: their returns are presents."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -195,11 +194,11 @@ class FenceTrial:
 
     @property
     def is_believed(self) -> bool:
-        """True if a fence's return may be taken for a present: not for a while after outcomes disproved it."""
+        """True if a fence's return counts as a present; False for a while after frames disproved it."""
         return not (self._is_disproved and self._pause)
 
     def swapped(self, duration_ns: int, is_vsynced: bool) -> None:
-        """Takes in the duration of a swap."""
+        """Records the duration of a swap."""
         if self.is_on:
             if not is_vsynced:
                 self._end()
@@ -212,7 +211,7 @@ class FenceTrial:
             self.is_on, self._waits = True, []
 
     def fenced(self, duration_ns: int) -> bool:
-        """Takes in the duration of a fence. Returns True if its return is a present."""
+        """Records the duration of a fence. Returns True if its return is a present."""
         waited = WAITED_NS < duration_ns < LONGEST_FENCE_NS
         self._waits = [*self._waits[1 - WATCHED :], waited]
         if len(self._waits) == WATCHED:
@@ -222,7 +221,7 @@ class FenceTrial:
         return waited
 
     def disproved(self) -> None:
-        """Fences waited, and frames planned by their returns showed that they were no presents."""
+        """Marks fences as unreliable: frames planned by their returns were wrong."""
         self._end()
         self._is_disproved = True
 

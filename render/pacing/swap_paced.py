@@ -1,11 +1,13 @@
-"""Frames of whole refreshes, where swap comes back when its frame is seen.
+"""Placement of frames at swaps: whole refreshes where swap blocks, a timer's grid where it does not, or unlimited.
+
+Whole refreshes, where swap returns when its frame is seen:
 
     start --work-- done swap ....blocked.... return  the display's own refresh is the grid
 
-A frame starts early enough for nearly every frame that an earlier start can save, and is handed over no later before
-its refresh than earlier frames proved to be in time. One that is known to be late at its start is drawn for the
-refresh that it can make; one that is done too early for its planned refresh is held back. Returns that waited for
-nothing are no presents. Pure.
+A frame starts so early that nearly every frame is in time, and is handed over before its refresh by at least the time
+that earlier frames needed. A frame that is known to be late at its start is drawn for the refresh that it can reach. A
+frame that is done too early for its planned refresh is held back. Returns of swaps that did not wait are no presents.
+Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from twixt.render.pacing.policy import (
     WorkEstimate,
 )
 
-# First margin after frames that started at once: none of them missed because it started late, so nothing was learned.
+# First margin after frames that started at once: none of them missed because of a late start, so none is measured.
 MARGIN_AFTER_NS = 4_000_000
 # A frame is known to be late if its usual work ends more than this share of a refresh after the refresh planned.
 KNOWN_LATE_SHARE = 0.03
@@ -37,26 +39,28 @@ KNOWN_LATE_SHARE = 0.03
 HOLD_SHARE = 0.75
 # A swap that returns sooner did not wait: its return is no point of the display's grid.
 BLOCKED_NS = 200_000
-# Back so much before the refresh it was in time for, though it hardly waited: swap returns at once here. So many of
-# the last frames: the display keeps the pace elsewhere.
+# A swap did not wait if it returned more than EARLY_NS, or EARLY_SHARE of a refresh, before its refresh without blocking
+# for HARDLY_NS. If MOST_UNWAITED of the last LAST_SWAPS did not wait, the display sets the pace elsewhere.
 EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
 LAST_SWAPS, MOST_UNWAITED = 8, 5
-# In a queue swaps wait but after long frames, which empty it: so many of so many more that waited for nothing.
+# A queue: swaps wait, except after long frames, which drain it. At most QUEUE_UNWAITED of the last QUEUE_SWAPS swaps
+# may not have waited.
 QUEUE_SWAPS, QUEUE_UNWAITED = 240, 3
-# Of so many swaps, this share came back on the grid after a wait: the display kept their pace. If swaps wait for
-# nothing then, they are a queue's that long work drains.
+# Swaps are proved to wait if PROVEN_SHARE of the last PROVING_SWAPS returned on the grid after a wait. If they stop
+# waiting after that, long work has drained a queue.
 PROVING_SWAPS, PROVEN_SHARE = 40, 0.75
-# Of so many returns after a wait, fewer than this share on the grid: they are of no display, but of a busy machine.
+# If less than LEAST_SHARE of the last JUDGED_RETURNS returns after a wait were on the grid, they are those of a busy
+# machine, not of a display.
 JUDGED_RETURNS, LEAST_SHARE = 12, 0.4
-# A period this share off the one that is sure was learned from such returns.
+# A period that differs from the proved one by this share was learned from such returns.
 SURE_SHARE = 0.004
 # A return this share of a refresh off the grid disagrees with it.
 OFF_SHARE = 0.12
 
 
 class WholeRefreshes:
-    """interval: what frames should take, in refreshes. grid: the display's, as far as it is known. is_called: a swap
-    waits for the compositor's frame callback; where it waits for nothing, the frame is late."""
+    """Policy of whole refreshes. interval: in refreshes. grid: the display's, as far as it is known. is_called: a swap
+    waits for the compositor's frame callback; a swap that does not wait means a late frame."""
 
     display = BLOCKING
 
@@ -123,13 +127,13 @@ class WholeRefreshes:
         self.shown_ns = present_ns if self.shown_ns is None else max(present_ns, self.shown_ns + 1)
         self._margin.learn(missed > 0, short_ns, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
         self._tell_interval()
-        # A frame whose swap waited for nothing may have waited in its drawing: that is no work.
+        # A frame whose swap did not wait may have waited in its drawing, which is no work.
         changed = "" if self._swaps.was_unwaited else self._interval.frame(cycle_ns, times.swap_end_ns)
         reason = "; ".join(filter(None, (why, changed)))
         return FrameOutcome(self.shown_ns, missed, reason, self._other_display())
 
     def _other_display(self) -> FoundDisplay | None:
-        """The other kind of display: one that keeps the pace, if any does, elsewhere than in swap."""
+        """Another kind of display, if the display sets the pace elsewhere than in swap, or not at all."""
         swaps, period_ns = self._swaps, self.grid.period_ns
         if not swaps.wait_elsewhere(period_ns):
             return None
@@ -138,7 +142,7 @@ class WholeRefreshes:
         return FoundDisplay(QUEUED, queues=swaps.proved_to_wait)
 
     def _present(self, times: FrameTimes, returned_ns: int) -> tuple[int, str]:
-        """Present of the frame, and the reason for what was out of the ordinary."""
+        """Present of the frame, and the reason if it is unusual."""
         grid, period_ns, begin_ns = self.grid, self.grid.period_ns, times.swap_begin_ns
         expected_ns = grid.point_from(begin_ns + self._hand_over.guard_ns)
         if self.shown_ns is not None and expected_ns < self.shown_ns + period_ns // 2:
@@ -165,12 +169,12 @@ class WholeRefreshes:
         present_ns = grid.add(returned_ns, begin_ns, self._planned)
         if abs(grid.period_ns / period_ns - 1) > OFF_SHARE:
             self._adopt_period(grid.period_ns, present_ns)
-        if self._watch.measures:  # the grid is in doubt: what came back is what is believed
+        if self._watch.measures:  # the grid is in doubt: the return counts as the present
             return max(returned_ns, (self.shown_ns or 0) + 1), "measures the refresh"
         return present_ns, ""
 
     def _disagrees(self, begin_ns: int, returned_ns: int, expected_ns: int) -> bool:
-        """Off the grid; or a refresh that a frame was in time for with half of it to spare passed without it."""
+        """True if the return is off the grid, or if the frame was in time for a refresh but not shown at it."""
         self._is_off_grid = False
         if self.shown_ns is None:
             return False
@@ -194,7 +198,7 @@ class WholeRefreshes:
 
     def _learn(self, begin_ns: int, present_ns: int, missed: int) -> None:
         spare_ns = self._deadline_ns - begin_ns
-        # What the display showed late came back at a refresh; anything else was held up by the machine.
+        # A frame that the display showed late returns at a refresh; any other return was delayed by the machine.
         if not self._watch.measures and missed <= 1 and not (missed and self._is_off_grid):
             self._hand_over.learn(spare_ns, missed > 0, self.grid.period_ns)
 
@@ -203,7 +207,7 @@ class WholeRefreshes:
         self._interval.guard_ns = self._hand_over.guard_ns
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """The grid follows it."""
+        """Passes the report to the grid."""
         was_ns = self.grid.period_ns
         self.grid.display_reported(presented_ns, refresh_ns)
         if abs(self.grid.period_ns / was_ns - 1) > OFF_SHARE:
@@ -217,7 +221,7 @@ class WholeRefreshes:
 
 
 class SwapRecord:
-    """Swaps of the last frames: which waited for nothing, and which came back on the display's grid after a wait.
+    """Swaps of the last frames: those that did not wait, and those that returned on the display's grid after a wait.
 
     sure_period_ns: the last period that swaps proved.
     """
@@ -227,56 +231,56 @@ class SwapRecord:
         self._is_called = is_called
         self.was_unwaited = False  # the last one
         self._unwaited: deque[bool] = deque(maxlen=LAST_SWAPS)
-        self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)  # waited for nothing, since frames last began anew
+        self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)  # did not wait, since the last restart
         self._on_grid: deque[bool] = deque(maxlen=PROVING_SWAPS)
         self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # on the grid
 
     @property
     def proved_to_wait(self) -> bool:
-        """True if swaps themselves, not only a fence after them, waited for the display until lately."""
+        """True if swaps themselves, not only fences after them, waited for the display until recently."""
         return sum(self._on_grid) >= PROVEN_SHARE * PROVING_SWAPS
 
     def add(self, is_unwaited: bool, is_counted: bool) -> None:
-        """Takes in a swap. is_counted: not the first frame after a stop."""
+        """Records a swap. is_counted: not the first frame after a stop."""
         self.was_unwaited = is_unwaited
         self._unwaited.append(is_unwaited)
         self._rarely.append(is_unwaited and is_counted)
 
     def add_return(self, on_grid: bool, is_fenced: bool, is_judged: bool) -> None:
-        """Takes in its return, after a wait."""
+        """Records the return of a swap that waited."""
         self._on_grid.append(on_grid and not is_fenced)
         if is_judged:
             self._returns.append(on_grid)
 
     def wait_elsewhere(self, period_ns: int) -> bool:
-        """True if the display keeps the pace, if any does, elsewhere than in swap. period_ns: as it is believed."""
+        """True if the display sets the pace elsewhere than in swap, or not at all. period_ns: the present estimate."""
         proved = self.proved_to_wait
         if proved:
             self.sure_period_ns = period_ns
-        if self._is_called:  # however uneven its calls are, nothing else keeps the pace
+        if self._is_called:  # only its calls set the pace, even if they are uneven
             return False
         off = len(self._returns) == JUDGED_RETURNS and sum(self._returns) < LEAST_SHARE * JUDGED_RETURNS
         drains = proved and sum(self._rarely) >= QUEUE_UNWAITED
         return off or drains or sum(self._unwaited) >= MOST_UNWAITED
 
     def forget_returns(self) -> None:
-        """Forgets returns to another grid."""
+        """Clears the returns: the grid is another one."""
         self._returns.clear()
 
     def restart(self) -> None:
-        """Begins again after frames stopped for a while."""
+        """Resets after a pause of frames."""
         self._unwaited.clear()
         self._rarely.clear()
 
 
-# Frames on a grid of deadlines of any interval, where swap waits for nothing and is the present.
+# Frames on a grid of deadlines of any interval, where swap does not wait and its return is the present.
 #
 #     start --work-- done ....wait.... swap            swap at the deadline
 #
-# A late frame is shown when it is drawn, and the next stands on the grid again. A frame that is known to be late when
-# it starts is planned for when it will be done; the first of them for 1.2 times its usual work, which leaves room for
-# work that varies, those after it catch up. After a late frame, short frames skip the points of the grid that have
-# passed. Frames longer than half an interval skip none until they are an interval late: a skipped point is a lost
+# A late frame is shown when it is drawn, and the next one is on the grid again. A frame that is known to be late at its
+# start is planned for the end of its work: the first such frame for 1.2 times its usual work, which leaves room for
+# variation; those after it catch up. After a late frame, short frames skip the points of the grid that have passed.
+# Frames longer than half an interval skip none until they are an interval late, because a skipped point is a lost
 # picture. Pure.
 
 
@@ -287,7 +291,7 @@ MARGIN_NS = 2_000_000
 TIMER_LATE_SHARE = 0.02
 # Presents later than this share of an interval are missed deadlines, which are reported.
 MISSED_SHARE = 0.10
-# The first frame known to be late is planned for so many times its usual work.
+# The first frame known to be late is planned for its usual work times this.
 LATE_FRAME = 1.2
 # With usual work above this share of an interval, a frame that is late for a point of the grid does not skip it.
 HEAVY_SHARE = 0.5
@@ -316,7 +320,7 @@ class TimerGrid:
         swap_ns, usual_ns = work.swap_ns, work.usual_ns
         lead_ns = min(work.lead_ns(interval_ns) + self._margin.ns, max(interval_ns, usual_ns))
         reason = ""
-        if self.shown_ns is None:  # nothing to keep an even distance to: at once
+        if self.shown_ns is None:  # no present to be spaced from: at once
             self._deadline_ns = self._origin_ns = now_ns + lead_ns + swap_ns
         else:
             closest_ns = self.shown_ns + round(CLOSEST_SHARE * interval_ns)
@@ -335,7 +339,7 @@ class TimerGrid:
         return FramePlacement(self._start_ns, self._deadline_ns - swap_ns, self._deadline_ns, reason)
 
     def _next_point(self, after_ns: int, interval_ns: int) -> int:
-        """The next point of the grid that is later than `after_ns`."""
+        """First point of the grid after `after_ns`."""
         point_ns = self._origin_ns + interval_ns
         return point_ns + max(0, (after_ns - point_ns) // interval_ns + 1) * interval_ns
 
@@ -362,14 +366,14 @@ class TimerGrid:
         return FrameOutcome(present_ns, int(missed), "; ".join(filter(None, (reason, changed))), display)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """No effect: the timer does not follow the display."""
+        """No-op: the timer does not follow the display."""
 
     def restart(self) -> None:
         self.shown_ns = None
 
 
 class Unlimited:
-    """Starts every frame at once; it is expected to be seen when its usual work and swap are over."""
+    """Starts every frame at once; its present is expected after its usual work and swap."""
 
     display = FREE
 
@@ -389,7 +393,7 @@ class Unlimited:
         return FrameOutcome(times.presented_ns or times.swap_end_ns, 0)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """No effect."""
+        """No-op."""
 
     def restart(self) -> None:
         self.shown_ns = None

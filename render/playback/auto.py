@@ -236,7 +236,7 @@ LEAST_LASTING_NS = 10_000_000
 
 
 class Brake:
-    """Bounds a frame's advance by the speed of the frame before, and by what is left."""
+    """Bounds a frame's advance by the speed of the frame before, and by the time left."""
 
     def __init__(self) -> None:
         self._speed = 1.0
@@ -244,7 +244,7 @@ class Brake:
         self._stopped_ns = 0
 
     def soft_start(self, advance: float, passed_ns: int) -> float:
-        """`advance`, or less where that would be too sudden after a stop."""
+        """`advance`, or less during the acceleration after a stop."""
         if not self._starting:
             return advance
         return min(advance, passed_ns * (self._speed + GAIN_PER_NS * passed_ns))

@@ -74,7 +74,7 @@ class PlaybackClock:
 
     @property
     def prefer(self) -> str:
-        """What a stall costs in `auto`, one of PREFERENCES."""
+        """Response to stalls in `auto`, one of PREFERENCES."""
         return self._preferences.prefer
 
     @prefer.setter

@@ -85,7 +85,7 @@ class OffsetEstimator:
         self._lowest_ns = self._fell_at_ns = 0  # since the stall, and when that was
 
     def add(self, now_ns: int, required: RequiredOffset, interval_ns: int) -> None:
-        """Takes in an arrival that the frame at `now_ns` was the first to draw. interval_ns: the present one."""
+        """Records an arrival that the frame at `now_ns` was the first to draw. interval_ns: the present one."""
         offset_ns = required.offset_ns
         if self._count >= FEW:
             self._longest.add(now_ns, offset_ns)
@@ -164,7 +164,7 @@ class OffsetEstimator:
         return estimator
 
     def forget_since(self, instant_ns: int) -> None:
-        """Forgets the offsets required from `instant_ns` on, which do not predict later ones."""
+        """Clears the offsets required from `instant_ns` on, which do not predict later ones."""
         while self._buckets and self._buckets[-1][0] >= instant_ns:
             del self._buckets[-1]
         self._recent.clear()
@@ -183,7 +183,7 @@ class LongestStall:
         return max((offset_ns for _, offset_ns in self._tops), default=None)
 
     def add(self, now_ns: int, offset_ns: int) -> None:
-        """Takes in a required offset."""
+        """Adds a required offset."""
         if offset_ns > MAX_STALL_OFFSET_NS:
             return
         if not self._tops or now_ns - self._tops[-1][0] >= MEMORY_NS:
@@ -202,7 +202,7 @@ class LeastDrawDelay:
         self._since_ns: int | None = None
 
     def least_ns(self, now_ns: int, delay_ns: int) -> int:
-        """Takes in a delay and returns the least. The frame at `now_ns` shows a snapshot that arrived `delay_ns` ago."""
+        """Adds a delay and returns the least. The frame at `now_ns` shows a snapshot that arrived `delay_ns` ago."""
         if self._since_ns is None or now_ns - self._since_ns > MEMORY_NS:
             self._before_ns, self._now_ns, self._since_ns = self._now_ns, delay_ns, now_ns
         self._now_ns = min(self._now_ns, delay_ns)
@@ -219,7 +219,7 @@ class LossEstimator:
         self._now_ns = 0
 
     def add(self, now_ns: int, lateness_ns: int, intervals: int) -> None:
-        """Takes in a snapshot that came `intervals` after the one before it, `lateness_ns` after it was due."""
+        """Records a snapshot that came `intervals` after the one before it, `lateness_ns` after it was due."""
         if self._since_ns is None:
             self._since_ns = now_ns
         self._now_ns = now_ns

@@ -54,7 +54,7 @@ class ClockMode(Protocol):
         `draw_time_ns`; None: nothing is drawn yet."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """The map changed: wall intervals are `stretch` times as long."""
+        """Adapts to a changed map, whose wall intervals are `stretch` times as long."""
 
     def begin_anew(self) -> None:
         """Clears the statistics of the start-up frames."""
@@ -121,7 +121,7 @@ THRESHOLD = 1.0
 DRIFT_OVER_NS, DEVIATION_OVER_NS = 1_000_000_000, 2_000_000_000
 # A longer gap is a stop, not jitter.
 STOP_NS, STOP_INTERVALS = 1_000_000_000, 4
-# The buffer is filled from the start: until the interval is known from so many gaps, the clock waits for it.
+# Number of gaps from which the interval is known; until then the clock waits, so that the buffer is full from the start.
 FIRST_GAPS = 3
 # Time constant with which a delay set by the user is approached, within the same speeds. A change beyond 60 ms or 1.2
 # intervals is approached at up to a quarter faster or slower, so that a moved slider shows soon.

@@ -24,7 +24,7 @@ KEPT = 1024
 
 
 class Stream:
-    """The map due <-> sim of one world epoch."""
+    """Map between due and simulated time of one world epoch."""
 
     def __init__(self, reach_ns: int = 0) -> None:
         self.plan: Plan | None = None
@@ -105,7 +105,7 @@ class Stream:
         if self._sim:
             if draw_time_ns is not None and due_ns < self._due[-1] < FAR_NS:
                 self._straighten(draw_time_ns, due_ns)
-            # The newer snapshot's word counts: what lies before it cannot fall due after it.
+            # Older vertices cannot fall due after the newer snapshot.
             index = len(self._due) - 1
             while index >= 0 and self._due[index] > due_ns:
                 self._due[index] = due_ns
@@ -117,7 +117,7 @@ class Stream:
         return True
 
     def sim_at(self, due_ns: int) -> int:
-        """The simulated time that falls due at `due_ns`; the oldest or newest (and its reach) outside the map."""
+        """Simulated time that falls due at `due_ns`; the oldest or newest (and its reach) outside the map."""
         due, sim = self._due, self._sim
         after = bisect_right(due, due_ns)
         if after == 0:
@@ -343,7 +343,7 @@ class Rhythm:
         return self._exceeds(due_gap_ns, sim_gap_ns)
 
     def add_rest(self, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Takes in a gap that was a rest."""
+        """Records a gap that was a rest."""
         self._rest = due_gap_ns, sim_gap_ns
 
     def _exceeds(self, due_gap_ns: int, sim_gap_ns: int) -> int:
@@ -352,7 +352,7 @@ class Rhythm:
         return due_gap_ns - steps_ns if due_gap_ns > max(REST_GAPS * steps_ns, REST_NS) else 0
 
     def add_gap(self, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Takes in a snapshot that falls due `due_gap_ns` after the one before, `sim_gap_ns` further on."""
+        """Records a snapshot that falls due `due_gap_ns` after the one before, `sim_gap_ns` further on."""
         if self._rest is not None:
             if self._exceeds(due_gap_ns, sim_gap_ns):
                 self._gaps, self.slope_change = [self._rest], 0.0
@@ -372,7 +372,7 @@ class Rhythm:
             self.mean_gap_ns, self.longest_gap_ns = sum(gaps) / len(gaps), max(gaps)
 
     def add_lateness(self, lateness_ns: int, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Takes in a snapshot that came `lateness_ns` after it was due, with these gaps to the one before."""
+        """Records a snapshot that came `lateness_ns` after it was due, with these gaps to the one before."""
         if self._lateness_ns is not None:
             change = min(abs(lateness_ns - self._lateness_ns), self.interval_ns)
             self.scatter_ns += SCATTER_SHARE * (change - self.scatter_ns)

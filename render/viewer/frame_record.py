@@ -239,7 +239,7 @@ class Lag:
         return len(self._lags) >= FIRST_REPORTS
 
     def observe(self, lag_ns: int) -> None:
-        """Takes in the lag of one frame, and moves `ns` towards the median."""
+        """Adds the lag of one frame, and moves `ns` towards the median."""
         self._lags.add(lag_ns)
         if not self.is_known:
             return
@@ -258,7 +258,7 @@ class ReportedRefresh:
         self._presents_ns: deque[int] = deque(maxlen=WHOLE_REPORTS + 1)
 
     def believed_ns(self, present_ns: int, refresh_ns: int | None) -> int | None:
-        """Takes in a present and the refresh reported with it; returns that refresh, None if presents contradict it."""
+        """Adds a present and the refresh reported with it; returns that refresh, None if presents contradict it."""
         self._presents_ns.append(present_ns)
         if not refresh_ns or len(self._presents_ns) <= WHOLE_REPORTS:
             return None

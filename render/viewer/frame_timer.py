@@ -17,7 +17,7 @@ from twixt.ipc.trace.spans import NOT_RECORDED, Spans
 from twixt.render.cores.thread_time import DRAW, LapRecorder, Reading
 from twixt.render.pacing.wait import HybridWait
 
-# Longest part of a swap that counts as work: copying the picture. A swap that takes longer waits for the display.
+# Longest time of a swap that counts as work (copying the picture). A longer swap waits for the display.
 LONGEST_COPY_NS = 1_000_000
 # --slow-render adds at least this, or its own length if that is less, also to a frame that takes longer by itself: its
 # effect is always visible in the figures.

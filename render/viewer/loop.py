@@ -307,7 +307,7 @@ class FrameLoop:
             self.input.screenshot_done()
 
     def _work_more(self, start_ns: int, has_waited: bool) -> None:
-        # A frame that did not wait for its start began when the one before was shown. Its swap is still to come.
+        # A frame that did not wait for its start began when the one before was shown.
         last = self.record.last
         began_ns = start_ns if has_waited or not last.present_ns else last.present_ns
         self.timer.add_work(self._slow_render_ns, began_ns, last.swap_end_ns - last.swap_begin_ns)

@@ -174,7 +174,7 @@ def _watch(viewer: _Viewer) -> int:
         return _leave(viewer, run.link, loop, outcome)
 
     def last(code: int) -> int:
-        """Closes and sends what the callers of `_watch` would: when an X server ends, it never returns to them."""
+        """Does the work of the callers of `_watch`, to which it does not return when an X server ends."""
         viewer.ends.close()
         if viewer.owned:
             send_exit_code(code)

@@ -46,8 +46,8 @@ CALL_ROOM_NS = 1_000_000
 LONGEST_LEAD_NS, FRAMES_TO_RETRY = 5_000_000, 300
 # Nothing is prepared with less than this to spare besides the expected duration.
 LEAST_SPARE_NS = 200_000
-# Snapshots are not taken in early if, in more than half of this many frames, the frame had to take in more itself:
-# physics then publishes so often that both would upload.
+# Early intake stops if more than half of this many frames had to take in more snapshots themselves: physics then
+# publishes so often that both would upload.
 LAST_INTAKES = 16
 
 

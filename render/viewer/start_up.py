@@ -4,8 +4,8 @@ Imports and the opening of the window run in parallel. Modules and programs that
 loaded after it.
 
 Always: no thread is importing when the process ends, which would crash the interpreter. A start that takes longer
-than a second prints what it waits for. It does so only if standard error is a terminal, so that programs that read it
-get no extra lines.
+than a second prints its current phase, but only on a terminal, so that programs that read standard error get no extra
+lines.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def attached(
         early += display.poll()
         is_left = any(isinstance(event, Key) and bound(event) == "Esc" for event in early)
         if display.should_close or is_left or is_asked_to_stop():
-            return None  # what ended this viewer may have ended physics too: that error is not reported
+            return None  # the same cause may have ended physics: that error is not reported
     return attaching.link
 
 

@@ -11,7 +11,7 @@ from twixt.render.measure.run_figures import COST_NAMES, causes, measure
 def counted(rows) -> dict[str, list[int]]:
     timing = intervals(FrameTable.of(rows))
     found = causes(timing, motion(timing))._asdict()
-    return {name: mask.nonzero()[0].tolist() for name, mask in found.items() if name != "part"}
+    return {name: mask.nonzero()[0].tolist() for name, mask in found.items() if name != "cost"}
 
 
 def late_from(number, **other):
