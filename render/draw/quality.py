@@ -100,7 +100,8 @@ MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
 # While cores are short, a step down follows after this many frames of a level.
 SHORT_FRAMES = 10
-# Frames after a rest or a change of the window's size that are not judged: caches fill, the overlay is laid out anew.
+# Frames after a rest or a change of the window's size that are not judged: caches fill, and the overlay is laid out
+# again.
 SETTLING = 20
 
 

@@ -354,7 +354,7 @@ class SceneRenderer:
 
     @property
     def gpu_ns(self) -> int | None:
-        """GPU time of the last frame, ns; None before the first, and where the CPU draws.
+        """GPU time of the last frame, ns; None before the first, and in software rendering.
 
         Waits for the result, so read it after `finish`.
         """

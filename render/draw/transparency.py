@@ -134,7 +134,7 @@ class TransparentDraws:
                 self._draw_bodies(run)
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self._runs = []
         self._release_buffers()
 

@@ -180,7 +180,7 @@ def _first_state(bodies: NDArray[np.void]) -> State:
 
 
 def _update(first: State, before: State, bodies: NDArray[np.void], rows: NDArray[np.intp], gap_s: float) -> None:
-    """Puts what the filters of `rows` know after these bodies in position of what a first look at them says."""
+    """Replaces the `rows` of `first`, the state by this snapshot alone, by the state `before` updated with it."""
     moves = _given(bodies, "velocity", HAS_VELOCITY)[rows]
     moving = _rows_of(before.moving, rows)
     moving.predict(gap_s)

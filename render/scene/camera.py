@@ -100,7 +100,7 @@ class StageCamera:
         self._carriers.clear()
 
     def frame_all(self) -> None:
-        """Has the next frame show all bodies from the present direction; with a camera on a body, its first view."""
+        """Makes the next frame show all bodies from the present direction; with a camera on a body, its first view."""
         if self._is_carried:
             self.forget()
         self._is_to_frame = True

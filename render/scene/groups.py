@@ -107,7 +107,7 @@ class BodyGroup:
         return reach_ns + self.definition.delay_ns
 
     def choose(self, method: str) -> None:
-        """Sets the run's method; a group with a method of its own ignores it."""
+        """Sets the run's method; a group with its own method ignores it."""
         if self.definition.method is None:
             self._wanted = method
             if self._is_shaded(method):

@@ -87,7 +87,7 @@ class Picture:
         return min(group.reach_ns for group in groups)
 
     def choose(self, method: str) -> None:
-        """Sets the run's method; groups with a method of their own keep it."""
+        """Sets the run's method; groups with their own method keep it."""
         self.method = method
         for group in self._groups:
             group.choose(method)

@@ -224,7 +224,8 @@ class Background:
         return True
 
     def forget_pixels(self) -> None:
-        """Has the background drawn again: while the window was smaller, cached pixels may have been outside it."""
+        """Makes the next frame draw the background again: while the window was smaller, cached pixels may have been
+        outside it."""
         self._resizes += 1
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
@@ -234,7 +235,7 @@ class Background:
             self.cache.end_frame(over)
 
     def invalidate(self) -> None:
-        """Has the next frame fill the whole picture: other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture: other code has drawn into the framebuffer."""
         if self.cache is not None:
             self.cache.invalidate()
 

@@ -120,9 +120,9 @@ CYLINDER = CastShape(
 
 # Cones (see ray_cast.py), the heads of arrows: the tip at +z, the disc at -z. Rectangles only: arrows are few.
 #
-# A cone is an endless double cone between its tip and its disc. A ray hits it if, where it is nearest to the middle
-# of what it cuts of the double cone, it is between tip and disc, or if it goes through the disc. Of the round side
-# and the disc, the one that the ray enters last is visible.
+# A cone is an infinite double cone between its tip and its disc. A ray hits it if the middle of its section through the
+# double cone is between tip and disc, or if it goes through the disc. Of the round side and the disc, the one that the
+# ray enters last is visible.
 
 
 _CONE_QUAD_FRAGMENT = (

@@ -30,7 +30,7 @@ DETAIL_PX = 22.0
 class PointCast(NamedTuple):
     """GLSL of a shape drawn as points.
 
-    vertex: `void show(Body, vec2 middle)`, which fills flat outputs of its own. fragment: a `main` that reads them.
+    vertex: `void show(Body, vec2 middle)`, which fills its own flat outputs. fragment: a `main` that reads them.
     """
 
     vertex: str
@@ -179,8 +179,8 @@ _BEYOND_FRAGMENT = "out vec4 color; void main() { color = vec4(0.0); }"
 
 _POINT_FRAGMENT = """
 out vec4 color;
-// What is not covered lies in the background. The faint outer half of an edge stands before nothing but that: with
-// its true depth it would keep out what is behind, drawn later, and show what is behind that.
+// Pixels that are not covered get the background's depth. So does the faint outer half of an edge: with its true depth it
+// would hide bodies behind it that are drawn later, and show the background through the edge.
 float depth_of(float depth, float covered) { return covered < FAINT_BELOW ? 1.0 - 2e-6 * covered : depth; }
 
 vec4 covering(vec3 tone, float covered, float width_px) {
@@ -215,7 +215,7 @@ _QUAD_GEOMETRY = (
     "in vec4 vertex_center[], vertex_turn[], vertex_size[], vertex_color[];\n"
     + "".join(f"vec4 {name};  // {meaning}\nflat out vec4 told_{name};\n" for name, meaning in _TOLD.items())
     + """
-// What small bodies do without, in the larger ones.
+// Details that small bodies lack.
 float detail(Body body) {
     if (!PARALLEL && body.depth <= body.half_depth) return 1.0;
     return clamp(body.width_px / DETAIL_PX - 1.0, 0.0, 1.0);
