@@ -192,7 +192,7 @@ class Governor:
 
     def forget(self) -> None:
         """Discards the recorded frames: drawing stopped or changed, so that they do not predict the next ones."""
-        self._begin_anew()
+        self._restart()
         self._settling = SETTLING
 
     def _judge(self, room_ns: float, interval_ns: int, cores_are_short: bool) -> None:
@@ -317,11 +317,11 @@ class Governor:
 
     def _go(self, to: int, reason: str, tried: Trial | None = None) -> None:
         self._at, self.change_reason = to, reason
-        self._begin_anew()
+        self._restart()
         self._trial = tried
         self._changes_ns.append(self._now_ns)
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._costs.clear()
         self._count = 0
         self._trial = None

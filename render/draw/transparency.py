@@ -61,8 +61,8 @@ class _MarkRun(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """Rows of all layers: number, index of the layer, kind, shape (0 for what has no material, except meshes), place
-    from the eye, normal."""
+    """Rows of all layers: number, index of the layer, kind, shape (0 without a material, except meshes), place from
+    the eye, normal."""
 
     rows: NDArray[np.uint32]
     layers: NDArray[np.intp]

@@ -89,7 +89,7 @@ class Covariance:
         return share[:, None], gain[:, None]
 
     def velocity_gains(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Applies a velocity measurement; returns the Kalman gains of position and velocity, 0 where it is not given."""
+        """Applies a velocity measurement; returns the Kalman gains of position and velocity, 0 where not given."""
         total = self.velocity + self.noise.velocity**2
         gain, share = np.where(given, self.cross / total, 0.0), np.where(given, self.velocity / total, 0.0)
         self.position, self.cross, self.velocity = (

@@ -104,7 +104,7 @@ def update_size(context: Context) -> None:
 
 
 def read_pixels(framebuffer: moderngl.Framebuffer, area: tuple[int, int, int, int]) -> bytes:
-    """RGB pixels of an area of a framebuffer, a window's included, bottom row first. area: left, bottom, width, height."""
+    """RGB pixels of an area of a framebuffer, or of a window, bottom row first. area: left, bottom, width, height."""
     attachment = 0 if framebuffer.glo else BACK_BUFFER
     return framebuffer.read(area, 3, attachment=attachment, alignment=1)
 

@@ -54,7 +54,7 @@ layout(std140) uniform Layer {
     float pair_share;    // alpha between the two snapshots
     float is_posed;      // 1: velocity fields hold the rounding errors of positions
     vec2 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
-    ivec4 counts;        // bodies of the older, the newer and the one before; 1: transparent bodies are drawn separately
+    ivec4 counts;        // bodies of the older, the newer, the one before; 1: transparent bodies are drawn separately
     ivec4 blending;      // index of the method; 1 where colours, and scales along each axis, are not blended
 };
 """

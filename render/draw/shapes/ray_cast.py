@@ -179,7 +179,7 @@ _BEYOND_FRAGMENT = "out vec4 color; void main() { color = vec4(0.0); }"
 
 _POINT_FRAGMENT = """
 out vec4 color;
-// Pixels that are not covered get the background's depth. So does the faint outer half of an edge: with its true depth it
+// Pixels that are not covered get the background's depth. So does the faint outer half of an edge: with its depth it
 // would hide bodies behind it that are drawn later, and show the background through the edge.
 float depth_of(float depth, float covered) { return covered < FAINT_BELOW ? 1.0 - 2e-6 * covered : depth; }
 

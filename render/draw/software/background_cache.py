@@ -101,7 +101,7 @@ class BackgroundCache:
         elif not self.may_copy or (has_depth and not self._copies_depth):
             draw()
         elif kept is None or kept.key != key:
-            self._forget_some(place)
+            self._evict(place)
             kept = self._kept.setdefault(place, _Kept(key))
             kept.key, kept.is_filled, kept.has_depth = key, False, has_depth
             draw()
@@ -167,7 +167,7 @@ class BackgroundCache:
     def release(self) -> None:
         """Releases the pictures' memory."""
         for kept in self._kept.values():
-            self._give_back(kept)
+            self._release_picture(kept)
         self._kept.clear()
 
     def invalidate(self) -> None:
@@ -200,14 +200,14 @@ class BackgroundCache:
         kept.pixels.restore_areas(areas, viewport[:2], is_far=not kept.has_depth)
         self._restore(target, viewport)
 
-    def _forget_some(self, place: Place) -> None:
+    def _evict(self, place: Place) -> None:
         while len(self._kept) >= MOST_KEPT and place not in self._kept:
-            self._give_back(self._kept.pop(next(iter(self._kept))))
+            self._release_picture(self._kept.pop(next(iter(self._kept))))
 
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, keeps_depth: bool) -> None:
         """Stores the pixels that were just drawn."""
         if kept.pixels is not None and kept.pixels.has_depth != keeps_depth:
-            self._give_back(kept)
+            self._release_picture(kept)
         if kept.pixels is None:
             kept.pixels = Pixels(viewport[2:], target.glo, keeps_depth)
         kept.pixels.store(viewport)
@@ -244,7 +244,7 @@ class BackgroundCache:
         target.use()
         target.viewport = target.scissor = viewport
 
-    def _give_back(self, kept: _Kept) -> None:
+    def _release_picture(self, kept: _Kept) -> None:
         if kept.pixels is not None:
             kept.pixels.release()
             kept.pixels = None
