@@ -1,4 +1,4 @@
-"""Draws the world between snapshots that lie on the GPU.
+"""Draws the world between two snapshots on the GPU.
 
 A picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
 shadows, outline; one for each program and layer that has such bodies), whatever the number of bodies; nothing

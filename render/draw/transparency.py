@@ -145,7 +145,7 @@ class TransparentDraws:
         self._order = self._poses = None
 
     def _are_alone(self, listed: _Listed, count: int) -> NDArray[np.bool_]:
-        """True for the rows of meshes that deform, of `count` rows."""
+        """Mask of the rows of meshes that deform, among `count` rows."""
         deform = [deforming(shape) is not None for shape in self._bodies.members.scene.distinct_shapes]
         alone = np.zeros(count, bool)
         if any(deform):

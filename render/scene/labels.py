@@ -17,7 +17,7 @@ from twixt.render.draw.frame.camera import CameraMatrices
 Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, as OpenGL counts them
 
 
-# From a picture's border to its headline, in units of text size.
+# Distance from a picture's border to its headline, in units of text size.
 MARGIN = 8.0
 # Height of a line of the overlay's letters, and the gap between two columns, in units of text size.
 LINE, COLUMN_GAP = 18.0, 12.0

@@ -133,7 +133,7 @@ Body drawn_body(out vec4 to_body) {
 }
 """
 
-# A point that is not drawn is put into the corner of the guarded viewport, see sphere_common.py.
+# A point that is not drawn is moved to the corner of the guarded viewport, see sphere_common.py.
 _POINT_MAIN = """
 void main() {
     vec4 to_body;
@@ -263,10 +263,10 @@ MEET
 
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(tone_y.w, tone_z.w);
-    // Rays differ in their direction, or, if orthographic, in where they begin.
+    // Rays differ in their direction, or, if orthographic, in their origin.
     vec3 moved = across.xyz * off.x + upward.xyz * off.y, d = way.xyz, from = from_eye.xyz;
     if (PARALLEL) from -= moved; else d += moved;
-    // From where the ray is nearest to the body's middle: keeps its digits where that is far.
+    // Measured from the ray's point nearest to the body's middle: keeps its digits where that is far.
     float nearest = dot(from, d) / dot(d, d);
     float ahead = PARALLEL ? 1.0 : inversesqrt(1.0 + dot(off, off) * way.w * way.w);
     px_move = PARALLEL ? 1.0 : max(nearest, 1e-12);

@@ -55,7 +55,7 @@ vec4 ball_of(Pose pose) {
     return vec4(center, seen ? radius : 0.0);
 }
 
-// Its diameter in px, as it were in the middle of the picture.
+// Its diameter in px, as in the middle of the picture.
 float width_px(vec4 ball) { return 2.0 * ball.w / (w_at(-ball.z) * picture.z); }
 
 #if WIDE
@@ -95,7 +95,7 @@ vec3 facing(vec3 v, vec3 to_eye) {
 
 vec3 to_eye_from(vec3 center) { return normalize(-sight_to(center)); }
 
-// How deep the pattern's darker tone is: it fades where pixels cover much of it, and is gone at 9 px.
+// Depth of the pattern's darker tone: it fades where pixels cover much of it, and is gone at 9 px.
 float pattern_depth(float px_in_radii) {
     return PATTERN * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
 }
