@@ -49,7 +49,7 @@ class MaterialDraws:
         self._draw(layers, are_planes=False)
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self.uniforms.release()
         self._listed = None
 
@@ -146,7 +146,7 @@ class MaterialUniforms:
             self._textures[material.texture.digest].use(IMAGE_UNIT)
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         for texture in self._textures.values():
             texture.release()
         self._textures.clear()

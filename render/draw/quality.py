@@ -100,7 +100,8 @@ MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
 # While cores are short, a step down follows after this many frames of a level.
 SHORT_FRAMES = 10
-# Frames after a rest or a change of the window's size that are not judged: caches fill, the overlay is laid out anew.
+# Frames after a rest or a change of the window's size that are not judged: caches fill, and the overlay is laid out
+# again.
 SETTLING = 20
 
 
@@ -191,7 +192,7 @@ class Governor:
 
     def forget(self) -> None:
         """Discards the recorded frames: drawing stopped or changed, so that they do not predict the next ones."""
-        self._begin_anew()
+        self._restart()
         self._settling = SETTLING
 
     def _judge(self, room_ns: float, interval_ns: int, cores_are_short: bool) -> None:
@@ -316,11 +317,11 @@ class Governor:
 
     def _go(self, to: int, reason: str, tried: Trial | None = None) -> None:
         self._at, self.change_reason = to, reason
-        self._begin_anew()
+        self._restart()
         self._trial = tried
         self._changes_ns.append(self._now_ns)
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._costs.clear()
         self._count = 0
         self._trial = None

@@ -1,4 +1,4 @@
-"""Draws the world between snapshots that lie on the GPU.
+"""Draws the world between two snapshots on the GPU.
 
 A picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
 shadows, outline; one for each program and layer that has such bodies), whatever the number of bodies; nothing
@@ -26,7 +26,7 @@ from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.render.draw.bodies import shape_rows
 from twixt.render.draw.bodies.body_draws import BodyDraws, still_key
 from twixt.render.draw.bodies.level_floor import LevelFloor
-from twixt.render.draw.flat.background import Background, Still
+from twixt.render.draw.flat.background import Background, StillBodies
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.rectangles import Rectangle
 from twixt.render.draw.frame.camera import CameraMatrices
@@ -256,7 +256,7 @@ class SceneRenderer:
             self._still_key = still_key(bodies.ring, placed, scene)
             still = None
             if self._still_key is not None:
-                still = Still(self._still_key, lambda: self._solids.draw_planes(placed))
+                still = StillBodies(self._still_key, lambda: self._solids.draw_planes(placed))
             bounds, is_whole = None, view.level.scale == 1 and view.viewport == (0, 0, *target.framebuffer.size)
             if bodies.is_software and is_whole and not len(marks):
                 bounds = self._bounds.of_picture(view, placed, still is not None)
@@ -354,7 +354,7 @@ class SceneRenderer:
 
     @property
     def gpu_ns(self) -> int | None:
-        """GPU time of the last frame, ns; None before the first, and where the CPU draws.
+        """GPU time of the last frame, ns; None before the first, and in software rendering.
 
         Waits for the result, so read it after `finish`.
         """

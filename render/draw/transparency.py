@@ -61,8 +61,8 @@ class _MarkRun(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """Rows of all layers: number, index of the layer, kind, shape (0 for what has no material, except meshes), place
-    from the eye, normal."""
+    """Rows of all layers: number, index of the layer, kind, shape (0 without a material, except meshes), place from
+    the eye, normal."""
 
     rows: NDArray[np.uint32]
     layers: NDArray[np.intp]
@@ -134,7 +134,7 @@ class TransparentDraws:
                 self._draw_bodies(run)
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self._runs = []
         self._release_buffers()
 
@@ -145,7 +145,7 @@ class TransparentDraws:
         self._order = self._poses = None
 
     def _are_alone(self, listed: _Listed, count: int) -> NDArray[np.bool_]:
-        """True for the rows of meshes that deform, of `count` rows."""
+        """Mask of the rows of meshes that deform, among `count` rows."""
         deform = [deforming(shape) is not None for shape in self._bodies.members.scene.distinct_shapes]
         alone = np.zeros(count, bool)
         if any(deform):

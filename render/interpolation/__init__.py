@@ -1,6 +1,6 @@
 """Interpolation: where every body is at a draw time, in numpy. One file a method.
 
-The methods here are usable alone and are the reference that the shaders are held against.
+The methods are usable alone, and are the reference for the shaders.
 
     method = create("linear")
     method.add(snapshot)                  # duplicates and old ones are ignored; a newer tick replaces
@@ -8,7 +8,7 @@ The methods here are usable alone and are the reference that the shaders are hel
 
 | method | between two snapshots | past the newest | needs | source |
 |---|---|---|---|---|
-| `auto` | per body and interval `hermite` where it can be trusted, else `linear` | holds | | auto.py |
+| `auto` | per body and interval `hermite` where it can be trusted, else `linear` | holds | | hermite.py |
 | `hermite` | cubic with both velocities, turns with both angular velocities | holds | velocities, else linear | Hermite 1878; Kim, Kim, Shin 1995 |
 | `linear` | straight, shortest way round | holds | | slerp: Shoemake 1985 |
 | `none` | the older one | holds | | |
@@ -20,7 +20,7 @@ The methods here are usable alone and are the reference that the shaders are hel
 | `chase` | from the pose drawn last towards the newest | arrives | | |
 | `module:Class` | the user's own, see `user_method` | its `reach_ns` | | |
 
-The user's columns go by rules of their own, whatever the method: blending.py. A method's module is imported
+The user's columns are blended by their own rules, whatever the method: blending.py. A method's module is imported
 when it is first asked for.
 """
 

@@ -60,7 +60,7 @@ class CorrectionBlend:
     drawn: BodyMotion
     true: BodyMotion
 
-    def mix_into(self, poses: Poses, bodies: NDArray[np.void], draw_time_ns: int) -> None:
+    def blend_into(self, poses: Poses, bodies: NDArray[np.void], draw_time_ns: int) -> None:
         """Changes true poses into drawn ones, in place. bodies: the snapshot at or before the draw time."""
         drawn, true = self.drawn, self.true
         rows = np.flatnonzero(may_be_blended(drawn.bodies, bodies))
@@ -161,7 +161,7 @@ class Extrapolate(Linear):
         """Poses drawn at that instant if no other snapshot comes."""
         poses, back = super().sample(draw_time_ns), self._correction
         if back is not None and back.since_ns <= draw_time_ns < back.until_ns:
-            back.mix_into(poses, self._snapshots[self.index_at(draw_time_ns)].bodies, draw_time_ns)
+            back.blend_into(poses, self._snapshots[self.index_at(draw_time_ns)].bodies, draw_time_ns)
         return poses
 
     def _bends(self, snapshot: Snapshot, now_ns: int) -> bool:

@@ -22,10 +22,10 @@ from twixt.render.interpolation.poses import (
     FARTHEST,
     LARGEST_COMPARED,
     MOST_TURN_RAD,
+    POSITION_MISMATCH,
     SWING,
     TURN_OFF_OF_CHANGE,
     TURN_OFF_RAD,
-    WAY_OFF,
     Poses,
     may_be_blended,
 )
@@ -171,7 +171,7 @@ def _squared(vectors: NDArray[np.floating]) -> Floats:
 # a body follows the curve if all of these hold:
 # 1. The acceleration stays the same: |j/g - jb/gb| < ACCELERATION_CHANGE * the smaller of |j/g| and |jb/gb|. A contact
 #    in one of the intervals, or different ones in both, break this rule.
-# 2. Positions agree with velocities: |e - lag j| <= WAY_OFF g |j| and |eb - lag jb| <= WAY_OFF gb |jb|. An
+# 2. Positions agree with velocities: |e - lag j| <= POSITION_MISMATCH g |j| and |eb - lag jb| <= POSITION_MISMATCH gb |jb|. An
 #    integrator that moves with the velocity after (or before) a step has places half a step behind (or ahead of) the
 #    velocities: `lag` is that time, one for both intervals by least squares, at most half the shorter gap. Bounces in
 #    both intervals, as of a ball that comes to rest, seldom agree on one.
@@ -224,8 +224,8 @@ def curve_is_trusted(
     changes = _dot(j, j) + _dot(jb, jb)
     lag_s = (_dot(e, j) + _dot(eb, jb)) / np.where(changes > 0, changes, 1.0)
     lag_s = np.clip(lag_s, -most_lag_s, most_lag_s)[:, None]
-    explained = _length(e - lag_s * j) <= WAY_OFF * gap_s * _length(j)
-    explained &= _length(eb - lag_s * jb) <= WAY_OFF * before_gap_s * _length(jb)
+    explained = _length(e - lag_s * j) <= POSITION_MISMATCH * gap_s * _length(j)
+    explained &= _length(eb - lag_s * jb) <= POSITION_MISMATCH * before_gap_s * _length(jb)
 
     leaving, arriving, along = _dot(v0, j), _dot(v1, j), _dot(way, j)
     turns_back = (leaving < 0) & (arriving > 0)

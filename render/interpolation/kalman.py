@@ -89,7 +89,7 @@ class Covariance:
         return share[:, None], gain[:, None]
 
     def velocity_gains(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Applies a velocity measurement; returns the Kalman gains of position and velocity, 0 where it is not given."""
+        """Applies a velocity measurement; returns the Kalman gains of position and velocity, 0 where not given."""
         total = self.velocity + self.noise.velocity**2
         gain, share = np.where(given, self.cross / total, 0.0), np.where(given, self.velocity / total, 0.0)
         self.position, self.cross, self.velocity = (
@@ -180,7 +180,7 @@ def _first_state(bodies: NDArray[np.void]) -> State:
 
 
 def _update(first: State, before: State, bodies: NDArray[np.void], rows: NDArray[np.intp], gap_s: float) -> None:
-    """Puts what the filters of `rows` know after these bodies in position of what a first look at them says."""
+    """Replaces the `rows` of `first`, the state by this snapshot alone, by the state `before` updated with it."""
     moves = _given(bodies, "velocity", HAS_VELOCITY)[rows]
     moving = _rows_of(before.moving, rows)
     moving.predict(gap_s)

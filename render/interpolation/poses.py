@@ -137,7 +137,7 @@ MOST_TURN_RAD = 128 * math.pi
 ACCELERATION_CHANGE = 0.7
 # Distance from the parabola, relative to the change of velocity times the gap: 0.044 on a circle at 30 degrees a
 # snapshot, 0.07 at 48; at a bounce, its distance from the middle of the interval, as a share of that.
-WAY_OFF = 0.07
+POSITION_MISMATCH = 0.07
 # Largest velocity at an end, relative to the mean one, with which a cubic stays between its ends.
 SWING = 3.0
 # Largest value (m, m/s) whose squares can be compared in float32; beyond it motion is straight.

@@ -1,7 +1,7 @@
-"""Quaternions xyzw, many at once: unit length, products, rotation vectors, and the shortest way between two.
+"""Arrays of quaternions xyzw: unit length, products, rotation vectors, and the shortest rotation between two.
 
-Always: results are finite, and quaternions that come out are of unit length, whatever finite or broken ones
-come in. A rotation vector is axis times angle (radians), as turning is added up and scaled.
+Always: results are finite and returned quaternions have unit length, also for inputs that are not finite or not of
+unit length. A rotation vector is axis times angle (radians), so that rotations can be added and scaled.
 """
 
 from __future__ import annotations

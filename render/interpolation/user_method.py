@@ -6,7 +6,8 @@ replaces it. The result of sample needs `position` (n, 3) and `orientation` (n, 
 time. The class may have `reach_ns`, the time for which it draws beyond the newest snapshot; without a `draw_time_ns`
 in the result, the requested time counts as drawn there.
 
-Always: poses that come out have the shapes and types of `Poses`, unit orientations, and hide what is not finite.
+Always: poses that come out have the shapes and types of `Poses`, unit orientations, and hide bodies that are not
+finite.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class StageCamera:
         self._carriers.clear()
 
     def frame_all(self) -> None:
-        """Has the next frame show all bodies from the present direction; with a camera on a body, its first view."""
+        """Makes the next frame show all bodies from the present direction; with a camera on a body, its first view."""
         if self._is_carried:
             self.forget()
         self._is_to_frame = True
@@ -149,7 +149,7 @@ class StageCamera:
         turn: NDArray[np.float32],
         height_px: int,
     ) -> CameraMatrices:
-        """The camera that a body in this pose carries, or the picture's last one if that differs by less than REST_PX."""
+        """Camera carried by a body in this pose, or the picture's last one if that differs by less than REST_PX."""
         camera, rest = carried(lens, position, turn), self._rests.get(name)
         if rest is not None and rest.lens is lens and shift_px(rest.camera, camera, position, height_px) < REST_PX:
             return rest.camera

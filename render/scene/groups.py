@@ -37,7 +37,7 @@ SHADED = frozenset((*METHODS, OF_THE_NEWEST))
 # Methods that show a snapshot unchanged, whatever the draw time.
 AS_PUBLISHED = ("none", OF_THE_NEWEST)
 # Method used until a numpy method has received two snapshots.
-MEANWHILE = "linear"
+INTERIM_METHOD = "linear"
 
 
 class DrawnGroup(NamedTuple):
@@ -93,7 +93,7 @@ class BodyGroup:
         return self._poser is not None or bool(self._watchers)
 
     @property
-    def stands_by_itself(self) -> bool:
+    def shows_published_states(self) -> bool:
         """True if its own method shows published states, so that it stands still between snapshots."""
         return self.definition.method in AS_PUBLISHED
 
@@ -107,7 +107,7 @@ class BodyGroup:
         return reach_ns + self.definition.delay_ns
 
     def choose(self, method: str) -> None:
-        """Sets the run's method; a group with a method of its own ignores it."""
+        """Sets the run's method; a group with its own method ignores it."""
         if self.definition.method is None:
             self._wanted = method
             if self._is_shaded(method):
@@ -169,7 +169,7 @@ class BodyGroup:
             is_beyond = drawn_ns > newest.head.sim_time_ns
             return DrawnGroup(group, self._pose_layer(poses, pair, renderer), pair, drawn_ns, method, is_beyond)
         if method not in SHADED:
-            method = MEANWHILE
+            method = INTERIM_METHOD
         if method == OF_THE_NEWEST:
             layer = Layer(newest.slot, None, group=group)
         else:

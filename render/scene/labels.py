@@ -17,12 +17,13 @@ from twixt.render.draw.frame.camera import CameraMatrices
 Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, as OpenGL counts them
 
 
-# From a picture's border to its headline, in units of text size.
+# Distance from a picture's border to its headline, in units of text size.
 MARGIN = 8.0
 # Height of a line of the overlay's letters, and the gap between two columns, in units of text size.
 LINE, COLUMN_GAP = 18.0, 12.0
 HEADLINE = (255, 255, 255, 255)
-# Most labels of marks, and of a user's function, in a frame: more than can be read, and each is laid out anew.
+# Most labels of marks, and of a user's function, in a frame: more than can be read, and each is laid out in every
+# frame.
 MOST_LABELS = 500
 
 
@@ -105,7 +106,7 @@ def place(
 ) -> list[PlacedLabel]:
     """Labels whose position is visible to `camera`, placed in `viewport`, farthest first.
 
-    height_px: of the whole framebuffer. area: what is drawn of `viewport`, by default all of it. Positions that are
+    height_px: of the whole framebuffer. area: the drawn area of `viewport`, by default all of it. Positions that are
     not finite, or outside the view, are left out.
     """
     if not labels:

@@ -143,7 +143,7 @@ class PictureTrails:
     def __init__(self) -> None:
         self.of_picture: dict[str, Trails] = {}  # by its name
         self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
-        self._world_epoch: int | None = None  # of what is drawn
+        self._world_epoch: int | None = None  # of the drawn snapshots
 
     def watch(self, pictures: Sequence[Picture], scene: Scene, count: int, past: Sequence[Snapshot]) -> None:
         """Watches the bodies of these pictures; existing trails of pictures and bodies are kept.

@@ -4,7 +4,7 @@
         frame.points(frame.poses.position, color=(1, 0.8, 0.2), size_px=4)
 
 Always: arrays passed to it are read-only. Once it raises, its traceback is printed and it is not called again; the
-viewer goes on without it. Nothing here draws: what it adds is returned as plain arrays.
+viewer goes on without it. Nothing here draws: the additions are returned as plain arrays.
 """
 
 from __future__ import annotations

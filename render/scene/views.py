@@ -81,13 +81,13 @@ class Picture:
         """
         if len(self._groups) == 1:
             return self._groups[0].reach_ns
-        groups = [group for group in self._groups[1:] if not group.stands_by_itself]
+        groups = [group for group in self._groups[1:] if not group.shows_published_states]
         if self._has_ungrouped or not groups:
             groups.append(self._groups[0])
         return min(group.reach_ns for group in groups)
 
     def choose(self, method: str) -> None:
-        """Sets the run's method; groups with a method of their own keep it."""
+        """Sets the run's method; groups with their own method keep it."""
         self.method = method
         for group in self._groups:
             group.choose(method)

@@ -112,7 +112,7 @@ class History:
             if oldest_ns is not None and head.sim_time_ns < oldest_ns:
                 return None
         while len(self._entries) + len(self._lent) >= self._most or not self._free:
-            if not self._give_way(head):
+            if not self._free_slot(head):
                 if self._free and len(self._entries) + len(self._lent) < self.slots:
                     break
                 return None
@@ -142,7 +142,7 @@ class History:
         self._lent.remove(slot)
         self._free.append(slot)
 
-    def lose(self, slot: int) -> None:
+    def remove_slot(self, slot: int) -> None:
         """Removes a slot for which the GPU has no memory; the number of slots shrinks to those in use."""
         self._lent.remove(slot)
         self.slots -= 1
@@ -199,7 +199,7 @@ class History:
     def _oldest_in_use_ns(self) -> int | None:
         return min((pair.previous.head.sim_time_ns for pair in self._in_use.values()), default=None)
 
-    def _give_way(self, head: Head) -> bool:
+    def _free_slot(self, head: Head) -> bool:
         """Free one slot: the oldest behind all pairs in use, else the undrawn one whose neighbours are closest."""
         entries, times = self._entries, self._times
         if not entries:
@@ -249,7 +249,7 @@ class HeldMarks:
         return bool(self._by_slot)
 
     def put(self, slot: int, marks: NDArray[np.void]) -> None:
-        """Sets the marks of the snapshot that was uploaded into `slot`: (m,) of dtype `MARK`, not changed afterwards."""
+        """Sets the marks of the snapshot uploaded into `slot`: (m,) of dtype `MARK`, not changed afterwards."""
         if len(marks):
             self._by_slot[slot] = drawable(marks)
         else:

@@ -167,7 +167,7 @@ class MaterialGroup(NamedTuple):
 
     @property
     def is_smooth(self) -> bool:
-        """True if the material says no more than how the surface shines: it takes the programs of bodies without one."""
+        """True if the material only sets how the surface shines: its bodies use the programs of bodies without one."""
         return self.kind != "planes" and self.material.texture is None and self.material.emission == 0
 
 

@@ -43,7 +43,7 @@ class SphereDrawing:
     def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
         self._bodies, self._finish = bodies, finish
         self._any_beyond = context.query(samples=True)
-        self._apart = ApartSpheres(context)
+        self._separate = SeparateSpheres(context)
         self._radii_of: Scene | None = None
         self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
         self._lod = FINEST
@@ -60,8 +60,8 @@ class SphereDrawing:
         self._choose(view, layers, count)
         name, largest_px = self._lod
         if self._all_fit(view, layers):
-            if not has_others and (few := self._few_apart(view, layers)) is not None:
-                order = self._apart.near_first(few, view.camera)
+            if not has_others and (few := self._few_separate(view, layers)) is not None:
+                order = self._separate.near_first(few, view.camera)
                 draw(OF_ONE_DEPTH[name], layers, (0.0, largest_px), order=order)
             else:
                 draw(name, layers, (0.0, largest_px))
@@ -104,7 +104,7 @@ class SphereDrawing:
             self._lod = choose(sizes, count, by_processor, self._lod, level)
             self._chosen_for, self._drawn = key, 0
 
-    def _few_apart(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
+    def _few_separate(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
         """Records of a picture's bodies if they are few spheres that do not intersect, else None.
 
         Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true
@@ -118,7 +118,7 @@ class SphereDrawing:
         if layer.uniforms.has_transparent:
             return None
         few = bodies.ring.few_records(layer.slots.older)
-        if few is None or not self._apart.are((scene, len(few)), few, self.radii(scene, len(few))):
+        if few is None or not self._separate.are_separate((scene, len(few)), few, self.radii(scene, len(few))):
             return None
         return few
 
@@ -168,16 +168,16 @@ TOLERANCE = 0.25
 LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
 
 
-def are_apart(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
+def are_separate(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
     """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres; spheres whose radius
     is 0, and those whose place is not finite, are left out."""
     with np.errstate(all="ignore"):  # records may hold anything
         known = np.isfinite(place).all(axis=1) & (radius > 0)
-        return _are_apart(place[known], _nearest_squares(radius[known]))
+        return _are_separate(place[known], _nearest_squares(radius[known]))
 
 
 def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Square of the least distance of each pair of spheres that are apart, (n, n), square metres."""
+    """Square of the least distance of each pair of spheres that do not intersect, (n, n), square metres."""
     of = radius.astype(np.float32)
     least = np.asarray((of[:, None] + of) - TOLERANCE * np.minimum(of[:, None], of), np.float32)
     least *= least
@@ -185,8 +185,8 @@ def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
     return least
 
 
-def _are_apart(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]) -> bool:
-    """As `are_apart`, for finite places, from `_nearest_squares`."""
+def _are_separate(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]) -> bool:
+    """As `are_separate`, for finite places, from `_nearest_squares`."""
     if len(place) < 2:
         return True
     at = place.astype(np.float64)
@@ -199,38 +199,38 @@ def _are_apart(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]
     return not bool((left @ right.T < nearest_squares).any())
 
 
-class ApartSpheres:
+class SeparateSpheres:
     """Repeated test that no spheres intersect, and their order from front to back."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._indices = context.buffer(reserve=4 * FEW, dynamic=True)
-        self._apart = False
-        self._looks_in = 0  # pictures until the next test
+        self._separate = False
+        self._pictures_until_test = 0  # pictures until the next test
         self._key: object = None
         self._radius: NDArray[np.floating] = np.zeros(0)  # of `_nearest_squares`, none of them 0
         self._nearest_squares = np.zeros((0, 0), np.float32)
 
-    def are(self, key: object, records: NDArray[np.void] | None, radii: NDArray[np.float32]) -> bool:
+    def are_separate(self, key: object, records: NDArray[np.void] | None, radii: NDArray[np.float32]) -> bool:
         """True if no spheres intersected in the last test. records: dtype `BODY`; with None or few, False.
 
         key: identity of the spheres; another key is tested at once. radii: at scale 1, metres; 0 for other shapes.
         """
         if records is None or len(records) < LEAST:
             return False
-        self._looks_in -= 1
-        if key != self._key or self._looks_in <= 0:
+        self._pictures_until_test -= 1
+        if key != self._key or self._pictures_until_test <= 0:
             seen = radii[: len(records)] * np.abs(records["scale"]) * ((records["flags"] & VISIBLE) != 0)
-            self._apart = self._are_apart(records["position"], seen)
-            self._key, self._looks_in = key, LOOK_PICTURES if self._apart else LOOK_AGAIN_PICTURES
-        return self._apart
+            self._separate = self._are_separate(records["position"], seen)
+            self._key, self._pictures_until_test = key, LOOK_PICTURES if self._separate else LOOK_AGAIN_PICTURES
+        return self._separate
 
-    def _are_apart(self, place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-        """As `are_apart`; reuses `_nearest_squares` while radii stay the same."""
+    def _are_separate(self, place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
+        """As `are_separate`; reuses `_nearest_squares` while radii stay the same."""
         if not (radius > 0).all() or not np.isfinite(place).all():
-            return are_apart(place, radius)
+            return are_separate(place, radius)
         if not np.array_equal(radius, self._radius):
             self._radius, self._nearest_squares = radius, _nearest_squares(radius)
-        return _are_apart(place, self._nearest_squares)
+        return _are_separate(place, self._nearest_squares)
 
     def near_first(self, records: NDArray[np.void], camera: CameraMatrices) -> moderngl.Buffer:
         """Body numbers as indices, the nearest first. By the older snapshot's positions: the order only saves time."""

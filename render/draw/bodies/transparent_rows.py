@@ -87,7 +87,7 @@ def back_to_front(
     place: (n, 3), middles from the eye, metres. to_eye: the direction to an orthographic camera's eye; None for
     perspective. planes: (p,), which of them are planes. normals: (p, 3), theirs.
     """
-    with np.errstate(all="ignore"):  # records may hold anything; what is not finite is not drawn
+    with np.errstate(all="ignore"):  # records may hold anything; rows that are not finite are not drawn
         nearness = -(place * place).sum(axis=1) if to_eye is None else place @ to_eye
         order = np.argsort(nearness, kind="stable")
         parting = dict(zip(planes[:MOST_PARTING].tolist(), normals, strict=False))

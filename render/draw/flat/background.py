@@ -126,7 +126,7 @@ def is_worth_keeping(scene: Scene) -> bool:
     return scene.ground is not None or isinstance(scene.background, Texture)
 
 
-class Still(NamedTuple):
+class StillBodies(NamedTuple):
     """Bodies that stand still. key: everything that their pixels depend on, except the camera."""
 
     key: Hashable
@@ -153,7 +153,7 @@ class Background:
         target: FrameTarget,
         view: SceneView,
         key: tuple[object, ...],
-        still: Still | None = None,
+        still: StillBodies | None = None,
         bounds: Viewport | None = None,
     ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
@@ -163,7 +163,7 @@ class Background:
         """
         scene, self.areas = view.scene, None
 
-        def draw_anew() -> None:
+        def redraw() -> None:
             if isinstance(scene.background, Texture):
                 self._draw_sky(target, view, scene.background)
             else:
@@ -178,7 +178,7 @@ class Background:
             draw_still = still.draw
 
             def draw_both() -> None:
-                draw_anew()
+                redraw()
                 draw_still()
 
             both_key = key, still.key
@@ -188,9 +188,9 @@ class Background:
             )
             return True
         if self.cache is None or is_uncached or not is_worth_keeping(scene):
-            draw_anew()
+            redraw()
         else:
-            areas = self.cache.fill(target.framebuffer, view.viewport, (key, None), draw_anew, bounds=bounds)
+            areas = self.cache.fill(target.framebuffer, view.viewport, (key, None), redraw, bounds=bounds)
             self._filled(view, areas)
         return False
 
@@ -224,7 +224,8 @@ class Background:
         return True
 
     def forget_pixels(self) -> None:
-        """Has the background drawn again: while the window was smaller, cached pixels may have been outside it."""
+        """Makes the next frame draw the background again: while the window was smaller, cached pixels may have been
+        outside it."""
         self._resizes += 1
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
@@ -234,7 +235,7 @@ class Background:
             self.cache.end_frame(over)
 
     def invalidate(self) -> None:
-        """Has the next frame fill the whole picture: other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture: other code has drawn into the framebuffer."""
         if self.cache is not None:
             self.cache.invalidate()
 

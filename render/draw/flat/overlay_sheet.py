@@ -26,7 +26,7 @@ void main() {
     at = corner.zw;
 }
 """
-# Each pixel reads one texel. `noperspective` saves software drawing a division for each.
+# Each pixel reads one texel. `noperspective` saves software rendering a division for each.
 _FRAGMENT = """#version 330 core
 uniform sampler2D sheet;
 noperspective in vec2 at;

@@ -26,7 +26,7 @@ GL_VERSION = 330
 SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swrast", "swiftshader")
 
 # Parameters of glibc's mallopt, and how much freed memory the process keeps instead of returning it to the system.
-# llvmpipe allocates its bins anew in every frame; returned each time, 10,000 spheres took 1.35 times as long.
+# llvmpipe allocates its bins in every frame; with memory returned each time, 10,000 spheres took 1.35 times as long.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 1 << 30
 LARGEST_KEPT_BLOCK_BYTES = 32 << 20
@@ -104,7 +104,7 @@ def update_size(context: Context) -> None:
 
 
 def read_pixels(framebuffer: moderngl.Framebuffer, area: tuple[int, int, int, int]) -> bytes:
-    """RGB pixels of a area of a framebuffer, a window's included, bottom row first. area: left, bottom, width, height."""
+    """RGB pixels of an area of a framebuffer, or of a window, bottom row first. area: left, bottom, width, height."""
     attachment = 0 if framebuffer.glo else BACK_BUFFER
     return framebuffer.read(area, 3, attachment=attachment, alignment=1)
 
@@ -160,7 +160,7 @@ class GpuTimers:
         self._used = 0
 
     def next(self) -> moderngl.Query | nullcontext[None]:
-        """Context manager that times the draws inside it; measures nothing where the CPU draws."""
+        """Context manager that times the draws inside it; measures nothing in software rendering."""
         if self._is_software:
             return nullcontext()
         if self._used == len(self._timers):

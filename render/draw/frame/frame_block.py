@@ -23,7 +23,7 @@ from twixt.render.draw.frame.context import read_pixels
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.quality import FULL, Level
 
-# A area of the framebuffer: left, bottom, width, height, px.
+# An area of the framebuffer: left, bottom, width, height, px.
 Viewport = tuple[int, int, int, int]
 # Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_common.py.
 GUARD_PX = 64
@@ -67,7 +67,7 @@ class Floor(NamedTuple):
 
 
 class SceneView(NamedTuple):
-    """A picture to draw: a scene, a camera, a area of the framebuffer and a quality level.
+    """A picture to draw: a scene, a camera, an area of the framebuffer and a quality level.
 
     is_wide: spheres are seen as ellipses, see sphere_common.py. floor: what soft shadows fall on, None for nothing.
     """
@@ -203,7 +203,7 @@ class FrameUniforms:
         self._buffer.bind_to_uniform_block(FRAME_BINDING)
 
     def forget(self) -> None:
-        """Has the next `write` write the block: the scene has changed."""
+        """Makes the next `write` write the block: the scene has changed."""
         self.key = ()
 
 

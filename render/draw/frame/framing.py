@@ -25,14 +25,14 @@ FILLED = 2 / 3
 # Bodies farther from the median position than both of these are not framed: metres, and multiples of the median
 # distance along the axis with the largest one.
 FLOWN_OFF_M, FLOWN_OFF_SPREADS = 1e7, 1000
-# No body is farther away than this from the middle of what is framed, metres.
+# No framed body is farther than this from the middle, metres.
 FARTHEST_FRAMED_M = 1e13
 # A box thinner than this share of its second longest edge may be a floor or a wall.
 THIN = 1 / 8
 # Bounds of a scene in which nothing is to be seen: this far from the origin on each axis, metres.
 EMPTY_M = 1.0
 
-# Steps in which the shorter side of what is framed is centred: it is then off by less than a pixel.
+# Steps that centre the shorter side of the framed bodies: its error is then below a pixel.
 CENTRINGS = 4
 
 Floats = NDArray[np.float64]

@@ -95,9 +95,9 @@ vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored,
 # Variants: no material; one without an image; with an image; with the six sides of a cube; a plane with a checker.
 NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH = range(5)
 
-# The highlight as a 32nd power, since llvmpipe's `pow` takes as long as the rest of the light: its base is less by so
-# much of the distance from the highlight's middle, and for wide ones of its square. `shine_of` is for what is computed
-# once for each body.
+# The highlight as a 32nd power, since llvmpipe's `pow` takes as long as the rest of the light: its base falls linearly
+# with the distance from the highlight's middle, for wide highlights with its square. `shine_of` holds the values that
+# are computed once for each body.
 SHINE_GLSL = """
 vec2 shine_of(float exponent) {
     float share = exponent / 32.0;

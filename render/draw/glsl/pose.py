@@ -115,8 +115,8 @@ bool curve_is_trusted(vec3 way, vec3 v0, vec3 v1) {
     float lag = clamp((dot(e, j) + dot(eb, jb)) / (squared(j) + squared(jb)), -most_lag, most_lag);
     float leaving = dot(v0, j), arriving = dot(v1, j);
     float forth = leaving + arriving < 0.0 ? -dot(way, j) : dot(way, j);
-    return squared(e - lag * j) <= WAY_OFF2 * g * g * squared(j)
-           && squared(eb - lag * jb) <= WAY_OFF2 * gb * gb * squared(jb)
+    return squared(e - lag * j) <= POSITION_MISMATCH2 * g * g * squared(j)
+           && squared(eb - lag * jb) <= POSITION_MISMATCH2 * gb * gb * squared(jb)
            && ((leaving < 0.0 && arriving > 0.0) || max(abs(leaving), abs(arriving)) * g <= SWING * forth);
 }
 
@@ -268,7 +268,7 @@ def pose_glsl(variant: PoseVariant) -> str:
         "HAS_VELOCITY": f"{HAS_VELOCITY}u",
         "HAS_ANGULAR_VELOCITY": f"{HAS_ANGULAR_VELOCITY}u",
         "ACCELERATION_CHANGE2": poses.ACCELERATION_CHANGE**2,
-        "WAY_OFF2": poses.WAY_OFF**2,
+        "POSITION_MISMATCH2": poses.POSITION_MISMATCH**2,
         "SWING": poses.SWING,
         "TURN_OFF_RAD": poses.TURN_OFF_RAD,
         "TURN_OFF_OF_CHANGE": poses.TURN_OFF_OF_CHANGE,
@@ -298,7 +298,7 @@ vec3 rotate(vec4 turn, vec3 v) {
 """
 
 QUATERNION_GLSL = """
-// A quaternion without a length counts as no rotation. Divided by its largest component first, whose square might overflow.
+// A quaternion without a length counts as no rotation. Divided by its largest component first: squares may overflow.
 vec4 unit(vec4 turn) {
     vec4 size = abs(turn);
     float largest = max(max(size.x, size.y), max(size.z, size.w));

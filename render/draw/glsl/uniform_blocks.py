@@ -54,7 +54,7 @@ layout(std140) uniform Layer {
     float pair_share;    // alpha between the two snapshots
     float is_posed;      // 1: velocity fields hold the rounding errors of positions
     vec2 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
-    ivec4 counts;        // bodies of the older, the newer and the one before; 1: transparent bodies are drawn separately
+    ivec4 counts;        // bodies of the older, the newer, the one before; 1: transparent bodies are drawn separately
     ivec4 blending;      // index of the method; 1 where colours, and scales along each axis, are not blended
 };
 """
@@ -85,7 +85,7 @@ def frame_glsl(variant: PoseVariant) -> str:
 
 # Variants of the programs of bodies, and the format of rows with a given pose.
 #
-# A choice that is the same for all bodies of a draw call is made when a program is compiled: software drawing
+# A choice that is the same for all bodies of a draw call is made when a program is compiled: software rendering
 # executes both sides of every branch.
 
 
@@ -96,7 +96,7 @@ GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
 )
 
 METHODS = ("none", "linear", "hermite", "auto")
-# Kinds of motion, each a program of its own: none and linear; hermite and auto.
+# Kinds of motion, each a separate program: none and linear; hermite and auto.
 POSE_VARIANTS = ("linear", "curved")
 # In place of one of them: no snapshots are read, a row's pose is an input.
 GIVEN = "given"
@@ -108,7 +108,7 @@ class PoseVariant(NamedTuple):
 
     wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies
     have a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`,
-    the scales are of parts, along their own axes. transparent: draws what is seen through, and nothing else. sampled:
+    the scales are of parts, along their own axes. transparent: draws only transparent pixels. sampled:
     alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how materials are drawn, see
     light.py.
     """

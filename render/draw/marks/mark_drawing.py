@@ -97,7 +97,7 @@ class MarkDrawing:
         return False
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
         self._opaque.release()
         self._transparent.release()
@@ -169,7 +169,7 @@ class SolidPrograms:
 
 
 class SolidRows:
-    """A buffer of rows of dtype SOLID, `upload`ed anew as a whole, then drawn in runs by `render`."""
+    """A buffer of rows of dtype SOLID, replaced as a whole by `upload`, then drawn in runs by `render`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, programs: SolidPrograms) -> None:
         self._context, self._target, self._programs = context, target, programs
@@ -217,7 +217,7 @@ class SolidRows:
         framebuffer.depth_mask = True
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         for array in self._arrays.values():
             array.release()
         self._arrays.clear()

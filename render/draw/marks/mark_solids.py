@@ -50,7 +50,7 @@ class ThinLines(NamedTuple):
     ends: NDArray[np.float32]
     colors: NDArray[np.uint8]
 
-    def and_then(self, more: ThinLines) -> ThinLines:
+    def joined_with(self, more: ThinLines) -> ThinLines:
         """Both sets of lines."""
         if not len(more.starts):
             return self
@@ -103,7 +103,7 @@ def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
     )  # fmt: skip
     counts = tuple([sum(map(len, part)) for part in parts])
     rows = np.concatenate([rows.view(BYTES) for part in parts for rows in part]).view(SOLID)
-    return _parted(rows, counts, thin_lines.and_then(thin_arrows))
+    return _parted(rows, counts, thin_lines.joined_with(thin_arrows))
 
 
 def _parted(rows: NDArray[np.void], counts: tuple[int, ...], lines: ThinLines) -> MarkSolids:

@@ -50,7 +50,7 @@ class MeshOnGpu(NamedTuple):
     uv: moderngl.Buffer | None = None
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         for buffer in (self.vertices, self.triangles, self.edges, self.uv):
             if buffer is not None:
                 buffer.release()
@@ -148,7 +148,7 @@ class LayerMeshes:
         return found
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         for array in self.arrays.values():
             array.release()
         self.bodies.release()
@@ -165,7 +165,7 @@ def _places_in(listed: NDArray[np.intp], bodies: NDArray[np.uint32]) -> NDArray[
 
 # Deforming meshes between two snapshots: their vertices, blended on the GPU into the buffers that are drawn.
 #
-# A deforming body has a vertex buffer of its own that every program of meshes draws as it is. For each picture one
+# A deforming body has its own vertex buffer, which every program of meshes draws unchanged. For each picture one
 # pass blends the older and the newer snapshot's vertices and normals into it (transform feedback), as another
 # computes the bodies' poses. So faces, silhouettes and shadows need no other code for bodies that deform.
 #

@@ -28,7 +28,7 @@ from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS
 from twixt.render.draw.quality import FULL, LEVELS, Level
 
-# Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.
+# Most edges that are tested for soft silhouettes in a picture, in software rendering and on a GPU.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
 ALL = -1  # in place of the number of a run
 # Least half extent of a mesh that image coordinates are divided by, metres.
@@ -252,7 +252,7 @@ def _faces(mesh: MeshOnGpu, level: Level) -> str:
 
 
 def _bind_poses(array: moderngl.VertexArray, poses: moderngl.Buffer, first: int) -> None:
-    """Has the array read poses, one an instance, from row `first` on."""
+    """Makes the array read poses, one an instance, from row `first` on."""
     for attribute, (form, offset) in POSE_INPUTS.items():
         location = array.program[attribute].location  # type: ignore[union-attr]
         array.bind(location, "f", poses, form, first * MESH_POSE.itemsize + offset, MESH_POSE.itemsize, 1)

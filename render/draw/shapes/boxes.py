@@ -98,9 +98,9 @@ void show(Body body, vec2 middle) {
     float per_distance = inversesqrt(dot(body.sight, body.sight));
     vec3 d = body.right * body.sight.x + body.up * body.sight.y + body.back * body.sight.z;
     d *= per_distance;
-    // A ray along a plane is no number.
+    // A ray parallel to a plane would give NaN.
     vec3 per_d = mix(vec3(1.0), vec3(-1.0), lessThan(d, vec3(0.0))) / max(abs(d), 1e-3);
-    // From the eye rays spread: by that much more of a plane's depth goes with each pixel, as near as it is.
+    // In perspective rays spread: each pixel changes the depth along a plane by this much more, the nearer the plane.
     if (!PARALLEL) per_d /= 1.0 - min(abs(per_d) * body.size * per_distance, 0.5);
     right = vec4(body.right * per_d * body.metres_px, middle.x);
     up = vec4(body.up * per_d * body.metres_px, middle.y);
@@ -157,12 +157,12 @@ vec3 entry;  // where along the ray it passes the near plane of each pair
 float near;  // the last of these
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
-    // Of a ray along a plane no digit is lost, and none is no number.
+    // A ray parallel to a plane loses no digits and gives no NaN.
     vec3 per_d = 1.0 / (d + 1e-20), middle = -p * per_d, half_way = abs(per_d), leave = middle + half_way;
     entry = middle - half_way;
     t = near = max(max(entry.x, entry.y), entry.z);
     float far = min(min(leave.x, leave.y), leave.z);
-    // How much of its stay a pixel to the right and one up take away.
+    // How much a pixel to the right, and one up, shorten its section.
     vec3 moves = per_d * (vec3(equal(entry, vec3(near))) - vec3(equal(leave, vec3(far))));
     vec2 slope = vec2(dot(moves, across.xyz), dot(moves, upward.xyz)) * px_move;
     covered = (far - near) * inversesqrt(dot(slope, slope)) + 0.5;
@@ -188,7 +188,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 border_px = inside / max(px, 1e-9);
     if (OUTLINED) return with_outline(tone, min(min(border_px.x, border_px.y), border_px.z) + EDGE_PX, -tone_x.w);
     float rim = 1.0 - smoothstep(0.6, 1.8, min(min(border_px.x, border_px.y), border_px.z));
-    // Where a face is only a few pixels wide, a rim would be all of it.
+    // On a face only a few pixels wide, the rim would cover all of it.
     rim *= clamp(0.125 / max(max(px.x, px.y), px.z) - 0.25, 0.0, 1.0);
     // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
     tone *= 1.0 - 0.10 * tone_x.w * (1.0 - smoothstep(0.0, 0.25, min(min(inside.x, inside.y), inside.z)));

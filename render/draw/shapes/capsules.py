@@ -17,7 +17,7 @@ from twixt.render.draw.shapes.round_skin import (
     QUAD_SKIN_GEOMETRY,
 )
 
-# With a scale along each axis the cross section stays round: its radius takes the mean of x and y.
+# With a scale along each axis the cross section stays round: its radius is scaled by the mean of x and y.
 ROUND_SIZE = """
 vec3 size_of(Pose pose) {
     float around = 0.5 * (pose.scale.x + pose.scale.y);
@@ -168,11 +168,11 @@ vec3 normal;
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     float radius = extent.x;
-    // The axis's point that is nearest to the ray.
+    // The point of the axis nearest to the ray.
     float aa = max(dot(d.xy, d.xy), 1e-9), along = -dot(p.xy, d.xy) / aa, z = p.z + d.z * along;
     vec3 from = vec3(p.xy, p.z - clamp(z, -extent.z, extent.z)), aside = from - d * dot(from, d);
     covered = (radius * radius - dot(aside, aside)) * (0.5 * per_px / radius) + 0.5;
-    // Where the ray enters the endless cylinder; then the ball around that place of the axis, or around its end.
+    // Where the ray enters the infinite cylinder; then the ball around that point of the axis, or around its end.
     vec2 past = p.xy + d.xy * along;
     z -= d.z * sqrt(max(radius * radius - dot(past, past), 0.0) / aa);
     from.z = p.z - clamp(z, -extent.z, extent.z);
@@ -186,7 +186,7 @@ void on_surface(vec3 q, vec3 d, out vec3 face, out vec3 at, out vec3 half_size, 
     at = vec3(q.xy / extent.x, q.z / extent.z);
     half_size = extent.xxz;
     along = d;
-    // Beyond the straight part by as many radii.
+    // Distance beyond the straight section, radii.
     if (abs(at.z) > 1.0) at.z = sign(q.z) * (1.0 + (abs(q.z) - extent.z) / extent.x);
     face = normal;
 }

@@ -30,10 +30,10 @@ _POINT_FRAGMENT = (
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(light_uvw.w, up_uvw.w);
     float u = dot(off, turn.xy), v = dot(off, turn.zw), room = 1.0 - v * v, around = sqrt(max(room, 0.0));
-    // To the side, and to the end: an ellipse, of which the way along u is known, less where it is steep.
+    // Distance to the side, and to the end: an ellipse, measured along u, less where it is steep.
     float end = (form.x + form.y * around - abs(u)) * max(around * inversesqrt(max(room + form.y * form.y * v * v, 1e-6)), 0.3);
     float covered = min(0.5 * room, end) * (2.0 * form.w) + 0.5;
-    // How far towards the eye across the axis: on the round side, or on the near end.
+    // Height towards the eye across the axis: on the round side, or on the near end.
     float on_end = (form.x - u) / form.y, e = min(around, on_end), along = u + e * form.y;
     float depth = deep.x * u + deep.y * along + deep.z * (form.z * e) + albedo.w * v + deep.w;
     gl_FragDepth = depth_of(depth, covered);
@@ -71,7 +71,7 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     is_end = ends - half_ends > enter;
     t = max(enter, ends - half_ends);
     covered = room * (0.5 * per_px / extent.x);
-    // Past an end before it is nearest to the axis: how far from the rim there?
+    // If the ray passes an end before it is nearest to the axis: its distance from the rim there.
     float nearest = clamp(side, ends - half_ends, ends + half_ends);
     if (nearest != side) {
         past = p.xy + d.xy * nearest;
@@ -120,9 +120,9 @@ CYLINDER = CastShape(
 
 # Cones (see ray_cast.py), the heads of arrows: the tip at +z, the disc at -z. Rectangles only: arrows are few.
 #
-# A cone is an endless double cone between its tip and its disc. A ray hits it if, where it is nearest to the middle
-# of what it cuts of the double cone, it is between tip and disc, or if it goes through the disc. Of the round side
-# and the disc, the one that the ray enters last is visible.
+# A cone is an infinite double cone between its tip and its disc. A ray hits it if the middle of its section through the
+# double cone is between tip and disc, or if it goes through the disc. Of the round side and the disc, the one that the
+# ray enters last is visible.
 
 
 _CONE_QUAD_FRAGMENT = (
@@ -138,8 +138,8 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     float c = dot(q.xy, q.xy) - slope2 * q.z * q.z, room = b * b - a * c;
     a = abs(a) < 1e-9 ? 1e-9 : a;
     float middle = -b / a, enter = middle - sqrt(max(room, 0.0)) / a;
-    if (a < 0.0 && d.z > 0.0) enter = -1e30;  // it was inside from afar
-    // The round side: how far, in px, is the ray from touching it?
+    if (a < 0.0 && d.z > 0.0) enter = -1e30;  // the ray begins inside
+    // The round side: distance of the ray from touching it, px.
     covered = 0.0;
     float z = p.z + d.z * middle;
     if (a > 0.0 && abs(z) <= half_height) {
@@ -177,7 +177,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 """
 )
 
-# Extent, circumscribed ball and rectangle are those of a cylinder. Points are never asked for.
+# Extent, circumscribed ball and rectangle are those of a cylinder. Cones are never drawn as points.
 CONE = CastShape(
     ROUND_SIZE,
     CYLINDER.support,

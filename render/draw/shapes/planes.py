@@ -121,7 +121,7 @@ void main() {
 """
 )
 
-# Nothing is read of a uniform block here: llvmpipe checks its bounds in each pixel.
+# No uniform block is read here: llvmpipe checks its bounds in each pixel.
 _FRAGMENT = (
     OUTLINE_GLSL
     + HIGHLIGHT_GLSL
@@ -167,7 +167,7 @@ vec4 image_there(vec2 at, vec2 width) {
 vec4 finished_face(vec2 off, vec2 grade) {
     vec2 at = on_face * image_at.xy + image_at.zw, width = max(grade * abs(image_at.xy), 1e-6);
 #if FINISH == 4
-    width = max(width, checker_half.w);  // seen from near, edges are as soft as in the image
+    width = max(width, checker_half.w);  // from near, edges are as soft as in the image
     vec2 sides = squares_in(at, width), clear = 1.0 - lines_in(at, width, checker_mark.w);
     vec4 color = vec4(surface + checker_half.rgb * (sides.x * sides.y), 1.0);
     color.rgb = mix(checker_mark.rgb, color.rgb, clear.x * clear.y);
@@ -200,7 +200,7 @@ void main() {
     // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
     vec2 share = inside * half_face.zw;
     color.rgb *= 1.0 - 0.10 * middle_y.z * (1.0 - smoothstep(0.0, 0.25, min(share.x, share.y)));
-    // Where a face is only a few pixels wide, a rim would be all of it.
+    // On a face only a few pixels wide, the rim would cover all of it.
     float border = middle_y.z * clamp(min(width_px.x, width_px.y) / 16.0 - 0.25, 0.0, 1.0);
     border *= 1.0 - smoothstep(0.6, 1.8, min(px.x, px.y));
     color.rgb = mix(color.rgb, color.rgb * 0.55 + 0.42, 0.7 * border);

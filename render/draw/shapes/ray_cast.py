@@ -30,7 +30,7 @@ DETAIL_PX = 22.0
 class PointCast(NamedTuple):
     """GLSL of a shape drawn as points.
 
-    vertex: `void show(Body, vec2 middle)`, which fills flat outputs of its own. fragment: a `main` that reads them.
+    vertex: `void show(Body, vec2 middle)`, which fills its own flat outputs. fragment: a `main` that reads them.
     """
 
     vertex: str
@@ -133,7 +133,7 @@ Body drawn_body(out vec4 to_body) {
 }
 """
 
-# A point that is not drawn is put into the corner of the guarded viewport, see sphere_common.py.
+# A point that is not drawn is moved to the corner of the guarded viewport, see sphere_common.py.
 _POINT_MAIN = """
 void main() {
     vec4 to_body;
@@ -179,8 +179,8 @@ _BEYOND_FRAGMENT = "out vec4 color; void main() { color = vec4(0.0); }"
 
 _POINT_FRAGMENT = """
 out vec4 color;
-// What is not covered lies in the background. The faint outer half of an edge stands before nothing but that: with
-// its true depth it would keep out what is behind, drawn later, and show what is behind that.
+// Pixels that are not covered get the background's depth. So does the faint outer half of an edge: with its depth it
+// would hide bodies behind it that are drawn later, and show the background through the edge.
 float depth_of(float depth, float covered) { return covered < FAINT_BELOW ? 1.0 - 2e-6 * covered : depth; }
 
 vec4 covering(vec3 tone, float covered, float width_px) {
@@ -215,7 +215,7 @@ _QUAD_GEOMETRY = (
     "in vec4 vertex_center[], vertex_turn[], vertex_size[], vertex_color[];\n"
     + "".join(f"vec4 {name};  // {meaning}\nflat out vec4 told_{name};\n" for name, meaning in _TOLD.items())
     + """
-// What small bodies do without, in the larger ones.
+// Details that small bodies lack.
 float detail(Body body) {
     if (!PARALLEL && body.depth <= body.half_depth) return 1.0;
     return clamp(body.width_px / DETAIL_PX - 1.0, 0.0, 1.0);
@@ -263,10 +263,10 @@ MEET
 
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(tone_y.w, tone_z.w);
-    // Rays differ in their direction, or, if orthographic, in where they begin.
+    // Rays differ in their direction, or, if orthographic, in their origin.
     vec3 moved = across.xyz * off.x + upward.xyz * off.y, d = way.xyz, from = from_eye.xyz;
     if (PARALLEL) from -= moved; else d += moved;
-    // From where the ray is nearest to the body's middle: keeps its digits where that is far.
+    // Measured from the ray's point nearest to the body's middle: keeps its digits where that is far.
     float nearest = dot(from, d) / dot(d, d);
     float ahead = PARALLEL ? 1.0 : inversesqrt(1.0 + dot(off, off) * way.w * way.w);
     px_move = PARALLEL ? 1.0 : max(nearest, 1e-12);

@@ -29,10 +29,10 @@ flat out vec3 shine_by;   // of the highlight: strength, and what `highlight` ta
 #endif
 const float AMBIENT_UP = 0.22;
 
-// How deep the pattern is on a body of which a pixel is `px` radii.
+// Depth of the pattern on a body of which a pixel is `px` radii.
 float pattern_depth(float px) { return PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0); }
 
-// What light is left where there is none is taken out.
+// For plain colours, divides by the brightness that the skin has without light.
 vec3 skin_color(Body body) { return light_eye.w > 0.5 ? body.color.rgb / UNLIT : body.color.rgb; }
 
 void light_skin(mat3 uvw, vec2 middle) {

@@ -17,7 +17,7 @@ from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switches_glsl
 
 # A ball whose centre is more than this many radii above the ground has no shadow: it would be too faint for its cost.
-# On a floor the light's shadow reaches as high as `Floor.fade_radii` says.
+# On a floor the light's shadow reaches up to `Floor.fade_radii`.
 FADE_RADII = 1 + NEAR_FADE_RADII
 # Radius of the spot below a body and of the shadow that the light casts, in radii of the ellipse. The cost in pixels
 # grows with the square.
@@ -117,7 +117,7 @@ void main() {
     // Seen from above, it lies on the floor that the user has put there, and from below behind that.
     float side = (PARALLEL ? up_eye.z > 0.0 : up_eye.w < 0.0) ? 1.0 : -1.0;
     float lift = PARALLEL ? lens.z * picture.z * LIFT_PX : lens.w * LIFT;
-    // As far as they are seen: where they are fainter than what is seen of the ground, a pixel is for nothing.
+    // Only as far as they are visible: fainter than the least visible step, a pixel would be wasted.
     vec2 seen = vec2(REACH_FOOT, REACH_SPOT) * sqrt(max(1.0 - sqrt(light_world.w / max(dark[0], 1e-6)), 0.0));
     if (seen.y <= 0.0) return;
     vec2 foot = middles[0].xy, spot = middles[0].zw;

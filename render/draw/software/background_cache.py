@@ -27,13 +27,13 @@ MOST_KEPT = 3
 # Timings of each way; the shortest counts.
 TRIES = 3
 
-# Largest share of a picture that is copied in areas: a area takes twice as long as its share of a whole copy, since
+# Largest share of a picture that is copied in areas: an area takes twice as long as its share of a whole copy, since
 # its rows are not contiguous in memory.
 MOST_SHARE = 0.5
 # Pixel that a window clears to wait until its next buffer is free.
 FENCE_PIXEL: Viewport = (0, 0, 1, 1)
 
-Place = tuple[int, Viewport]  # a framebuffer's name, and a area of it
+Place = tuple[int, Viewport]  # a framebuffer's name, and an area of it
 
 
 class _Kept:
@@ -77,9 +77,9 @@ class BackgroundCache:
         """Fills the area of `target` with the background.
 
         key: everything that its pixels depend on. draw: does the same by drawing. has_depth: its depth is kept and
-        copied, too; else that is 1.0 (farthest) all over. bounds: area in which the frame draws bodies, if it has one
-        picture only; None: not known. Returns the areas that were filled, the first contains `bounds`. Elsewhere the
-        last frame's background is still there.
+        copied as well; else depth is 1.0 (farthest) all over. bounds: area in which the frame draws bodies, if it has
+        one picture only; None: not known. Returns the areas that were filled, the first contains `bounds`. Elsewhere
+        the last frame's background is still there.
         """
         place, (prepared, self._prepared) = (target.glo, viewport), (self._prepared, None)
         kept = self._kept.get(place)
@@ -101,7 +101,7 @@ class BackgroundCache:
         elif not self.may_copy or (has_depth and not self._copies_depth):
             draw()
         elif kept is None or kept.key != key:
-            self._forget_some(place)
+            self._evict(place)
             kept = self._kept.setdefault(place, _Kept(key))
             kept.key, kept.is_filled, kept.has_depth = key, False, has_depth
             draw()
@@ -167,7 +167,7 @@ class BackgroundCache:
     def release(self) -> None:
         """Releases the pictures' memory."""
         for kept in self._kept.values():
-            self._give_back(kept)
+            self._release_picture(kept)
         self._kept.clear()
 
     def invalidate(self) -> None:
@@ -200,14 +200,14 @@ class BackgroundCache:
         kept.pixels.restore_areas(areas, viewport[:2], is_far=not kept.has_depth)
         self._restore(target, viewport)
 
-    def _forget_some(self, place: Place) -> None:
+    def _evict(self, place: Place) -> None:
         while len(self._kept) >= MOST_KEPT and place not in self._kept:
-            self._give_back(self._kept.pop(next(iter(self._kept))))
+            self._release_picture(self._kept.pop(next(iter(self._kept))))
 
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, keeps_depth: bool) -> None:
         """Stores the pixels that were just drawn."""
         if kept.pixels is not None and kept.pixels.has_depth != keeps_depth:
-            self._give_back(kept)
+            self._release_picture(kept)
         if kept.pixels is None:
             kept.pixels = Pixels(viewport[2:], target.glo, keeps_depth)
         kept.pixels.store(viewport)
@@ -244,7 +244,7 @@ class BackgroundCache:
         target.use()
         target.viewport = target.scissor = viewport
 
-    def _give_back(self, kept: _Kept) -> None:
+    def _release_picture(self, kept: _Kept) -> None:
         if kept.pixels is not None:
             kept.pixels.release()
             kept.pixels = None
@@ -269,12 +269,12 @@ def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, .
 TRIED = 8
 # Side of the area that is read, px.
 SAMPLE_PX = 16
-# Margin on each side of a area that is filled before the bodies' next places are known, px.
+# Margin on each side of an area that is filled before the bodies' next places are known, px.
 ROOM_PX = 24
 
 
 def around(one: Viewport, other: Viewport) -> Viewport:
-    """Smallest area that contains both; a area without pixels is ignored."""
+    """Smallest area that contains both; an area without pixels is ignored."""
     if not (one[2] and one[3]) or not (other[2] and other[3]):
         return one if one[2] and one[3] else other
     left, bottom = min(one[0], other[0]), min(one[1], other[1])
@@ -340,7 +340,7 @@ class KeepingTrial:
         self._found = 0
 
     def frame_ended(self, area: Viewport, over: Sequence[Viewport], read: Callable[[Viewport], bytes]) -> None:
-        """Samples the middle of a area in which bodies move. read: pixels of a area of the framebuffer. over: areas
+        """Samples the middle of an area in which bodies move. read: pixels of an area of the framebuffer. over: areas
         that are still changed until the swap, as panels are: where one is in the middle, nothing is sampled."""
         if self.keeps is not None:
             return

@@ -103,11 +103,11 @@ class Pixels:
             self._add_depth()
 
     def store(self, area: Viewport) -> None:
-        """Stores a area of the framebuffer that is as large as the picture."""
+        """Stores an area of the framebuffer that is as large as the picture."""
         self._blit(self.framebuffer, area, self.own_framebuffer, (0, 0, *self.size_px), self._bits)
 
     def restore(self, area: Viewport, colors_alone: bool = False) -> None:
-        """Copies the picture into a area of the framebuffer of its size. colors_alone: depth stays."""
+        """Copies the picture into an area of the framebuffer of its size. colors_alone: depth stays."""
         bits = COLOR_BIT if colors_alone else self._bits
         self._blit(self.own_framebuffer, (0, 0, *self.size_px), self.framebuffer, area, bits)
 
@@ -130,7 +130,7 @@ class Pixels:
             self._copy(strip, left_bottom, 0, depth)
 
     def release(self) -> None:
-        """Gives the memory back."""
+        """Releases the memory."""
         self._gl.glDeleteFramebuffers(1, byref(c_uint(self.own_framebuffer)))
         self._gl.glDeleteTextures(1, byref(c_uint(self.texture)))
         if self._depth.value:
@@ -171,7 +171,7 @@ class Pixels:
         )
 
     def _copy(self, area: Viewport, left_bottom: tuple[int, int], kept_bottom: int, bits: int) -> None:
-        """Copies a area of the framebuffer from these rows of the picture, between framebuffers that are bound."""
+        """Copies an area of the framebuffer from these rows of the picture, between framebuffers that are bound."""
         left, bottom, width, height = area
         at, row = left - left_bottom[0], self._row(kept_bottom, height)
         ends = (bottom + height, bottom) if self.is_upside_down else (bottom, bottom + height)
@@ -230,7 +230,7 @@ COMPILED_PART = 0, 0, 3, 3
 
 
 class SmallPicture:
-    """A picture of a area of `screen`, drawn at `scale` times its size, `size_px`, into `framebuffer`."""
+    """A picture of an area of `screen`, drawn at `scale` times its size, `size_px`, into `framebuffer`."""
 
     def __init__(self, context: moderngl.Context, screen: moderngl.Framebuffer, area: Viewport, scale: float) -> None:
         self.area, self._context = area, context
@@ -264,7 +264,7 @@ class SmallPicture:
         self._enlarged.restore(self.area)
 
     def release(self) -> None:
-        """Gives the memory back."""
+        """Releases the memory."""
         self._drawn.release()
         self._enlarged.release()
 
@@ -280,7 +280,7 @@ class SmallPictures:
         self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None  # the second: the frame's
 
     def begin(self, viewport: Viewport, area: Viewport, scale: float) -> Viewport:
-        """Has the next picture, of this area of the frame's viewport, drawn at `scale` times its size. Returns its
+        """Makes the next picture, of this area of the frame's viewport, drawn at `scale` times its size. Returns its
         viewport in the small framebuffer."""
         screen = self._target.framebuffer
         key = screen.glo, area, scale
@@ -329,7 +329,7 @@ class SmallPictures:
         return True
 
     def release(self) -> None:
-        """Gives the GPU memory back."""
+        """Releases the GPU memory."""
         self._used.clear()
         self.end_frame()
 

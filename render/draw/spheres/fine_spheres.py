@@ -88,7 +88,7 @@ void main() {
 #else
     if (drawn) {
         gl_PointSize = 2.0 * along / picture.z + 1.0;  // half a pixel of edge on each side
-        // Its w is free to choose, and comes to the pixels at no cost: what a radius is in depth.
+        // Its w may have any value and is interpolated at no cost: the radius as a difference in depth.
         float radius_depth = -depth_by_metre(depth) * radius;
         gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0) / radius_depth;
     }
@@ -117,20 +117,20 @@ void main() {
     // Seen from near, the outline is nearer than the ball's middle.
     vec3 normal = vec3(side * (1.0 - middle.z * height), height + middle.z * off2);
 #if APART
-    // What is behind comes later and cannot be blended with: half an edge, and less of what was there before.
+    // Bodies behind are drawn later and cannot be blended with: half an edge, and less of the colour drawn before.
     if (covered < 0.5) discard;
     covered = 0.5 + 0.5 * covered;
 #else
     float nearer = dot(normal, front.xyz);
     float depth = gl_FragCoord.z - gl_FragCoord.w * nearer * (1.0 + middle.z * nearer);
-    // The faint outer half of the edge stands before nothing but the background: with its true depth it would
-    // keep out the ball behind, drawn later, and show what is behind that. What is not covered at all never passes: a
-    // discard takes longer than all that it saves.
+    // The faint outer half of the edge gets the background's depth: with its true depth it would hide a ball behind it
+    // that is drawn later, and show the background. Pixels that are not covered never pass: a discard costs more than
+    // it saves.
     gl_FragDepth = covered < FAINT_BELOW ? max(depth, 1.0 - 2e-6 * covered) : depth;
 #endif
 
     vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
-    // As `lit_by_polynomial`, with what is the same in all pixels taken out.
+    // As `lit_by_polynomial`, without the terms that are the same in all pixels.
     float towards = dot(normal, light.xyz), sun = max(towards * 0.85 + 0.15, 0.0), grazing = 1.0 - height;
 #if FINISH
     float gloss = shine_by.x * (highlight(2.0 * height * towards - light.z, shine_by.yz) + 0.5 * grazing * grazing);

@@ -9,14 +9,14 @@
 Spheres are points. A pixel's place in the point gives its normal; one direction replaces light and sky, and the
 product of two axes of the body gives its skin. Edges are hard, and there is no highlight.
 
-From ten pixels' width on, a sphere costs what its pixels cost: a third of a nanosecond for each operation in each of
-them. So the vertex shader computes, once for each sphere, the polynomial of second degree in a pixel's place that is
-the best fit to light and skin together: five operations, where normal, light and skin take twenty. This softens the
-skin's borders; its rotation stays visible.
+From a width of ten pixels on, the cost of a sphere is that of its pixels: a third of a nanosecond for each operation in
+each of them. So the vertex shader computes, once for each sphere, the polynomial of second degree in a pixel's place
+that is the best fit to light and skin together: five operations, where normal, light and skin take twenty. This softens
+the skin's borders; its rotation stays visible.
 
 One depth: a sphere is drawn as the disc through its centre. Where bodies do not intersect this changes no pixel, since
 the disc lies within the ball; where they do, their seam is off by at most a radius. In return hidden pixels are not
-computed at all, which halves the cost of what lies behind: software drawing tests a pixel's depth before its colour
+computed at all, which halves the cost of what lies behind: software rendering tests a pixel's depth before its colour
 only if the shader does not write the depth. Nearly true depth is that of a paraboloid: seams are straight where they
 should bend a little.
 """
@@ -65,7 +65,7 @@ void place(vec4 ball, bool drawn, float share) {
     if (drawn) gl_Position = vec4(middle * guard.xy, lens.z * ball.z + lens.w, w_at(-ball.z));
 }
 
-// A point's w is free to choose, and comes to the pixels at no cost: what its radius is in depth, towards the eye.
+// A point's w may have any value and is interpolated at no cost: the radius as a difference in depth, towards the eye.
 float radius_depth(vec4 ball) {
     return PARALLEL ? -0.5 * lens.z * ball.w : 0.5 * lens.w * ball.w / (ball.z + ball.w);
 }
@@ -131,7 +131,7 @@ void main() {
     bool drawn = is_drawn_as_point(ball);
     place(ball, drawn, 1.0);
 #if OWN_DEPTH
-    // To the pixels comes the depth of its nearest part, and as w what is to be added on the way to the outline.
+    // Passed to the pixels: the depth of the nearest point, and as w the difference to add towards the outline.
     if (drawn) {
         gl_Position /= -HEIGHT.y * radius_depth(ball);
         gl_Position.z = max(gl_Position.z + HEIGHT.x / HEIGHT.y * 2.0, -0.9999 * gl_Position.w);

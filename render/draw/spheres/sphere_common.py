@@ -6,7 +6,7 @@ Each ball is drawn by exactly one program of a picture. A ball "fits" a point wh
 
 The guard: points are drawn into a viewport that reaches GUARD_PX beyond the picture on each side (the scissor cuts off
 what is drawn there), since OpenGL discards a point whose centre is outside the viewport. Bodies that are not drawn are
-put into the far corner of the guard. There they are not clipped (one clipped point slows software drawing of all
+put into the far corner of the guard. There they are not clipped (one clipped point slows software rendering of all
 points), and are dropped before they reach a pixel: 0.03 us a body, against 0.14 us for a point in the picture that
 fails the depth test.
 
@@ -55,7 +55,7 @@ vec4 ball_of(Pose pose) {
     return vec4(center, seen ? radius : 0.0);
 }
 
-// Its diameter in px, as it were in the middle of the picture.
+// Its diameter in px, as in the middle of the picture.
 float width_px(vec4 ball) { return 2.0 * ball.w / (w_at(-ball.z) * picture.z); }
 
 #if WIDE
@@ -95,7 +95,7 @@ vec3 facing(vec3 v, vec3 to_eye) {
 
 vec3 to_eye_from(vec3 center) { return normalize(-sight_to(center)); }
 
-// How deep the pattern's darker tone is: it fades where pixels cover much of it, and is gone at 9 px.
+// Depth of the pattern's darker tone: it fades where pixels cover much of it, and is gone at 9 px.
 float pattern_depth(float px_in_radii) {
     return PATTERN * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
 }

@@ -2,7 +2,7 @@
 
 A sample of at most 256 bodies gives the sizes of spheres in this picture and the pixels that they cover.
 One program is then chosen for all spheres, since a second pass over a million bodies costs more than it saves. The few
-spheres that are too large for it have a draw of their own.
+spheres that are too large for it have a separate draw.
 
 Always: the chosen program draws spheres up to `largest_px`, wider than nearly all of the sample (or LARGEST_POINT_PX).
 The last choice is kept until the sample exceeds its limit by 15 %, so that nothing flickers during a zoom. Pure:

@@ -114,7 +114,7 @@ def test_a_ball_that_comes_to_rest_by_small_bounces_is_drawn_straight():
     assert method_of("hermite", *snapshots).sample(70 * MS).position[0, 2] < -0.0025
 
 
-# s (1 - s) (1/2 + (lag / g + WAY_OFF) |1 - 2 s|), at most, with a lag of half an interval.
+# s (1 - s) (1/2 + (lag / g + POSITION_MISMATCH) |1 - 2 s|), at most, with a lag of half an interval.
 FURTHEST = 0.154
 
 

@@ -1,4 +1,4 @@
-"""Spheres that are apart are drawn in half the time, and look as they do with true depth."""
+"""Spheres that do not intersect are drawn in half the time, and look as they do with true depth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import BODY, VISIBLE
 from twixt.render.draw.bodies.body_programs import SPHERE_PASSES
-from twixt.render.draw.bodies.shape_draws import LEAST, LOOK_AGAIN_PICTURES, LOOK_PICTURES, TOLERANCE, are_apart
+from twixt.render.draw.bodies.shape_draws import LEAST, LOOK_AGAIN_PICTURES, LOOK_PICTURES, TOLERANCE, are_separate
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.quality import LEVELS
@@ -131,15 +131,15 @@ def test_how_deep_one_may_be_in_another(gap, expected):
     far = np.array([1e6, -2e6, 3e6])
     place = np.array([[0, 0, 0], [gap, 0, 0], [10, 10, 10]]) + far
 
-    assert are_apart(place, np.ones(3)) is expected
+    assert are_separate(place, np.ones(3)) is expected
 
 
 def test_the_smaller_of_two_counts():
     place = np.array([[0.0, 0, 0], [1.08, 0, 0], [np.nan, 0, 0]])
     radii = np.array([1.0, 0.1, 1.0])
 
-    assert are_apart(place, radii)
-    assert not are_apart(place * 0.9, radii)
+    assert are_separate(place, radii)
+    assert not are_separate(place * 0.9, radii)
 
 
 def test_plain_balls_that_are_apart_look_as_with_true_depth(studio, monkeypatch):
