@@ -93,17 +93,17 @@ def times_us(
 
     before: called ahead of each turn, and not timed. budget_s: no round begins after it, see `turns`.
     """
-    taken: list[list[float]] = [[] for _ in works]
+    all_times: list[list[float]] = [[] for _ in works]
     with uncollected():
         for _ in turns(rounds, budget_s):
-            for work, times in zip(works, taken, strict=True):
+            for work, times in zip(works, all_times, strict=True):
                 if before is not None:
                     before()
                 begin_ns = time.perf_counter_ns()
                 for _ in range(calls):
                     work()
                 times.append((time.perf_counter_ns() - begin_ns) / calls / 1e3)
-    return taken
+    return all_times
 
 
 def turns(rounds: int, budget_s: float) -> Iterator[int]:

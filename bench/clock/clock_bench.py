@@ -172,13 +172,13 @@ def _error(row: ClockRow) -> str:
 
 
 def _frame_us(clock: PlaybackClock, rows: list[Arrival]) -> float:
-    arrivals, taken, costs = sorted(rows, key=lambda row: row.arrival_ns), 0, []
+    arrivals, arrived, costs = sorted(rows, key=lambda row: row.arrival_ns), 0, []
     interval_ns = SECOND // 60
     for present_ns in range(arrivals[0].arrival_ns, rows[-1].due_ns, interval_ns):
         new = []
-        while taken < len(arrivals) and arrivals[taken].arrival_ns <= present_ns:
-            new.append(arrivals[taken])
-            taken += 1
+        while arrived < len(arrivals) and arrivals[arrived].arrival_ns <= present_ns:
+            new.append(arrivals[arrived])
+            arrived += 1
         start_ns = time.perf_counter_ns()
         for row in new:
             clock.observe(row.sim_ns, row.due_ns, row.arrival_ns)

@@ -164,7 +164,7 @@ TRACES: dict[str, Trace] = {
 
 # Time in which a clock settles, left out of the figures.
 SETTLING_NS = 3 * SECOND
-# Half the window over which the true rate of physics at a frame is taken.
+# Half the window over which the true rate of physics at a frame is measured.
 RATE_HALF_NS = SECOND // 2
 
 
@@ -221,13 +221,13 @@ def play(
     """Plays the trace `rows`: each frame observes, in order of arrival, all arrivals until `latch_ns` before its
     present."""
     arrivals = sorted(rows, key=lambda row: row.arrival_ns)
-    taken, newest, frames = 0, arrivals[0].sim_ns, []
+    arrived, newest, frames = 0, arrivals[0].sim_ns, []
     for present in presents(seed, arrivals[0].arrival_ns + latch_ns, rows[-1].due_ns, fps, missed):
-        while taken < len(arrivals) and arrivals[taken].arrival_ns <= present - latch_ns:
-            row = arrivals[taken]
+        while arrived < len(arrivals) and arrivals[arrived].arrival_ns <= present - latch_ns:
+            row = arrivals[arrived]
             clock.observe(row.sim_ns, row.due_ns, row.arrival_ns)
             newest = max(newest, row.sim_ns)
-            taken += 1
+            arrived += 1
         frames.append(TriedFrame(present, clock.draw_time_ns(present), newest))
     return frames
 

@@ -117,12 +117,12 @@ def _drawn(window: Any, name: str, count: int, shape: Shape, best: str, rounds: 
 
         for work in (ours, least) * 2:  # programs are compiled, memory is allocated
             work()
-        taken, limits = times_us(rounds, ours, least, budget_s=BUDGET_S)
+        times, limits = times_us(rounds, ours, least, budget_s=BUDGET_S)
     finally:
         lean.release()
         cloud.release()
     bar = BAR if count == BAR_COUNT and name in OWN_LEAN else ""
-    return row(fps_name(name, count), "fps", _fps(taken), best, _fps(limits), bar)
+    return row(fps_name(name, count), "fps", _fps(times), best, _fps(limits), bar)
 
 
 def _lean(window: Any, cloud: Cloud, best: str) -> LeanSpheres | LeanBoxes | LeanCapsules:
@@ -144,18 +144,18 @@ def _half_size(shape: Shape) -> tuple[float, float, float]:
             raise TwixtError(f"no lean draw of {shape!r} is known")
 
 
-def _fps(taken: list[float]) -> list[float]:
-    return [1e6 / each_us for each_us in taken]
+def _fps(times: list[float]) -> list[float]:
+    return [1e6 / each_us for each_us in times]
 
 
 def _uploaded(window: Any, count: int, rounds: int) -> Row:
     cloud = Cloud(window, count)
     source = memoryview(cloud.records[0].view("u1"))  # type: ignore[arg-type]
     try:
-        taken, limits = times_us(rounds, lambda: cloud.renderer.upload(3, source, count), Memcpy(count * BODY.itemsize))
+        times, limits = times_us(rounds, lambda: cloud.renderer.upload(3, source, count), Memcpy(count * BODY.itemsize))
     finally:
         cloud.release()
-    return row(f"upload {count:,} bodies", "us", taken, "memcpy", limits)
+    return row(f"upload {count:,} bodies", "us", times, "memcpy", limits)
 
 
 def _blended(cloud: Cloud, method: str, rounds: int) -> Row:
@@ -163,8 +163,8 @@ def _blended(cloud: Cloud, method: str, rounds: int) -> Row:
     works = [lambda name=name: cloud.draw(float(next(alphas)), name) for name in (method, PLAINEST)]  # type: ignore[misc]
     for work in works * 2:
         work()
-    taken, plain = times_us(rounds, *works, budget_s=METHOD_BUDGET_S)
-    return row(f"GPU {method}, {METHOD_BODIES:,} bodies", "us", taken, f"GPU {PLAINEST}", plain)
+    times, plain = times_us(rounds, *works, budget_s=METHOD_BUDGET_S)
+    return row(f"GPU {method}, {METHOD_BODIES:,} bodies", "us", times, f"GPU {PLAINEST}", plain)
 
 
 def _sampled(name: str, rounds: int) -> Row:
@@ -174,10 +174,10 @@ def _sampled(name: str, rounds: int) -> Row:
     begin_ns, end_ns = kept[-3].sim_time_ns, kept[-1].sim_time_ns
     times_ns = itertools.cycle(range(begin_ns, end_ns, (end_ns - begin_ns) // 7))
     method.sample(next(times_ns))
-    taken, copied = times_us(
+    times, copied = times_us(
         rounds, lambda: method.sample(next(times_ns)), Memcpy(METHOD_BODIES * POSE_BYTES), budget_s=METHOD_BUDGET_S
     )
-    return row(f"numpy {name}, {METHOD_BODIES:,} bodies", "us", taken, "memcpy of the poses", copied)
+    return row(f"numpy {name}, {METHOD_BODIES:,} bodies", "us", times, "memcpy of the poses", copied)
 
 
 def look_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
@@ -199,8 +199,8 @@ def _compared(cloud: Cloud, name: str, look: Level, rounds: int) -> Row:
     works = [lambda level=level: _draw(cloud, level) for level in (look, PLAIN)]  # type: ignore[misc]
     for work in works * 2:  # programs are compiled, memory is allocated
         work()
-    taken, plain = times_us(rounds, *works, budget_s=LOOK_BUDGET_S)
-    return row(name, "us", taken, PLAIN.name, plain)
+    times, plain = times_us(rounds, *works, budget_s=LOOK_BUDGET_S)
+    return row(name, "us", times, PLAIN.name, plain)
 
 
 def _draw(cloud: Cloud, level: Level) -> None:

@@ -110,8 +110,8 @@ def _sleep_until(end_ns: int) -> None:
 
 
 def _call(name: str, work: Callable[[], object], rounds: int) -> Row:
-    taken, nothing = times_us(rounds, work, lambda: None, calls=CALLS)
-    return row(name, "us", taken, "an empty call", nothing)
+    times, nothing = times_us(rounds, work, lambda: None, calls=CALLS)
+    return row(name, "us", times, "an empty call", nothing)
 
 
 def _clock_frame() -> Callable[[], object]:
@@ -140,8 +140,8 @@ def still_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         with nothing_drawn():
             many, few = (_still_frame(window, count) for count in (MANY, FEW))
             many(), few()
-            taken, least = times_us(rounds_of(STILL_ROUNDS, share), many, few)
-        yield row(f"still frame, {MANY:,} bodies", "us", taken, f"{FEW} bodies", least, STILL_BAR)
+            times, least = times_us(rounds_of(STILL_ROUNDS, share), many, few)
+        yield row(f"still frame, {MANY:,} bodies", "us", times, f"{FEW} bodies", least, STILL_BAR)
     finally:
         window.close()
 

@@ -88,8 +88,8 @@ def mark_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
                 for work in (cloud.draw_marks, same.draw_bodies) * 2:  # programs are compiled, memory is allocated
                     work()
                 rounds = rounds_of(ROUNDS, share)
-                taken, limits = times_us(rounds, cloud.draw_marks, same.draw_bodies, budget_s=BUDGET_S)
-                yield row(name, "us", taken, "as many bodies of five kinds", limits)
+                times, limits = times_us(rounds, cloud.draw_marks, same.draw_bodies, budget_s=BUDGET_S)
+                yield row(name, "us", times, "as many bodies of five kinds", limits)
         finally:
             same.release()
             every.release()

@@ -84,12 +84,12 @@ def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     flags = ("--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ), "--no-overlay", "--pacing", "unlimited")
     say(f"{count:,} bodies, {seconds:g} s")
     yield from _watched(count, seconds, flags)
-    taken, bare = [], []
+    times, bare = [], []
     for number in range(MILLION_STARTS if share >= 1 else 1):
         say(f"{count:,} bodies, start {number + 1}")
-        taken.append(first_picture(SWARM, *flags).seconds)
+        times.append(first_picture(SWARM, *flags).seconds)
         bare.append(bare_s())
-    yield row(f"first picture of {count:,} bodies", "s", taken, BARE, bare, FIRST_BAR)
+    yield row(f"first picture of {count:,} bodies", "s", times, BARE, bare, FIRST_BAR)
 
 
 def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:

@@ -281,19 +281,19 @@ def _sync_rows(case: SyncCase, path: str, effort: Effort) -> Iterator[Row]:
             "published": loop(TWIXT, "--publish-hz", str(ALL_STATES_HZ)),
             PASSIVE: loop(PASSIVE),
         }
-        taken: dict[str, list[float]] = {name: [] for name in loops}
+        times: dict[str, list[float]] = {name: [] for name in loops}
         for _ in range(effort.sync_turns):
             for name, each in loops.items():
                 if not each.failure:
                     with suppress(TwixtError):
-                        taken[name] += each.sync_us(effort.sync_calls)
+                        times[name] += each.sync_us(effort.sync_calls)
     theirs = loops[PASSIVE].failure
-    limit = None if theirs else statistics.median(taken[PASSIVE])
+    limit = None if theirs else statistics.median(times[PASSIVE])
     for name, bar_us in (("no frame would show", GATED_BAR_US), ("published", case.bar_us)):
         _require(loops[name])
         # The aim for a state that no frame shows is that of a humanoid: what is put aside grows with the model.
         bar = "" if name != "published" and case.name != "humanoid" else f"figure <= {bar_us:g}"
         yield Row(
-            f"sync, {case.name}, {name}", "us", statistics.median(taken[name]), f"sync of {PASSIVE}", limit,
-            len(taken[name]), f"{PASSIVE} not measured: {theirs}" if theirs else "back to back", bar=bar,
+            f"sync, {case.name}, {name}", "us", statistics.median(times[name]), f"sync of {PASSIVE}", limit,
+            len(times[name]), f"{PASSIVE} not measured: {theirs}" if theirs else "back to back", bar=bar,
         )  # fmt: skip

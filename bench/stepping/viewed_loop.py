@@ -51,13 +51,13 @@ class SteppedLoop:
 
     def sync_us(self, calls: int) -> list[float]:
         """Times of states handed over back to back, us."""
-        sync, taken = self._viewer.sync, []
+        sync, times = self._viewer.sync, []
         with self._running_viewer():
             for _ in range(calls):
                 begin_ns = time.perf_counter_ns()
                 sync()
-                taken.append((time.perf_counter_ns() - begin_ns) / 1e3)
-        return taken
+                times.append((time.perf_counter_ns() - begin_ns) / 1e3)
+        return times
 
     def settle(self, seconds: float) -> None:
         """Steps while the viewer finishes loading after its first frames."""

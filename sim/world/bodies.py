@@ -5,7 +5,7 @@ Spawn, despawn, teleport and correct change the epochs, from which a viewer know
 blend.
 
 Always: `records` has dtype `BODY` and `len(bodies)` rows; an index means the same body until that body is despawned.
-A view taken before a `spawn` that grew the array is a view of the old array: take views where they are used, and do
+A view made before a `spawn` that grew the array is a view of the old array: take views where they are used, and do
 not keep them. Does not step, publish, or read a clock.
 """
 
@@ -262,24 +262,24 @@ class Bodies:
         for each, or one for all. Raises TwixtError for more bodies than fit into memory, and for wrong colours.
         """
         rows = np.shape(position)[:-1]
-        taken = self._free_rows(math.prod(rows))
-        i: Any = np.array(taken, np.int64).reshape(rows) if rows else taken[0]
+        free_rows = self._free_rows(math.prod(rows))
+        i: Any = np.array(free_rows, np.int64).reshape(rows) if rows else free_rows[0]
         views = self._views
         epoch = views["epoch"][i]
         self._records[i] = FRESH
         views["epoch"][i] = epoch
         views["flags"][i] = self._written.flags  # hidden until all values are accepted
-        self._free |= dict.fromkeys(reversed(taken))
+        self._free |= dict.fromkeys(reversed(free_rows))
         self._columns.begin(i)
         for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity)):
             if value is not None:
                 views[name][i] = value
                 self._written.mark(name)
         if color is not WHITE:
-            views["color"][i] = rgba("color", color, len(taken)).values.reshape((*rows, 4))
+            views["color"][i] = rgba("color", color, len(free_rows)).values.reshape((*rows, 4))
         self.teleport(i, position, orientation, scale)
         views["flags"][i] |= np.uint16(VISIBLE)
-        for row in taken:
+        for row in free_rows:
             del self._free[row]
         return i
 

@@ -64,7 +64,7 @@ class DeferredState:
         "_poses",
         "done_ns",
         "is_model_fixed",
-        "is_time_said",
+        "is_time_reported",
         "is_usable",
         "last_time_s",
         "live_poses",
@@ -77,7 +77,7 @@ class DeferredState:
 
     def __init__(self, poses: BodyPoses, data: MjData) -> None:
         self.until_ns = self.put_ns = self.done_ns = 0
-        self.is_model_fixed = self.is_time_said = False
+        self.is_model_fixed = self.is_time_reported = False
         self.last_time_s = 0.0  # the last one that a view can show
         self._poses, self._data, self._kept = poses, data, poses.empty()
         self._geoms: GeomBuffer | None = None
@@ -153,8 +153,8 @@ class DeferredState:
         """`time_s`, or, where a view cannot show it (NaN), the last valid time; reported once."""
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s
-        elif not self.is_time_said:
-            self.is_time_said = True
+        elif not self.is_time_reported:
+            self.is_time_reported = True
             text = f"data.time is {time_s}, which is no time to be shown; the picture keeps the time {self.last_time_s:g} s"
             print_notice(text)
         return self.last_time_s

@@ -217,11 +217,11 @@ class GatheredRecords:
         weights[0][:, 0], weights[0][:, 1], weights[1][:] = of_position, of_quaternion[:, 1:], of_quaternion[:, 0]
         self._weights = np.concatenate([part.ravel() for part in weights])
         self._total = 0.0
-        self._taken = taken = np.zeros(self._places.size)
+        self._gathered = gathered = np.zeros(self._places.size)
         ends = np.cumsum([part.size for part in wanted]).tolist()
-        self._taken_fields, self._taken_w = taken[: ends[0]].reshape(count, 4, 3), taken[ends[0] : ends[1]]
-        self._omegas, self._arms = taken[ends[1] : ends[3]], taken[ends[3] : ends[5]]
-        self._centers, self._linear = taken[ends[5] : ends[7]], taken[ends[7] :]
+        self._gathered_fields, self._gathered_w = gathered[: ends[0]].reshape(count, 4, 3), gathered[ends[0] : ends[1]]
+        self._omegas, self._arms = gathered[ends[1] : ends[3]], gathered[ends[3] : ends[5]]
+        self._centers, self._linear = gathered[ends[5] : ends[7]], gathered[ends[7] :]
         self._first, self._second = self._omegas[: 3 * count], self._omegas[3 * count :]
         self._crossed = self._first.reshape(count, 3)
 
@@ -233,10 +233,10 @@ class GatheredRecords:
 
     def read(self) -> float:
         """Reads the present poses and velocities; returns the sum of poses for `StateJumps`."""
-        taken = self._taken
-        self._memory.take(self._places, out=taken, mode="clip")
+        gathered = self._gathered
+        self._memory.take(self._places, out=gathered, mode="clip")
         # The scalar product, as both have one length; `dot` would warn of infinite numbers.
-        self._total = total = np.correlate(taken, self._weights).item()
+        self._total = total = np.correlate(gathered, self._weights).item()
         return total
 
     def write(self) -> None:
@@ -255,6 +255,6 @@ class GatheredRecords:
         crossed = self._first
         crossed -= self._second
         crossed += self._linear
-        self._fields[...] = self._taken_fields
+        self._fields[...] = self._gathered_fields
         self._velocity[...] = self._crossed
-        self._w[...] = self._taken_w
+        self._w[...] = self._gathered_w

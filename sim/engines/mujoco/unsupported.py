@@ -33,12 +33,12 @@ class Unsupported:
         self.perturb: MjvPerturb = mujoco.MjvPerturb()
         self._model, self._users = model, users
         self._default, self._default_render_flags = mujoco.MjvOption(), users.flags.copy()
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
     def note(self, what: str) -> None:
         """Reports once that `what` has no effect."""
-        if what not in self._said:
-            self._said.add(what)
+        if what not in self._reported:
+            self._reported.add(what)
             print_notice(f"{what}: no effect yet in twixt's viewer, see docs/engines.md")
 
     def note_model(self) -> None:

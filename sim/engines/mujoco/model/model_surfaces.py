@@ -65,8 +65,8 @@ class ModelSurfaces:
         if self.count:
             records["flags"] = np.where(self._shown(), VISIBLE, 0)
 
-    def vertices(self, poses: PoseArrays, taken: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
-        """Vertices of the shown ones, (v, 3) metres, by body. poses: of the model's bodies. taken: from
+    def vertices(self, poses: PoseArrays, flex_vertices: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
+        """Vertices of the shown ones, (v, 3) metres, by body. poses: of the model's bodies. flex_vertices: from
         `copy_flexes`."""
         model, shown = self._model, self._shown()
         skins, found = int(model.nskin), dict[int, NDArray[Any]]()
@@ -76,11 +76,11 @@ class ModelSurfaces:
             all_vertices = self._scene.skinvert.reshape(-1, 3)
             for skin in np.flatnonzero(shown[:skins]).tolist():
                 found[int(model.nbody) + skin] = all_vertices[self._skin_rows[skin]]
-        if taken is not None and not taken.any():  # after `mj_resetData` flexes have no vertices until the next step
-            taken = self._after_reset()
+        if flex_vertices is not None and not flex_vertices.any():  # after `mj_resetData` flexes have none until a step
+            flex_vertices = self._after_reset()
         for flex in self._flexes:
-            if taken is not None and shown[skins + flex]:
-                vertices = taken[self._flex_rows[flex]]
+            if flex_vertices is not None and shown[skins + flex]:
+                vertices = flex_vertices[self._flex_rows[flex]]
                 if flex in self._edges:
                     vertices = tubes(vertices, self._edges[flex], float(model.flex_radius[flex]))
                 found[int(model.nbody) + skins + flex] = vertices

@@ -154,9 +154,9 @@ class VisualMarks:
 
     def present(self) -> Marks | None:
         """Marks of the present state, valid until the next call; None if there are none."""
-        taken = self.copy_geoms()
-        self.release_geoms(taken)
-        return None if taken is None else self.marks(taken)
+        copied = self.copy_geoms()
+        self.release_geoms(copied)
+        return None if copied is None else self.marks(copied)
 
     def copy_geoms(self, is_lasting: bool = True) -> GeomBuffer | None:
         """Copies the geoms of the present state; None if there are none. On the user's thread; release them later.
@@ -171,47 +171,47 @@ class VisualMarks:
                 self._note(text)
             self._not_drawn.clear()
         try:
-            taken = self._spare.pop()
+            copied = self._spare.pop()
         except IndexError:
-            taken = GeomBuffer(self._model)
-        taken.clear()
+            copied = GeomBuffer(self._model)
+        copied.clear()
         if self._perturb.select >= self._model.nbody:  # MuJoCo would read beyond its arrays
             self._perturb.select = 0
         if self._quaternion.item(0) != 0:  # 0 after `mj_resetData`: no poses yet
             if has_decor:
-                taken.read_decor(self._data, asked.decor, self._perturb, self._camera)
+                copied.read_decor(self._data, asked.decor, self._perturb, self._camera)
             if asked.has_contacts:
-                taken.read_contacts(self._data, asked.contacts, self._perturb)
+                copied.read_contacts(self._data, asked.contacts, self._perturb)
         if users:
-            taken.read_user_geoms(self._users.records(), is_lasting)
-        if not len(taken):
-            self._spare.append(taken)
+            copied.read_user_geoms(self._users.records(), is_lasting)
+        if not len(copied):
+            self._spare.append(copied)
             return None
-        return taken
+        return copied
 
-    def release_geoms(self, taken: GeomBuffer | None) -> None:
+    def release_geoms(self, copied: GeomBuffer | None) -> None:
         """Makes the memory of these geoms available again."""
-        if taken is not None:
-            self._spare.append(taken)
+        if copied is not None:
+            self._spare.append(copied)
 
-    def marks(self, taken: GeomBuffer) -> Marks:
+    def marks(self, copied: GeomBuffer) -> Marks:
         """Marks of a state, valid until the next call. On one thread at a time, in the order of states."""
-        if taken.users:
-            self._user_marks.show(taken.user_geoms)
-            taken.user_geoms, self._not_drawn = None, self._user_marks.not_drawn
+        if copied.users:
+            self._user_marks.show(copied.user_geoms)
+            copied.user_geoms, self._not_drawn = None, self._user_marks.not_drawn
         else:
             self._user_marks.clear()
-        geoms = taken.records
+        geoms = copied.records
         keys = np.empty(len(geoms), np.uint64)
         is_shown = is_drawn(geoms["type"])
-        is_shown[: taken.decor] |= geoms["label"][: taken.decor, 0] != 0
-        if taken.decor:
-            decor = slice(taken.decor)
+        is_shown[: copied.decor] |= geoms["label"][: copied.decor, 0] != 0
+        if copied.decor:
+            decor = slice(copied.decor)
             keys[decor], shown = self._of_model(geoms[decor])
             is_shown[decor] &= shown
-        if taken.contacts:
-            contacts = slice(taken.decor, len(geoms))
-            keys[contacts], shown = self._of_contacts(geoms[contacts], taken)
+        if copied.contacts:
+            contacts = slice(copied.decor, len(geoms))
+            keys[contacts], shown = self._of_contacts(geoms[contacts], copied)
             is_shown[contacts] &= shown
         if not is_shown.all():
             rows = np.flatnonzero(is_shown)
@@ -239,11 +239,11 @@ class VisualMarks:
         is_own[named] = True
         return keys, is_own
 
-    def _of_contacts(self, geoms: NDArray[np.void], taken: GeomBuffer) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    def _of_contacts(self, geoms: NDArray[np.void], copied: GeomBuffer) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         """Keys of the geoms copied with the contacts, and a mask of those that belong to contacts."""
-        reach = np.minimum(*(self._radii.take(side, mode="clip") for side in taken.pairs.T))
-        pairs = (taken.pairs[:, 0] << OBJECT_BITS) | taken.pairs[:, 1]
-        numbers = self._contact_keys.numbers(pairs, taken.positions, reach).astype(np.uint64) | np.uint64(OF_CONTACT)
+        reach = np.minimum(*(self._radii.take(side, mode="clip") for side in copied.pairs.T))
+        pairs = (copied.pairs[:, 0] << OBJECT_BITS) | copied.pairs[:, 1]
+        numbers = self._contact_keys.numbers(pairs, copied.positions, reach).astype(np.uint64) | np.uint64(OF_CONTACT)
         objects = geoms["objtype"]
         is_contact = objects == self._kinds["UNKNOWN"]
         if is_contact.all():

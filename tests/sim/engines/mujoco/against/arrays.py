@@ -412,7 +412,7 @@ class Beside:
             _settle(handle, reader)  # names what has no effect
             newest = reader.newest()
             drawn = State(handle._view.scene, newest.bodies, newest.vertices, newest.marks, newest.part_columns)
-            said = seen is not None and f"model.{seen.name}" in handle._unsupported._said
+            said = seen is not None and f"model.{seen.name}" in handle._unsupported._reported
             is_fresh = said or bool(drawn.part_columns) or _is_fresh(drawn.scene, model, handle.opt)
         finally:
             link.close()
