@@ -90,7 +90,7 @@ class SceneRenderer:
         self._transparent = TransparentDraws(
             context, self._target, self._bodies, self._meshes, self._materials.uniforms, self._marks
         )
-        self._ahead = ProgramPreparation(
+        self._preparation = ProgramPreparation(
             self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit
         )
         if scene.outline is not None:
@@ -306,7 +306,9 @@ class SceneRenderer:
         """
         if self._view is None:
             return False
-        return self._ahead.prepare(self._view, self._motion) or (self._bodies.is_software and self._small.prepare())
+        return self._preparation.prepare(self._view, self._motion) or (
+            self._bodies.is_software and self._small.prepare()
+        )
 
     def prepare_background(self) -> None:
         """Draws the next frame's background between two frames, in case nothing but bodies will have moved.

@@ -117,13 +117,13 @@ def test_it_is_looked_again_now_and_then(studio):
     bodies = pile()
     merged = bodies.copy()
     merged["position"][7] = bodies["position"][40]
-    apart, radii = renderer._solids.spheres._apart, np.full(120, RADIUS, np.float32)
+    separate, radii = renderer._solids.spheres._separate, np.full(120, RADIUS, np.float32)
 
-    assert apart.are("scene", bodies, radii)
-    assert [apart.are("scene", merged, radii) for _ in range(LOOK_PICTURES)][-1] is False
-    again = [apart.are("scene", bodies, radii) for _ in range(LOOK_AGAIN_PICTURES)]
+    assert separate.are_separate("scene", bodies, radii)
+    assert [separate.are_separate("scene", merged, radii) for _ in range(LOOK_PICTURES)][-1] is False
+    again = [separate.are_separate("scene", bodies, radii) for _ in range(LOOK_AGAIN_PICTURES)]
     assert (again[0], again[-1]) == (False, True)
-    assert not apart.are("another", merged, radii)
+    assert not separate.are_separate("another", merged, radii)
 
 
 @pytest.mark.parametrize(("gap", "expected"), [(2.0, True), (2 - 0.9 * TOLERANCE, True), (2 - 1.1 * TOLERANCE, False)])
