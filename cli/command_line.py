@@ -18,7 +18,7 @@ from twixt.cli.flags import CommandGroup, CommandTable, argument, complete_simul
 from twixt.ipc.config.flags import BOTH, MEASURE, SIM, VIEW, Config
 from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_lines
-from twixt.ipc.trace import startup_times
+from twixt.ipc.trace import spans
 
 if TYPE_CHECKING:
     from twixt.sim.world.world import World
@@ -237,7 +237,7 @@ def _run(config: Config) -> int:
 
     if config.world not in WORLDS and (":" not in config.world or is_model(config.world)):
         find_world_or_model(config.world)  # raises the error before a window opens
-    startup_times.ended("physics_command")
+    spans.end_start_part("physics_command")
     name = config.name or f"run-{os.getpid()}"
     listener = open_listener(name)
     viewer = start_viewer(name, config)
@@ -245,7 +245,7 @@ def _run(config: Config) -> int:
     from twixt.sim.process.run import simulate
 
     gc.enable()
-    startup_times.ended("physics_imports")
+    spans.end_start_part("physics_imports")
     return simulate(config, listener=listener, viewer=viewer, find=find_world_or_model)
 
 

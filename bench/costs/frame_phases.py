@@ -29,7 +29,7 @@ from twixt.render.display.display import open_display
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.quality import LEVELS
 from twixt.render.overlay.overlay import Overlay
-from twixt.render.overlay.shown_values import OverlayState, PlotHistory
+from twixt.render.overlay.panel_state import OverlayState, PlotHistory
 from twixt.render.scene.stage import Stage
 from twixt.sim.world.world import World
 from twixt.sim.worlds.balls import Balls

@@ -1,7 +1,6 @@
 """Reads meshes from STL, OBJ, GLB and PLY files, and caches their arrays on disk.
 
-A file is identified by the digest of its content. Arrays of a file that was read before come from the cache; only other
-files need the library trimesh, which is imported then.
+A file is identified by the digest of its content. Files that are not in the cache need the library trimesh.
 
 Always: arrays of a file are checked as those of any mesh. An error names the file. Coordinates are those of the file:
 glTF's y points up, and lengths are in the file's unit.

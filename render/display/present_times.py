@@ -236,3 +236,31 @@ class PresentTimes:
         """Stops asking the display. May be called again."""
         if self._presentation is not None:
             self._presentation.close()
+
+
+# Largest number of a system clock: clockid_t is a signed int, and negative numbers are clocks of descriptors.
+LARGEST_CLOCK_ID = 0x7FFFFFFF
+
+# Number of readings of two clocks. The shortest reading counts: in a longer one the thread may have lost its core.
+LOOKS = 3
+
+
+def offset_ns(clock_id: int | None) -> int | None:
+    """Offset in ns that converts an instant of the system clock `clock_id` to `perf_counter_ns`; None: no such clock.
+    Measured at each call, because a clock may be set or run at a rate of its own."""
+    if clock_id is None or clock_id > LARGEST_CLOCK_ID:
+        return None
+    if clock_id == time.CLOCK_MONOTONIC and "MONOTONIC" in time.get_clock_info("perf_counter").implementation:
+        return 0
+    try:
+        return min(_offset_once(clock_id) for _ in range(LOOKS))[1]
+    except OSError:
+        return None
+
+
+def _offset_once(clock_id: int) -> tuple[int, int]:
+    """Duration of reading both clocks, and their difference, in ns."""
+    before_ns = time.perf_counter_ns()
+    there_ns = time.clock_gettime_ns(clock_id)
+    after_ns = time.perf_counter_ns()
+    return after_ns - before_ns, (before_ns + after_ns) // 2 - there_ns

@@ -16,18 +16,12 @@ import time
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_uint32, c_void_p, cast
 from typing import Protocol
 
-from twixt.render.display.present_times import MOST_OPEN, Answers, Presented
+from twixt.render.display.present_times import MOST_OPEN, Answers, Presented, offset_ns
 
 GLOBAL = b"wp_presentation"
 # wp_presentation_feedback.kind
 FLAGS = {1: "vsync", 2: "hw-clock", 4: "hw-completion", 8: "zero-copy"}
 NS_A_SECOND = 1_000_000_000
-
-# Largest number of a system clock: clockid_t is a signed int, and negative numbers are clocks of descriptors.
-LARGEST_CLOCK_ID = 0x7FFFFFFF
-
-# Number of readings of two clocks. The shortest reading counts: in a longer one the thread may have lost its core.
-LOOKS = 3
 
 # Opcodes of requests: wl_display.get_registry, wl_registry.bind; wp_presentation.destroy, .feedback.
 _GET_REGISTRY, _BIND = 1, 0
@@ -229,27 +223,6 @@ class WaylandPresentation:
         self._feedback_listener = _FeedbackListener(
             _SYNC_OUTPUT(self._on_sync_output), _PRESENTED(self._on_presented), _DISCARDED(self._on_discarded)
         )
-
-
-def offset_ns(clock_id: int | None) -> int | None:
-    """Offset in ns that converts an instant of the system clock `clock_id` to `perf_counter_ns`; None: no such clock.
-    Measured at each call, because a clock may be set or run at a rate of its own."""
-    if clock_id is None or clock_id > LARGEST_CLOCK_ID:
-        return None
-    if clock_id == time.CLOCK_MONOTONIC and "MONOTONIC" in time.get_clock_info("perf_counter").implementation:
-        return 0
-    try:
-        return min(_offset_once(clock_id) for _ in range(LOOKS))[1]
-    except OSError:
-        return None
-
-
-def _offset_once(clock_id: int) -> tuple[int, int]:
-    """Duration of reading both clocks, and their difference, in ns."""
-    before_ns = time.perf_counter_ns()
-    there_ns = time.clock_gettime_ns(clock_id)
-    after_ns = time.perf_counter_ns()
-    return after_ns - before_ns, (before_ns + after_ns) // 2 - there_ns
 
 
 def _interface(

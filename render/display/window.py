@@ -24,11 +24,11 @@ import glfw  # noqa: E402  (after its library is chosen)
 from glfw import library  # noqa: E402
 
 from twixt.ipc.process.notices import print_notice  # noqa: E402
-from twixt.render.display.window_input import WindowInput, WindowState  # noqa: E402
+from twixt.render.display.window_events import WindowInput, WindowState  # noqa: E402
 
 if TYPE_CHECKING:
-    from twixt.render.display.display_changes import WindowPlace
     from twixt.render.display.wayland import AwaitCall
+    from twixt.render.display.window_events import WindowPlace
 
 OFFSCREEN_HINT = "draw without a window: --offscreen"
 
@@ -209,7 +209,7 @@ class Window:
         that."""
         self.present_times.begin()
         if self._place is None:
-            from twixt.render.display.display_changes import WindowPlace
+            from twixt.render.display.window_events import WindowPlace
 
             self._place = WindowPlace(self.handle, self.backend == "wayland")
 

@@ -26,6 +26,7 @@ from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.render.draw.bodies import shape_rows
 from twixt.render.draw.bodies.body_draws import BodyDraws, still_key
 from twixt.render.draw.bodies.level_floor import LevelFloor
+from twixt.render.draw.bodies.materials import MaterialDraws
 from twixt.render.draw.flat.background import Background, StillBodies
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.rectangles import Rectangle
@@ -37,7 +38,6 @@ from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.glsl.uniform_blocks import POSE_VARIANTS
 from twixt.render.draw.light.lit_pictures import LitPictures, Solids
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
-from twixt.render.draw.materials import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.program_preparation import ProgramPreparation
 from twixt.render.draw.quality import FULL, Level

@@ -18,7 +18,7 @@ The methods are usable alone, and are the reference for the shaders.
 | `extrapolate` | straight; back to the truth without a jump | dead reckoning, 250 ms | | Murphy 2011 (in Lengyel) |
 | `kalman` | straight between filtered states | predicts, 250 ms | noisy states | Kalman 1960 |
 | `chase` | from the pose drawn last towards the newest | arrives | | |
-| `module:Class` | the user's own, see `user_method` | its `reach_ns` | | |
+| `module:Class` | the user's own, see `method` | its `reach_ns` | | |
 
 The user's columns are blended by their own rules, whatever the method: blending.py. A method's module is imported
 when it is first asked for.
@@ -69,7 +69,7 @@ def create(
         kind = getattr(importlib.import_module(f"{__name__}.{module_name}"), class_name)
         method = kind(chase_ms) if name == "chase" else kind()
     elif ":" in name:
-        method = importlib.import_module(f"{__name__}.user_method").UserMethod(name, named_by)
+        method = importlib.import_module(f"{__name__}.method").UserMethod(name, named_by)
     else:
         raise TwixtError(f"{named_by} must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
     method.rules = rules or {}

@@ -35,7 +35,7 @@ LOW_1_PERCENT = {
     "mean_over_slowest_1_percent_of_time": "the frames per second within the slowest 1 % of the time",
 }
 
-# Phases of each process' start until the first frame, in order, see `twixt.ipc.trace.startup_times`: the viewer's
+# Phases of each process' start until the first frame, in order, see `twixt.ipc.trace.spans`: the viewer's
 # add up to first_frame_ms; physics does its own at the same time.
 START_PHASES = {
     "viewer_spawn": "from the command until the viewer's process is started",

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from twixt.render.measure.frame_rows import FrameRow
     from twixt.render.overlay.imgui_context import LabelOverlay
     from twixt.render.overlay.overlay import Overlay
-    from twixt.render.overlay.panel_state import PanelFacts, PanelFigures
-    from twixt.render.overlay.shown_values import OverlayState
+    from twixt.render.overlay.panel_state import OverlayState, PanelFacts, PanelFigures
 
 
 def load_overlay_library() -> None:

@@ -25,7 +25,7 @@ from twixt.render.draw.flat.rectangles import TINT, Pane, Panes, Rectangle, whol
 from twixt.render.input.sliders import Turn
 from twixt.render.overlay.imgui_context import begin, close_context, imgui, new_context
 from twixt.render.overlay.panel_layout import show_panels
-from twixt.render.overlay.shown_values import OverlayState
+from twixt.render.overlay.panel_state import OverlayState
 from twixt.render.pacing.wait import StepCost
 
 # Interval at which the panels are redrawn in spare time, about as fast as figures can be read: a little less than six

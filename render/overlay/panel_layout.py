@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from twixt.render.input.sliders import BUFFER, TROUBLES, Turn
 from twixt.render.overlay import widgets as ui
-from twixt.render.overlay.shown_values import MODES, OverlayState
+from twixt.render.overlay.panel_state import MODES, OverlayState
 from twixt.render.overlay.widgets import PanelItem, breaks, fitting
 
 PANEL_WIDTH = 264.0

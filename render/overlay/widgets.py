@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from twixt.render.input.sliders import Knob, Turn
-from twixt.render.overlay.shown_values import REMEMBERED
+from twixt.render.overlay.panel_state import REMEMBERED
 
 
 class PanelItem(NamedTuple):

@@ -32,8 +32,7 @@ from twixt.render.pacing.policy import FramePlan, FrameTimes
 from twixt.render.scene.stage import Stage
 from twixt.render.scene.views import DrawnPicture
 from twixt.render.snapshots.intake import BYTE_BUDGET, NOTHING, SOFTWARE_BYTE_BUDGET, Intake
-from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameInputs, FrameRecord
-from twixt.render.viewer.frame_timer import FrameTimer
+from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameInputs, FrameRecord, FrameTimer
 from twixt.render.viewer.idle import GARBAGE_NS, SECONDS_COUNT_NS, SLEEP_S, Idle, RedrawRequests
 from twixt.render.viewer.screenshots import Screenshots
 from twixt.render.viewer.spare_time import PreFrameWork, SpareTime

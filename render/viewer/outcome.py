@@ -16,7 +16,7 @@ from twixt.ipc.config.files import write_json
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError, missing_package_advice
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import error_text
-from twixt.ipc.trace import startup_times
+from twixt.ipc.trace import spans
 
 if TYPE_CHECKING:
     from twixt.ipc.config.flags import Config
@@ -81,7 +81,7 @@ def leave_report(
     from twixt.render.measure import report
     from twixt.render.measure.report_keys import check
 
-    parts_ms = {} if config.started_ns is None else startup_times.phases_ms(config.started_ns)
+    parts_ms = {} if config.started_ns is None else spans.start_phases_ms(config.started_ns)
     rows = log.rows
     conditions = [*conditions, log.failure] if log.failure else conditions
     run = report.FinishedRun(

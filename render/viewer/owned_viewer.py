@@ -22,7 +22,7 @@ import twixt
 from twixt.ipc.errors import REFUSED, NoDisplay, TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.system import children
-from twixt.ipc.trace import startup_times
+from twixt.ipc.trace import spans
 from twixt.render.viewer.outcome import send_exit_code
 from twixt.render.viewer.start_up import Loading
 
@@ -50,7 +50,7 @@ def view_as_child(owned: bool) -> int:
 
 
 def _view(owned: bool) -> int:
-    startup_times.ended("viewer_interpreter", twixt.STARTED_NS)
+    spans.end_start_part("viewer_interpreter", twixt.STARTED_NS)
     _write_from_the_background()
     gc.disable()  # nothing that is imported is garbage
     loading = OwnedLoading()
@@ -61,8 +61,8 @@ def _view(owned: bool) -> int:
         os._exit(0)  # there is nothing to finish, and the imports may still take long
     try:
         order = _read(told)
-        startup_times.ended("viewer_spawn", order.spawned_ns)
-        startup_times.ended("viewer_config")
+        spans.end_start_part("viewer_spawn", order.spawned_ns)
+        spans.end_start_part("viewer_config")
         if order.config.profile is None:  # else its trace must still be written, so nothing may end the process
             loading.watch(order.name, order.pid)
         try:

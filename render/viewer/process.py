@@ -18,8 +18,8 @@ from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import FINISHED, INTERRUPTED, TwixtError
 from twixt.ipc.process import fork, interrupts
 from twixt.ipc.process.notices import print_notice
+from twixt.ipc.trace import spans
 from twixt.ipc.trace import spans as kinds
-from twixt.ipc.trace import startup_times
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans
 from twixt.render.cores.priority import conditions as nice_conditions
 from twixt.render.cores.priority import raise_nice, set_short_slices
@@ -154,7 +154,7 @@ def _watch(viewer: _Viewer) -> int:
     from twixt.render.draw.frame.context import draws_in_threads
     from twixt.render.measure.frame_log import FrameLog
     from twixt.render.pacing.pacer import Pacer
-    from twixt.render.viewer.frame_timer import FrameTimer
+    from twixt.render.viewer.frame_record import FrameTimer
     from twixt.render.viewer.loop import FrameLoop
     from twixt.render.viewer.screenshots import Screenshots
 
@@ -303,7 +303,7 @@ def _first_frame_ms(config: Config, loop: FrameLoop) -> float | None:
     first_ns = loop.record.first_present_ns
     if config.started_ns is None or not first_ns:
         return None
-    startup_times.ended("viewer_first_frame", first_ns)
+    spans.end_start_part("viewer_first_frame", first_ns)
     return (first_ns - config.started_ns) / 1e6
 
 

@@ -27,7 +27,7 @@ from twixt.render.pacing.policy import FramePlan
 from twixt.render.pacing.wait import StepCost
 from twixt.render.scene.stage import Stage
 from twixt.render.snapshots.intake import NOTHING, Intake, IntakeResult
-from twixt.render.viewer.frame_timer import FrameTimer
+from twixt.render.viewer.frame_record import FrameTimer
 
 if TYPE_CHECKING:
     from twixt.render.display.display import Display

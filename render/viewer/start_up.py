@@ -18,8 +18,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from twixt.ipc.process.notices import is_terminal, print_notice
+from twixt.ipc.trace import spans
 from twixt.ipc.trace import spans as kinds
-from twixt.ipc.trace import startup_times
 from twixt.render.cores.priority import ShortSwitchInterval
 from twixt.render.display.input import Event, Key
 from twixt.render.input.keys import bound
@@ -113,7 +113,7 @@ class StartUp:
             return False
         self._frames += 1
         if self._frames == 1:
-            startup_times.ended("viewer_picture")
+            spans.end_start_part("viewer_picture")
             loop.begin_anew("the first picture is there")
             self._picture_ns = row.present_ns
         if self._is_sparse:
@@ -217,7 +217,7 @@ class StartNotice:
     def _watch(self) -> None:
         reported = ""
         wait_s = max(0.0, (self._begun_ns + PATIENCE_NS - time.perf_counter_ns()) / 1e9)
-        while not self._over.wait(wait_s) and (busy := busy_with(startup_times.has_ended)):
+        while not self._over.wait(wait_s) and (busy := busy_with(spans.start_part_has_ended)):
             if busy != reported:
                 print_notice(f"starting: {busy}")
             reported, wait_s = busy, LOOK_S

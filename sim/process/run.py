@@ -24,8 +24,8 @@ from twixt.ipc.process.user_code import CODE_FOLDERS, UserCodeCrashed, code_fold
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.session.host import Host
 from twixt.ipc.system.interface import Listener
+from twixt.ipc.trace import spans
 from twixt.ipc.trace import spans as kinds
-from twixt.ipc.trace import startup_times
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.sim.process.figures import print_results, resident_mib
 from twixt.sim.process.turns import LONGEST_WAIT_NS, IdleCollector, Physics, physics_def
@@ -290,7 +290,7 @@ class PhysicsRun:
         began_ns = self._config.started_ns
         if self._viewer is None or began_ns is None:
             return blocks
-        return blocks | {"start": startup_times.phases_ms(began_ns)}
+        return blocks | {"start": spans.start_phases_ms(began_ns)}
 
     def state_hash(self, was_interrupted: bool) -> str | None:
         """Hash of the state; None if a step was interrupted. was_interrupted: the run ended early; prints the step."""

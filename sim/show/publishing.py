@@ -29,11 +29,10 @@ from twixt.sim.publish.publisher import Publisher
 from twixt.sim.show.loop_warnings import LoopWarnings
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
-from twixt.sim.show.shown_surfaces import GivenSurfaces, ShownSurfaces
 from twixt.sim.world import field_checks
 from twixt.sim.world.columns import Columns
 from twixt.sim.world.marks import Marks
-from twixt.sim.world.surfaces import Surfaces
+from twixt.sim.world.surfaces import GivenSurfaces, ShownSurfaces, Surfaces
 
 # Limit of simulated time: 2**63 ns, 292 years.
 LONGEST_S = 9.2e9

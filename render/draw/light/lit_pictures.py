@@ -24,6 +24,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA, BodyDraws
 from twixt.render.draw.bodies.body_programs import CAST_KINDS, PASSES
+from twixt.render.draw.bodies.materials import MaterialDraws
 from twixt.render.draw.bodies.shape_draws import CastDrawing, SphereDrawing
 from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView
@@ -32,7 +33,6 @@ from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.light import composing
 from twixt.render.draw.light.composing import Composer, Shading
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
-from twixt.render.draw.materials import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.quality import Level
 from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of, grown, together

@@ -18,11 +18,11 @@ from twixt.ipc.scene.material import Material
 from twixt.ipc.scene.mesh import Mesh
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA, PREMULTIPLIED, BodyDraws
 from twixt.render.draw.bodies.body_programs import MESH_POSES, Membership
+from twixt.render.draw.bodies.materials import MaterialUniforms, finish_of
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import vertex_array
 from twixt.render.draw.glsl.mesh_pose import MESH_POSE, POSE_INPUTS, POSE_OUTPUTS
-from twixt.render.draw.materials import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun, SurfaceBlending
 from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS

@@ -16,10 +16,10 @@ from twixt.render.draw.shapes.capsules import (
     AXIAL_POINT_FRAGMENT,
     AXIAL_POINT_VERTEX,
     AXIAL_QUAD_GEOMETRY,
+    QUAD_SKIN_FRAGMENT,
     ROUND_SIZE,
 )
 from twixt.render.draw.shapes.ray_cast import CastShape, PointCast, cast_quad_program
-from twixt.render.draw.shapes.round_skin import QUAD_SKIN_FRAGMENT
 
 _SUPPORT = "float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }"
 _AROUND = "float around(vec3 size) { return length(size.xz); }"

@@ -5,8 +5,7 @@ With lengths in half axes, an ellipsoid is a ball of radius 1, and a straight ra
 
 from __future__ import annotations
 
-from twixt.render.draw.shapes.ray_cast import CastShape, PointCast
-from twixt.render.draw.shapes.round_skin import (
+from twixt.render.draw.shapes.capsules import (
     PLAIN_SKIN_FRAGMENT,
     PLAIN_SKIN_VERTEX,
     POINT_SKIN_FRAGMENT,
@@ -14,6 +13,7 @@ from twixt.render.draw.shapes.round_skin import (
     QUAD_SKIN_FRAGMENT,
     QUAD_SKIN_GEOMETRY,
 )
+from twixt.render.draw.shapes.ray_cast import CastShape, PointCast
 
 _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return length(size * along); }"

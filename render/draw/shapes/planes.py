@@ -5,7 +5,7 @@ distance from the border, so that edges are visible against a surface of the sam
 plane: interpolated from corners far behind the eye, near depths would lose digits.
 
 A floor fills the picture, so in software rendering it is most of a frame. Values that are the same all over the face
-are computed once for each body and passed as flat inputs. A checker is computed, not looked up (draw/materials.py).
+are computed once for each body and passed as flat inputs. A checker is computed, not looked up (draw/bodies/materials.py).
 """
 
 from __future__ import annotations

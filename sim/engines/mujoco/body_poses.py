@@ -1,6 +1,6 @@
 """Poses and velocities of a model's bodies: conversion of MuJoCo's arrays to twixt's records.
 
-`xpos` and `xquat` are adjacent in MuJoCo's memory, so one copy keeps a state (`deferred_state`). Records are written
+`xpos` and `xquat` are adjacent in MuJoCo's memory, so one copy keeps a state (`gate`). Records are written
 from that copy or from MuJoCo's memory.
 
 Always: `data` is only read. Velocities are those of the bodies' origins. MuJoCo computes none for bodies that a mocap

@@ -19,8 +19,7 @@ from twixt.ipc.interaction.events import KEY, PRESS
 from twixt.ipc.process.notices import print_current_exception, print_notice
 from twixt.ipc.session.viewers import ReceivedActions
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.deferred_state import DeferredState
-from twixt.sim.engines.mujoco.gate import GatedPublisher
+from twixt.sim.engines.mujoco.gate import DeferredState, GatedPublisher
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.ipc.ring.test_memory import in_forked_child
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.trace import startup_times
+from twixt.ipc.trace import spans
 from twixt.ipc.trace.spans import (
     ATTACH,
     FRAME,
@@ -104,12 +104,12 @@ def test_a_part_of_the_start_ends_as_a_lap_and_as_a_startup_time_which_is_there_
     memory = SpanMemory.create(0, KEPT)
     recorder = memory.recorder(VIEWER)
     recorder.close()
-    startup_times.forget()
+    spans.forget_start()
     recorder.start(5)
     recorder.end_phase(WINDOW)
     NOT_RECORDED.end_phase(ATTACH)
-    assert list(startup_times.phases_ms(0)) == ["viewer_window", "viewer_attach"]
-    startup_times.forget()
+    assert list(spans.start_phases_ms(0)) == ["viewer_window", "viewer_attach"]
+    spans.forget_start()
     (span,) = memory.recorded()[0].spans
     assert (span.begin_ns, span.kind) == (5, WINDOW)
 

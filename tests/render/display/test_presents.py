@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.displays.rigs import kwin, sway, weston
-from twixt.render.display.wayland import offset_ns
+from twixt.render.display.present_times import offset_ns
 from twixt.render.measure.evenness import intervals
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from twixt.render.display import wayland
-from twixt.render.display.present_times import MOST_OPEN
-from twixt.render.display.wayland import WaylandPresentation, offset_ns
+from twixt.render.display.present_times import MOST_OPEN, offset_ns
+from twixt.render.display.wayland import WaylandPresentation
 
 DISPLAY, SURFACE, REGISTRY, PRESENTATION = 0x10, 0x20, 0x30, 0x40
 NS = 1_000_000_000

@@ -8,9 +8,9 @@ import pytest
 from tests.render.draw.conftest import Studio
 from twixt.ipc.scene import Material, Plane, Scene, Texture
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw import materials
+from twixt.render.draw.bodies import materials
+from twixt.render.draw.bodies.materials import checker_of
 from twixt.render.draw.frame.camera import OrbitCamera
-from twixt.render.draw.materials import checker_of
 
 RED, BLUE, WHITE = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (255, 255, 255)
 

@@ -12,11 +12,11 @@ from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Part, P
 from twixt.ipc.scene.groups import Group
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.bodies import transparent_rows
-from twixt.render.draw.bodies.transparent_rows import back_to_front, newest
+from twixt.render.draw import transparency
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.frame.snapshot_ring import transparent_of
+from twixt.render.draw.transparency import back_to_front, newest
 
 # From straight above: x to the right, y up.
 ABOVE = OrbitCamera(distance_m=10.0, elevation_rad=np.pi / 2, azimuth_rad=-np.pi / 2)
@@ -133,7 +133,7 @@ def test_a_new_scene_makes_bodies_seen_through_and_solid_again(studio: Studio) -
 
 
 def test_many_runs_are_drawn_kind_by_kind(studio: Studio, monkeypatch) -> None:
-    monkeypatch.setattr(transparent_rows, "MOST_RUNS", 2)
+    monkeypatch.setattr(transparency, "MOST_RUNS", 2)
     colors = [(*RED, 0.5), (*GREEN, 0.25), (*BLUE, 0.75), (*RED, 0.25)]
     shape = [(Box((2, 2, 0.2), color), Cylinder(1.0, 0.3, color))[row % 2] for row, color in enumerate(colors)]
     pixel = studio.picture(scene_of(*shape), stacked(4), camera=ABOVE)[MIDDLE]

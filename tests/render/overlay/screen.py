@@ -10,7 +10,7 @@ import numpy as np
 
 from twixt.render.input.keys import KEYS
 from twixt.render.overlay.overlay import Overlay
-from twixt.render.overlay.shown_values import MODES, OverlayState, PlotHistory
+from twixt.render.overlay.panel_state import MODES, OverlayState, PlotHistory
 
 SIZE_PX = (800, 600)
 NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "delay": (0.0, 0.0)}

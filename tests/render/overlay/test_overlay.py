@@ -14,8 +14,7 @@ from twixt.render.input.sliders import Knob, SliderRange
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.imgui_context import LabelOverlay
 from twixt.render.overlay.overlay import LAYOUTS_AT_ONCE, Overlay
-from twixt.render.overlay.panel_state import PanelFigures
-from twixt.render.overlay.shown_values import MODES, REMEMBERED, DrawnAge, OverlayState, PlotHistory
+from twixt.render.overlay.panel_state import MODES, REMEMBERED, DrawnAge, OverlayState, PanelFigures, PlotHistory
 from twixt.render.scene.labels import PlacedLabel
 
 TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
@@ -377,7 +376,7 @@ def test_recent_keeps_the_newest_in_order():
 
 def test_without_an_overlay_its_library_is_never_loaded():
     code = (
-        "import sys, twixt.render.draw.scene_renderer, twixt.render.draw.frame.camera, twixt.render.overlay.shown_values; "
+        "import sys, twixt.render.draw.scene_renderer, twixt.render.draw.frame.camera, twixt.render.overlay.panel_state; "
         "sys.exit('imgui_bundle' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -29,7 +29,7 @@ from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.pacing.refresh import Refresh
-from twixt.render.viewer.frame_timer import FrameTimer
+from twixt.render.viewer.frame_record import FrameTimer
 from twixt.render.viewer.loop import FrameLoop
 from twixt.render.viewer.screenshots import Screenshots
 

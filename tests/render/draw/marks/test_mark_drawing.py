@@ -12,7 +12,7 @@ from tests.render.draw.test_scene_renderer import BLUE, bodies_at, centroid_px, 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.bodies import transparent_rows
+from twixt.render.draw import transparency
 from twixt.render.draw.frame.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.meshes import mesh_drawing
@@ -329,7 +329,7 @@ def test_marks_and_bodies_that_are_seen_through_are_sorted_together(studio, monk
     for shape in (Sphere(0.4, paint), Box((0.6, 0.6, 0.6), paint), Mesh(*cube(), color=paint)):
         pixels = drawn(studio, dark([shape]), body, marks.records)
         assert pixels[middle].astype(int) == pytest.approx(seen, abs=4), shape
-    monkeypatch.setattr(transparent_rows, "MOST_RUNS", 1)  # too many runs: each kind for itself, and all are drawn
+    monkeypatch.setattr(transparency, "MOST_RUNS", 1)  # too many runs: each kind for itself, and all are drawn
     pixels = drawn(studio, dark([Sphere(0.4, paint)]), body, marks.records)
     assert pixels[middle].astype(int).min() > 5
 

@@ -12,9 +12,9 @@ import pytest
 from tests.sim.engines.mujoco.models import HUNG, KINDS, MOVING, Launch
 from twixt.ipc.interaction.events import Pull
 from twixt.ipc.session import wire
-from twixt.sim.engines.mujoco import deferred_state
+from twixt.sim.engines.mujoco import gate
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.deferred_state import DeferredState, time_memory
+from twixt.sim.engines.mujoco.gate import DeferredState, time_memory
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -70,7 +70,7 @@ def test_the_time_is_found_in_memory() -> None:
 
 
 def test_without_a_known_place_of_the_time_each_sync_looks(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferred_state, "time_memory", lambda data: None)
+    monkeypatch.setattr(gate, "time_memory", lambda data: None)
     handle, reader = launch(publish_hz=SELDOM)
     first = reader.newest()
     for _ in range(3):

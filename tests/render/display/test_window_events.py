@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twixt.render.display.display_changes import SLEPT_NS, Changes, Signs
+from twixt.render.display.window_events import SLEPT_NS, Changes, Signs
 
 AT_60 = Signs(7, (1280, 800, 60), 1, 5)
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.render.measure.runs import MS, even
 from twixt.render.measure.report_keys import RENDER_COSTS
-from twixt.render.overlay.shown_values import SHOWN_NS, LatenessCause
+from twixt.render.overlay.panel_state import SHOWN_NS, LatenessCause
 
 
 def after(**late: int | str) -> LatenessCause:
