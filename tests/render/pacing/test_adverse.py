@@ -55,7 +55,7 @@ def test_a_queue_that_is_drained_from_the_first_frame_on_is_no_timer(kind: type[
 @pytest.mark.parametrize("hz", [90, 144])
 def test_the_displays_word_tells_a_drained_queue_from_a_display_that_follows_the_frames(hz: float) -> None:
     work = works.constant(1.3 * 1000 / hz)(7000)
-    _, queue = run(Queue(steady(hz), speaks=True), work, 8)
+    _, queue = run(Queue(steady(hz), sends_reports=True), work, 8)
     assert queue.off_share <= 0.06
     for name in ("variable rate", "variable rate, own word"):
         _, varies = run(SHAPES[name].made(7000), works.constant(10)(7000), 6)
@@ -112,6 +112,6 @@ def test_a_word_that_cannot_be_true_does_no_harm(kind: type[ModelDisplay], name:
 
     work = works.spikes(8, 25, 60)(7000)
     _, silent = run(kind(steady(60)), work, 5)
-    _, wrong = run(Wrong(steady(60), speaks=True), work, 5)
+    _, wrong = run(Wrong(steady(60), sends_reports=True), work, 5)
     assert wrong.cost <= silent.cost + 4
     assert wrong.off_share <= silent.off_share + 0.01
