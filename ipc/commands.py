@@ -13,6 +13,7 @@ from typing import Any
 from twixt.ipc.config.troubles import FIELDS as TROUBLES
 from twixt.ipc.config.troubles import TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.interrupts import InterruptibleEvent
 
 # Changes a control of the world, see `interaction.controls`.
 CONTROL = "control"
@@ -103,7 +104,7 @@ class CommandQueue:
         self._lock = threading.Lock()
         self._commands: list[Command] = []
         self._count_of_sender: dict[object, int] = {}
-        self.has_new = threading.Event()
+        self.has_new = InterruptibleEvent()
         self._ended = False
 
     def put(self, sender: object, command: Command) -> None:

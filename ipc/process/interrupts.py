@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import signal
 import threading
 from collections.abc import Iterator
@@ -53,6 +54,45 @@ def raising_dropped_ctrl_c() -> Iterator[None]:
             raise
         if ctrl_c.was_received:
             raise KeyboardInterrupt
+
+
+class InterruptibleEvent:
+    """As `threading.Event`, but a signal's exception may end `wait` and `set` at any instruction.
+
+    `threading.Event` has a lock written in Python. If a signal raises right after that lock was acquired, it is never
+    released, and the next `set` waits forever. `SimpleQueue` waits in one call in C, which leaves nothing locked.
+    """
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        """Ends the present wait, and later ones until `clear`. Never blocks."""
+        if not self._is_set:
+            self._is_set = True
+            self._wakes.put(None)
+
+    def clear(self) -> None:
+        """Only for the one thread that waits."""
+        self._is_set = False
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._wakes.get_nowait()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Waits until the event is set; False if it is not after `timeout_s`, None: no limit."""
+        while not self._is_set:
+            try:
+                self._wakes.get(timeout=timeout_s)
+            except queue.Empty:
+                return self._is_set
+            if self._is_set:
+                self._wakes.put(None)  # for other threads that wait
+        return True
 
 
 @contextlib.contextmanager

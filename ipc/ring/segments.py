@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.layout import ColumnForm, Layout, first_rows
 from twixt.ipc.ring.memory import SegmentAllocator, SegmentMemory
@@ -118,7 +119,7 @@ class HostRing:
         # A larger segment is requested above `_request_above` records, but not for exactly `_first_count`.
         self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
         self.allocator = SegmentAllocator(wake_service)
-        self._is_idle = threading.Event()  # set while the service thread makes no segment
+        self._is_idle = InterruptibleEvent()  # set while the service thread makes no segment
 
     def begin(self, bodies: int, shown: int | None = None, marks: int = 0, parts: int = 0) -> OpenSlot:
         """The next snapshot's slot for `bodies` bodies and `marks` marks, to be written in place: see `OpenSlot`.

@@ -20,6 +20,7 @@ from typing import Any
 from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.session import messages, wire
 from twixt.ipc.session.listener import check_peer
@@ -68,7 +69,7 @@ class ServiceThread:
         self.viewers = 0
         self.lead_ns = 0
         self.commands, self.actions = CommandQueue(), ReceivedActions()
-        self.viewer_attached = threading.Event()
+        self.viewer_attached = InterruptibleEvent()
         self.wakes = WakeQueue()
         self._listener, self._host = listener, host
         self._connected: list[AttachedViewer] = []

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from twixt.ipc.interaction.events import Look, Pull, UserEvent
 from twixt.ipc.process import fork
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.groups import ParentLog, to_field
@@ -274,7 +274,7 @@ class ReceivedActions:
         self.moved: Look | None = None
         self._pull_of: dict[object, Pull] = {}
         self._events: deque[UserEvent] = deque(maxlen=MOST_EVENTS)
-        self._wake = threading.Event()
+        self._wake = InterruptibleEvent()
         self._is_ended = False
 
     def receive(self, sender: object, message: wire.Message) -> None:

@@ -5,11 +5,11 @@ Always: `swap` waits for drawing to complete, not for a display. Never hidden, n
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.render.display.input import Event
 from twixt.render.display.present_times import Presented
 from twixt.render.draw.frame import context
@@ -40,7 +40,7 @@ class OffscreenWindow:
         self.renderer = str(self.context.info["GL_RENDERER"])
         context.keep_freed_memory(self.renderer)
         self.framebuffer_size = size_px
-        self._woken = threading.Event()
+        self._woken = InterruptibleEvent()
         self.screen = self.context.framebuffer(
             [self.context.renderbuffer(size_px, 4)], self.context.depth_renderbuffer(size_px)
         )

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import listener
 
@@ -35,11 +36,11 @@ class BackgroundAttach:
     """Search for a simulation, on a thread that starts at once. search: takes the event that ends it early; returns the
     link, or None if that event was set."""
 
-    def __init__(self, search: Callable[[threading.Event], Link | None]) -> None:
+    def __init__(self, search: Callable[[InterruptibleEvent], Link | None]) -> None:
         self._search = search
         self._link: Link | None = None
         self._error: BaseException | None = None
-        self._is_answered, self._is_given_up = threading.Event(), threading.Event()
+        self._is_answered, self._is_given_up = InterruptibleEvent(), InterruptibleEvent()
         threading.Thread(target=self._run, name="attach", daemon=True).start()
 
     def wait(self, timeout_s: float) -> bool:
@@ -69,7 +70,7 @@ class BackgroundAttach:
 def attach_now(name: str | None, owned: bool) -> BackgroundAttach:
     """Attaches to a simulation that is running already. Physics answers once it has made its world."""
 
-    def search(_is_given_up: threading.Event) -> Link:
+    def search(_is_given_up: InterruptibleEvent) -> Link:
         try:
             from twixt.ipc.session.link import ATTACH_PATIENCE_S, attach
 
@@ -85,7 +86,7 @@ def attach_now(name: str | None, owned: bool) -> BackgroundAttach:
 def attach_when_running(name: str | None) -> BackgroundAttach:
     """Attaches to the simulation `name` (None: the only one) as soon as it runs and has published a snapshot."""
 
-    def search(is_given_up: threading.Event) -> Link | None:
+    def search(is_given_up: InterruptibleEvent) -> Link | None:
         refusal = ""
         while not is_given_up.is_set():
             try:
@@ -103,7 +104,7 @@ def attach_when_running(name: str | None) -> BackgroundAttach:
     return BackgroundAttach(search)
 
 
-def _attached_with_snapshot(name: str | None, is_given_up: threading.Event) -> Link:
+def _attached_with_snapshot(name: str | None, is_given_up: InterruptibleEvent) -> Link:
     from twixt.ipc.session.link import LinkError, attach
 
     link = attach(name)

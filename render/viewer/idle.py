@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.render.display.input import Event
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Waker:
 
     def __init__(self, descriptors: Iterable[int], wake: Callable[[], object]) -> None:
         self._wake = wake
-        self._armed = threading.Event()
+        self._armed = InterruptibleEvent()
         self._is_closing = False
         self._ends, self._end = os.pipe()
         self._poller = select.poll()

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import is_terminal, print_notice
 from twixt.ipc.trace import spans
 from twixt.ipc.trace import spans as kinds
@@ -206,7 +207,7 @@ class StartNotice:
 
     def __init__(self, begun_ns: int | None) -> None:
         self._begun_ns = time.perf_counter_ns() if begun_ns is None else begun_ns
-        self._over = threading.Event()
+        self._over = InterruptibleEvent()
         if is_terminal():
             threading.Thread(target=self._watch, name="start notice", daemon=True).start()
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 
 from twixt.ipc.errors import FAILED, exhaustion_advice
 from twixt.ipc.process import fork
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.system import children
 from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, viewer_command
 
@@ -122,7 +123,7 @@ class ViewerProcess:
         self.is_end_expected = False  # True before it is ended on purpose: its end is then not reported
         self.is_code_known = True
         self._code: int | None = None
-        self._ended = threading.Event()
+        self._ended = InterruptibleEvent()
         self._on_end = on_end
         environ = {**ONE_THREAD, **(os.environ if environ is None else environ)}
         self._spawned_ns = time.perf_counter_ns()
@@ -196,7 +197,7 @@ class ViewerProcess:
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`: the viewer is not a child of the forked process, which does not wait for it."""
-        self._ended = threading.Event()
+        self._ended = InterruptibleEvent()
         self._ended.set()
 
     def _watch(self) -> None:

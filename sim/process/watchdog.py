@@ -23,7 +23,7 @@ from typing import Any
 
 from twixt.ipc.errors import exit_code_of
 from twixt.ipc.process import fork, interrupts
-from twixt.ipc.process.interrupts import Terminated
+from twixt.ipc.process.interrupts import InterruptibleEvent, Terminated
 from twixt.ipc.system import wakes
 from twixt.sim.process.viewer_process import ViewerProcess
 
@@ -49,7 +49,7 @@ class Watchdog:
         self.signal: int | None = None  # once one asked this process to end
         self._viewer, self._on_exit = viewer, on_exit
         self._has_raised = False
-        self._over = threading.Event()
+        self._over = InterruptibleEvent()
         self._thread = threading.Thread(target=self._watch, name="twixt-watch", daemon=True)
         self._previous: dict[int, Any] = {}
         self._previous_fd: int | None = None
@@ -85,7 +85,7 @@ class Watchdog:
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`: in the child, signals have their earlier handlers, and nothing is watched."""
-        self._over = threading.Event()
+        self._over = InterruptibleEvent()
         self._over.set()
         self._restore_handlers()
         self._ours.close()

@@ -22,6 +22,7 @@ from twixt.ipc.commands import CONTROL
 from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
 from twixt.ipc.process import interrupts
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace.spans import PHYSICS
@@ -160,7 +161,7 @@ class ViewerSession:
             and (newest is None or newest.number == 1)
         ):
             print_notice(NOT_KEPT)
-        is_free = threading.Event()
+        is_free = InterruptibleEvent()
 
         def close() -> None:
             is_first = self._end("ended", "")

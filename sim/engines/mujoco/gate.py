@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.process.notices import print_notice
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, PoseArrays
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
@@ -76,7 +77,7 @@ class GatedPublisher:
         self._published_ns = 0  # instant of a state that is published, except for a postponed `Shown.refresh`
         self._popped_poses = poses.empty()
         self._is_publishing = threading.Lock()
-        self._wake, self._ended = threading.Event(), threading.Event()
+        self._wake, self._ended = InterruptibleEvent(), InterruptibleEvent()
         self._has_thread = False
         weakref.finalize(self, _end, self._wake, self._ended).atexit = False
 
@@ -184,13 +185,13 @@ class GatedPublisher:
         self._wake.set()  # last: after an interruption the next call repeats this
 
 
-def _end(wake: threading.Event, ended: threading.Event) -> None:
+def _end(wake: InterruptibleEvent, ended: InterruptibleEvent) -> None:
     ended.set()
     wake.set()
 
 
 def _publish_idle_states(
-    reference: weakref.ref[GatedPublisher], deferred: DeferredState, wake: threading.Event, ended: threading.Event
+    reference: weakref.ref[GatedPublisher], deferred: DeferredState, wake: InterruptibleEvent, ended: InterruptibleEvent
 ) -> None:
     published = -1
     while wake.wait() and not ended.is_set():

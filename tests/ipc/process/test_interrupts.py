@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 import twixt
-from twixt.ipc.process.interrupts import CtrlCRecorder, raising_dropped_ctrl_c, was_dropped
+from twixt.ipc.process.interrupts import CtrlCRecorder, InterruptibleEvent, raising_dropped_ctrl_c, was_dropped
 
 
 def test_ctrl_c_is_known_even_where_somebody_made_another_error_of_it() -> None:
@@ -160,3 +163,79 @@ def test_whom_signals_wake_already_they_wake_further() -> None:
         signal.set_wakeup_fd(before)
         os.close(reading)
         os.close(writing)
+
+
+def interrupted_at(call: Callable[[], object], number: int) -> bool:
+    """Calls it, and raises KeyboardInterrupt in it before its `number`-th instruction; False if it ends before."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _argument: object) -> object:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            count += 1
+            if count == number:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except (KeyboardInterrupt, RuntimeError):  # a lock's __exit__ raises the other where the lock is not held
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def is_set_without_waiting(event: InterruptibleEvent | threading.Event) -> bool:
+    setter = threading.Thread(target=event.set, daemon=True)
+    setter.start()
+    setter.join(5)
+    return not setter.is_alive() and event.wait(5)
+
+
+def stuck_after(make: Callable[[], InterruptibleEvent | threading.Event], name: str) -> list[int]:
+    """Instructions at which an interrupt of the call leaves an event that no thread can set any more."""
+    stuck, number, goes_on = [], 0, True
+    while goes_on:
+        number, event = number + 1, make()
+        call = partial(event.wait, 0.001) if name == "wait" else getattr(event, name)
+        goes_on = interrupted_at(call, number)
+        if not is_set_without_waiting(event):
+            stuck.append(number)
+            goes_on = len(stuck) < 2
+    assert number > 5
+    return stuck
+
+
+@pytest.mark.parametrize("name", ["wait", "set", "clear"])
+def test_an_event_can_be_set_wherever_a_signal_ended_a_call_of_it(name: str) -> None:
+    assert stuck_after(InterruptibleEvent, name) == []
+
+
+def test_an_event_of_the_standard_library_cannot() -> None:
+    assert stuck_after(threading.Event, "wait")
+
+
+def test_a_set_event_wakes_all_threads_that_wait() -> None:
+    event, woken = InterruptibleEvent(), []
+    waiting = [threading.Thread(target=lambda: woken.append(event.wait(60))) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    event.set()
+    for thread in waiting:
+        thread.join(60)
+    assert woken == [True, True, True]
+
+
+def test_a_cleared_event_is_waited_for_again() -> None:
+    event = InterruptibleEvent()
+    event.set()
+    assert event.wait(0)
+    event.clear()
+    assert not event.is_set()
+    assert not event.wait(0.001)
+    event.set()
+    event.set()
+    assert event.wait()
