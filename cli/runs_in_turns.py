@@ -73,15 +73,15 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
 # Length of a run (s), and number of runs per side, by default. A run is long enough for a p99 of its frames, and short
 # enough for ten runs per side. Chosen by the figures of docs/against.md.
 SECONDS, REPEAT = 4.0, 10
-# Least share of a side's runs that must count for a verdict.
+# There is a verdict only if at least this share of each side's requested runs counts.
 LEAST_COUNTING = 0.6
-# If a larger share of the runs is disturbed, none is repeated, as repetitions would be disturbed as well. Also the
-# largest share of repetitions in the requested runs.
+# If a larger share of the runs is disturbed, no run is repeated, because repetitions would probably be disturbed as
+# well. It also limits the number of repetitions, to this share of the requested runs.
 MOST_DISTURBED = 0.5
 SIDES = "AB"
-# Flags for a single run: each run would overwrite the previous file.
+# Flags that are refused, because each run would overwrite the file of the previous run.
 SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
-# Flags with which nothing runs.
+# Flags that are refused, because twixt then prints something and makes no run.
 NO_RUN_FLAGS = ("--help", "-h")
 # Flags of the whole command, which its runs do not get. Each takes a value.
 COMMAND_FLAGS = ("--repeat", "--against", "--json", "--fail-if")
