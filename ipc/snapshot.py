@@ -106,7 +106,7 @@ class Head(NamedTuple):
     dt_ns: int = 0
     step_cost_ns: int = 0
     world_epoch: int = 0
-    count: int = 0  # type: ignore[assignment]  # number of bodies; replaces the method `tuple.count`, which is not needed here
+    count: int = 0  # type: ignore[assignment]  # bodies; replaces `tuple.count`, which is not needed here
     scene_version: int = 0
     plan_number: int = 0
     marks: int = 0
@@ -244,10 +244,10 @@ def corrected(
     """New values of the column "correction" after a correction at `now_ns`, (n, 7): the rest of the old offsets plus
     the extra offsets.
 
-    old_offset, old_ns: the old values of the columns "correction", (n, 7), and "corrected_ns", (n,). extra_offset: (n,
-    3), the position before the correction minus the corrected position. extra_rotation: (n, 4), from `turn_between`.
-    An argument with a single row applies to all bodies. One body may be given as plain sequences of 7, 3 and 4
-    numbers; the result is then (1, 7). A result that is not finite is replaced by `NO_OFFSET`.
+    old_offset, old_ns: the old values of the columns "correction", (n, 7), and "corrected_ns", (n,). extra_offset:
+    the position before the correction minus the corrected position, (n, 3). extra_rotation: the result of
+    `turn_between`, (n, 4). An argument with a single row applies to all bodies. One body may be given as plain
+    sequences of 7, 3 and 4 numbers; the result is then (1, 7). A result that is not finite is replaced by `NO_OFFSET`.
     """
     rows = [np.atleast_2d(np.asarray(value, np.float64)) for value in (old_offset, extra_offset, extra_rotation)]
     times = np.atleast_1d(np.asarray(old_ns, np.int64))
