@@ -229,12 +229,9 @@ class Config:
         side=MEASURE,
     )
     report: bool = field(default=False, metadata={})  # True: print the report at the end
-    span_memory: str | None = field(
-        default=None, metadata={}
-    )  # name of the memory into which the viewer records spans for --profile
-    users_loop: bool = field(
-        default=False, metadata={}
-    )  # True for `twixt.show`: the user's loop continues when its viewer ends
+    span_memory: str | None = field(default=None, metadata={})  # path of the memory for the viewer's --profile spans
+    # True for `twixt.show`: the user's loop continues when its viewer ends.
+    users_loop: bool = field(default=False, metadata={})
     world: str = field(default="balls", metadata={})
     command: str = field(default="", metadata={})  # the command line as typed, for the report
     started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command

@@ -37,9 +37,8 @@ def is_finite(value: Any) -> bool:
 
 def flag(what: str, value: Any) -> None:
     """True or False."""
-    if (
-        not isinstance(value, bool) and type(value).__name__ != "bool_"
-    ):  # numpy's bool, detected without importing numpy
+    # A numpy bool is recognized by its name, without importing numpy.
+    if not isinstance(value, bool) and type(value).__name__ != "bool_":
         raise ConfigError(f"{what} must be True or False, got {text_of(value)}")
 
 

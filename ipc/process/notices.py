@@ -41,9 +41,7 @@ def print_lines(text: str) -> None:
             _write_bytes(stream, text.encode(stream.encoding, "backslashreplace"))
         else:
             _write_text(stream, text)
-    except (
-        Exception
-    ):  # full disk, closed stream, interpreter at its end, or an error of a stream that replaces Python's
+    except Exception:  # full disk, closed stream, interpreter at its end, or an error of a replaced stream
         pass
 
 
@@ -114,12 +112,7 @@ def _is_ready(descriptor: int) -> bool:
         poller = select.poll()
         poller.register(descriptor, select.POLLOUT)
         found = poller.poll(0 if _gave_up else WAIT_MS)
-    except (
-        AttributeError,
-        OSError,
-        TypeError,
-        ValueError,
-    ):  # the system has no poll, or the descriptor is not a real one
+    except (AttributeError, OSError, TypeError, ValueError):  # no poll on this system, or no real descriptor
         return True
     _gave_up = not found
     return bool(found) and not found[0][1] & (select.POLLERR | select.POLLHUP | select.POLLNVAL)
