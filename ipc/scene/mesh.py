@@ -146,12 +146,12 @@ _from_files: WeakValueDictionary[tuple[str, float, str | None], Mesh] = WeakValu
 
 
 def _is_text(value: Any, text: str) -> bool:
-    """True for this text. `==` on an array would compare each item."""
+    """True if `value` is this text. The type is checked first, because `==` on an array would compare each item."""
     return isinstance(value, str) and value == text
 
 
 def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Vertices, row by row, and two triangles for each four neighbours."""
+    """Vertices and faces: the vertices row by row, and two triangles for each square of four neighbouring vertices."""
     rule = "Mesh.height_field: heights must be numbers, shape (r, c), with r and c >= 2"
     try:
         z = np.asarray(heights)
