@@ -20,7 +20,7 @@ __path__ = [os.path.dirname(os.path.abspath(__file__))]
 if __name__ == "__main__":  # run as a file: so that `import twixt` returns this module and does not load it again
     sys.modules["twixt"] = sys.modules["__main__"]
 
-from twixt.ipc.errors import INTERRUPTED, REFUSED  # after `__path__` and `sys.modules` are set
+from twixt.ipc.errors import INTERRUPTED, REFUSED  # possible only after `__path__` and `sys.modules` are set
 
 # Names are imported when they are first used, so that `import twixt` is fast and `twixt --help` needs no numpy. Type
 # checkers and editors read the imports below instead.
@@ -125,10 +125,10 @@ __all__ = [
     "show",
 ]
 
-STARTED_NS = time.perf_counter_ns()  # for the time to the first frame
+STARTED_NS = time.perf_counter_ns()  # start of twixt, from which the time to the first frame is counted
 # Commands that start no viewer in advance. Help, shell completion and `--against` do not start one either.
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
-AGAINST = "--against"  # each run starts its own viewer
+AGAINST = "--against"  # each of its runs starts a viewer of its own
 HELP_FLAGS, COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 

@@ -40,7 +40,7 @@ def differences(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, Any, An
     lines = []
     for section, keys in SECTIONS.items():
         for key, kind in keys.items():
-            of_a, of_b = a[section].get(key), b[section].get(key)  # an older report has fewer keys
+            of_a, of_b = a[section].get(key), b[section].get(key)  # a report of an older version has fewer keys
             below = COMPARED_STATISTICS if kind == SPREAD else BELOW.get(kind, ())
             if not below:
                 lines.append((f"{section}.{key}", of_a, of_b))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 class CoreTime(NamedTuple):
     """CPU time since the machine was started, in seconds, as the sum over some cores."""
 
-    busy_s: float  # used by programs and the kernel
+    busy_s: float  # time used by programs and the kernel
     stolen_s: float  # on a virtual machine: time in which its host used the core
 
 

@@ -1,4 +1,4 @@
-"""Click options made from the fields of `Config`, shell completion, and commands that are built on first use.
+"""Click options made from the fields of `Config`, shell completion, and commands that are built when they are used.
 
 `Config` has each flag's name, default and help text. Shell completion here covers worlds, running simulations, methods
 and files; click completes choices itself. This module imports only the standard library and click, because completion
@@ -71,7 +71,7 @@ class Read(click.ParamType):
 
 
 class Flag(click.Option):
-    """An option under a heading of `--help`."""
+    """An option that `--help` lists under a heading."""
 
     def __init__(self, *names: Any, heading: str, **how: Any) -> None:
         super().__init__(*names, **how)
@@ -137,7 +137,7 @@ class LazyCommand(NamedTuple):
     settings: dict[str, Any]
 
     def build(self, name: str) -> click.Command:
-        """The command, with all its options."""
+        """Builds the click command, with all its options."""
         return HeadedCommand(
             name,
             params=[*self.parameters, *flags_of(*self.sides)],

@@ -34,7 +34,7 @@ PAUSE_S = 0.005
 
 
 class SwapObservations(NamedTuple):
-    """Swaps of a trial, and the display's presentation feedback on them.
+    """Observations of a trial: its swaps, and the display's presentation feedback on them.
 
     way: name of the kind of feedback. silence: reason for no feedback. returns_ns: instants at which swaps returned.
     presents_ns: instants at which frames were shown, as the display reports them. present_delays_ns: for each of

@@ -1,4 +1,4 @@
-"""Runs two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
+"""Runs `twixt measure` with two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
 
 Each run is a `twixt measure` in a process of its own, with the arguments that the user typed. The order is A B B A, so
 that a drift of the machine affects both sides alike. After Ctrl-C no further run starts, and the runs made so far are

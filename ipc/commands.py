@@ -26,12 +26,12 @@ WAITING_LIMIT = 64
 
 
 class CommandError(TwixtError):
-    """A command that breaks a rule."""
+    """A command breaks a rule."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """Command of a viewer to physics.
+    """A command that a viewer sends to physics.
 
     value: depends on the name. `time_scale`: simulated seconds per wall second, > 0. One of `TROUBLES`: its figures,
     which obey the rules in `ipc.config.troubles`, a pair as a list; None ends that trouble. `control`: a list of the

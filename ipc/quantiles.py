@@ -24,7 +24,7 @@ def distribution(values: Iterable[float]) -> Distribution:
     measured = measured[np.isfinite(measured)]
     if not len(measured):
         return dict.fromkeys(("mean", "p50", "p90", "p99", "max"))
-    with np.errstate(over="ignore"):  # the sum of very large values
+    with np.errstate(over="ignore"):  # the sum of very large values may overflow
         p50, p90, p99, largest = np.percentile(measured, (50, 90, 99, 100))
         mean = measured.mean()
     return {
@@ -44,7 +44,7 @@ def median(values: Iterable[float]) -> float:
 
 
 class QuantileWindow:
-    """Quantiles of the last `size` values added."""
+    """Quantiles of the last `size` values that were added."""
 
     def __init__(self, size: int) -> None:
         self._values: deque[int] = deque(maxlen=size)

@@ -28,7 +28,7 @@ BODY = np.dtype(
         ("flags", "<u2"),
         ("scale", "<f2"),  # uniform scale of the body's shape
         ("angular_velocity", "<f4", 3),  # rad/s, world frame
-        ("color", "u1", 4),  # rgba, multiplies the colour of the shape
+        ("color", "u1", 4),  # rgba; a factor on the colour of the shape
     ]
 )
 
@@ -37,7 +37,7 @@ BODY = np.dtype(
 # are centred at the position; the axis of capsules and cylinders is z.
 MARK_KINDS = {
     "sphere": ("radius",),
-    "box": ("x", "y", "z"),  # edges
+    "box": ("x", "y", "z"),  # lengths of the edges
     "capsule": ("radius", "length"),  # length of the straight part
     "cylinder": ("radius", "length"),
     "ellipsoid": ("x", "y", "z"),  # diameters
@@ -75,7 +75,7 @@ CORRECTION_STEP = 0x1_0000
 # The head of a snapshot in shared memory. It has only 8-byte fields, and a size of two cache lines.
 HEAD = np.dtype(
     [
-        ("tick", "<i8"),  # steps since the world began
+        ("tick", "<i8"),  # number of steps since the world began
         ("sim_time_ns", "<i8"),
         ("due_ns", "<i8"),  # wall instant at which this state is due
         ("published_ns", "<i8"),  # wall instant at which readers could first see this state
@@ -83,12 +83,12 @@ HEAD = np.dtype(
         ("dt_ns", "<i8"),
         ("step_cost_ns", "<i8"),
         ("world_epoch", "<i8"),  # changes at every reset
-        ("count", "<i8"),  # bodies
+        ("count", "<i8"),  # number of bodies
         ("scene_version", "<i8"),  # version of the scene that these bodies belong to
         ("plan_number", "<i8"),
         ("marks", "<i8"),  # number of records after the bodies: marks, then packed vertices
         ("vertices", "<i8"),  # number of vertices of surfaces, 3 f4 each, packed into the last of those records
-        ("parts", "<i8"),  # rows of each part column
+        ("parts", "<i8"),  # number of rows of each part column
         ("reserved", "<i8", 2),
     ]
 )
@@ -121,7 +121,7 @@ VERTEX_BYTES = 12
 
 
 def vertex_records(vertices: int) -> int:
-    """Number of records into which `vertices` vertices are packed."""
+    """Number of records that `vertices` packed vertices need."""
     return -(-vertices * VERTEX_BYTES // MARK.itemsize)
 
 
@@ -200,7 +200,7 @@ OFFSET_WIDTH = 7
 CORRECTION_TAU_NS = 100_000_000
 # After this many time constants, less than a millionth of the offset remains. The offset is then treated as 0.
 OVER_AFTER_TAU = 14.0
-# The offset of a body that was never corrected.
+# The value of the column "correction" for a body that was never corrected.
 NO_OFFSET = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 # A quaternion with a smaller squared length counts as the identity.
 NO_LENGTH = 1e-30
@@ -228,7 +228,8 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
     elsewhere = (left != NO_OFFSET).any(axis=1)
     rows, left = rows[elsewhere], left[elsewhere]
     records = bodies[rows]
-    speed = np.where(times[rows, None] < sim_time_ns, -1e9 / CORRECTION_TAU_NS, 0.0)  # of the decay, 1/s
+    # Relative rate of change of an offset, 1/s.
+    speed = np.where(times[rows, None] < sim_time_ns, -1e9 / CORRECTION_TAU_NS, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite stay so
         records["position"] = records["position"].astype(np.float64) + left[:, :3]
         records["velocity"] = records["velocity"].astype(np.float64) + speed * left[:, :3]

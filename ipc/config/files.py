@@ -43,7 +43,7 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
 def _is_name(name: str) -> bool:
     try:
         return "\0" not in name and len(os.fsencode(name)) <= LONGEST_NAME
-    except UnicodeEncodeError:  # a lone surrogate
+    except UnicodeEncodeError:  # the name has a lone surrogate, which cannot be encoded
         return False
 
 

@@ -234,7 +234,7 @@ class Config:
     users_loop: bool = field(default=False, metadata={})
     world: str = field(default="balls", metadata={})
     command: str = field(default="", metadata={})  # the command line as typed, for the report
-    started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command
+    started_ns: int | None = field(default=None, metadata={})  # instant of the command's start, perf_counter_ns
 
     def __post_init__(self) -> None:
         self._check_defaults()

@@ -77,7 +77,7 @@ class Slider:
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """The value and its range, as viewers show them."""
+        """Value, lowest value and highest value, which are sent to viewers."""
         return self.value, self.low, self.high
 
 
@@ -133,7 +133,7 @@ class Button:
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """As `Slider.shown`; the value has no meaning."""
+        """As `Slider.shown`. The value is always 0 and has no meaning."""
         return 0.0, 0.0, 1.0
 
 

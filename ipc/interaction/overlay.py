@@ -83,7 +83,7 @@ MOST_IMAGES, MOST_IMAGE_BYTES = 32, 8 << 20
 LARGEST_PX = 1 << 20
 CHANNELS = 3
 
-Rect = tuple[int, int, int, int]  # left, bottom, width, height: pixels, from the lower left corner of the window
+Rect = tuple[int, int, int, int]  # left, bottom, width, height in pixels, from the window's lower left corner
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Registry of the resources that a forked child must close, under one lock.
+"""Registry, with one lock, of the resources that a forked child must close.
 
 Such resources are descriptors, memory, signal handlers, child processes, and hooks of the interpreter's exit or of its
 garbage collector. The owner of a resource registers with `guard`. In a forked child each owner's `close_in_child` is

@@ -53,7 +53,7 @@ def print_current_exception() -> None:
         try:
             hook(*sys.exc_info())
             return
-        except Exception:  # the traceback below shows both errors
+        except Exception:  # the traceback printed below shows both errors
             pass
     try:
         import traceback  # imported here, because the import takes 8 ms

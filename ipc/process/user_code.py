@@ -33,7 +33,7 @@ _WORLD_CODE = tuple(
 )
 _WORLD_MAKER = os.path.join(_TWIXT_FOLDER, "sim", "worlds", "find.py")
 
-# Key of `code_folders` in a simulation's description.
+# Key under which a simulation's description has the result of `code_folders`.
 CODE_FOLDERS = "code_folders"
 # Most folders that a viewer accepts from a simulation. Usual search paths have a handful.
 MOST_FOLDERS = 64
@@ -144,7 +144,7 @@ def code_folders() -> list[str]:
     mainly the script's folder and PYTHONPATH."""
     library, found = os.path.dirname(os.__file__), dict[str, None]()
     for entry in sys.path:
-        if not isinstance(entry, str | os.PathLike):  # Python skips it as well
+        if not isinstance(entry, str | os.PathLike):  # Python ignores such an entry as well
             continue
         try:
             folder = os.path.abspath(entry)

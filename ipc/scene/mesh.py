@@ -133,7 +133,7 @@ class Mesh:
 
     @cached_property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres."""
+        """Largest distance of a vertex from the body's position, metres."""
         return float(math.sqrt((self.vertices.astype(np.float64) ** 2).sum(axis=1).max()))
 
     def __repr__(self) -> str:

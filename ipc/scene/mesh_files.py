@@ -51,7 +51,7 @@ class MeshFile:
         self.digest = _digest(self.path)
 
     def arrays(self) -> MeshArrays:
-        """Vertices, faces and normals of the file, from the cache if it has them. Raises SceneError."""
+        """Vertices, faces and normals of the file. They are read from the cache if it has them. Raises SceneError."""
         cache = mesh_cache()
         kept = cache.read(self.digest)
         if kept is not None:

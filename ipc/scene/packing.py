@@ -102,7 +102,7 @@ class _PackedTables:
 
     @property
     def contents(self) -> Contents:
-        """Pixels of textures and arrays of meshes."""
+        """Pixels of the textures and arrays of the meshes, by digest, in the order in which they are sent."""
         return self.materials.contents | {mesh.digest: mesh.arrays for mesh in self._meshes}
 
     def _row(self, mesh: Mesh) -> int:
@@ -227,7 +227,7 @@ class PackedMaterials:
 
     @property
     def contents(self) -> Contents:
-        """Pixels of the textures."""
+        """Pixels of the textures, by digest."""
         return {texture.digest: [texture.pixels] for texture in self._textures}
 
 

@@ -37,7 +37,7 @@ class SurfaceRows(NamedTuple):
         return int(self.starts[-1])
 
     def rows(self, place: int) -> slice:
-        """Rows of the vertices of `bodies[place]`."""
+        """Rows of the vertices of the body `bodies[place]`."""
         return slice(int(self.starts[place]), int(self.starts[place + 1]))
 
     def first(self, vertices: int) -> int:
