@@ -1,7 +1,7 @@
 """Tests the figures of two kinds of runs, A and B, for differences beyond the noise of the machine.
 
-The tests compare runs, not frames. Frames of one run depend on each other, so that many frames of a run say no more
-about the next run than one. A difference counts as seen if two tests agree:
+The tests compare runs, not frames. Frames of one run depend on each other. So many frames of a run predict the next
+run no better than one frame. A difference counts as seen if two tests agree:
 
 - a permutation test over all figures at once (Westfall and Young 1993). It assigns the runs to two sides in many ways,
   and uses the largest statistic of any figure in each permutation, so that the figures may depend on each other. It
@@ -118,8 +118,8 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
 
 
 def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
-    """p-value of each figure: the share of permutations in which *any* figure has at least this figure's statistic,
-    twice the smaller one of the two statistics' shares."""
+    """p-value of each figure: for each of the two statistics, the share of permutations in which *any* figure has at
+    least this figure's observed statistic. The p-value is twice the smaller share."""
     together = np.concatenate((of_a, of_b))
     if not together.shape[1]:
         return []
@@ -146,7 +146,7 @@ def _shares_as_far(distances: Floats) -> Floats:
 
 def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
     """Assignments of the runs to two sides, shape (permutations, runs), True for B. Row 0 is the observed assignment.
-    The other rows are all others, or random ones if there are more than `MOST_PERMUTATIONS`."""
+    The other rows are all other assignments, or random ones if there are more than `MOST_PERMUTATIONS`."""
     runs = of_a + of_b
     if math.comb(runs, of_b) <= MOST_PERMUTATIONS:
         chosen = np.array(list(combinations(reversed(range(runs)), of_b)))

@@ -58,7 +58,7 @@ def examine() -> int:
 
 
 def verdicts() -> Iterator[Verdict]:
-    """Verdicts of all checks, in order. Later checks use results of earlier ones."""
+    """Verdicts of all checks, in order. Later checks use results of earlier checks."""
     window, display = _open_window()
     yield display
     if window is not None:
@@ -144,8 +144,8 @@ def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") 
     """Check of the viewer's priority when other programs use the cores as well.
 
     slice_ns: time slice that the system granted; None if it granted none. cores: number of cores from which the viewer
-    may choose; 0 if the system has no affinity masks, refuses them, or does not report which threads wait. policy:
-    name of the scheduling policy; empty for the default one.
+    may choose; 0 if the system has no affinity masks, refuses to set them, or does not report which threads wait.
+    policy: name of the scheduling policy; empty for the default one.
     """
     sooner = (
         f"let on soon after it wakes (slices of {slice_ns / 1e6:.1f} ms)"

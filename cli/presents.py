@@ -139,8 +139,8 @@ def fence(seen: SwapObservations, blocks: bool) -> Verdict:
 
 
 def swap(window: Any, pause_s: float | None = None) -> int:
-    """Swaps an empty picture once and returns the swap's duration (ns). pause_s: sleep before the swap; None for
-    none."""
+    """Swaps an empty picture once and returns the swap's duration (ns). pause_s: time to sleep before the swap; None
+    for no pause."""
     window.poll()
     window.screen.clear(0.1, 0.1, 0.12)
     if pause_s is not None:

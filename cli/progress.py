@@ -1,4 +1,4 @@
-"""Shows the progress of a measurement on standard error, and writes its results even if writing one of them fails."""
+"""Shows the progress of a measurement on standard error, and writes all results even if writing one result fails."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def figures_of(report: dict[str, Any]) -> dict[str, float | None]:
 
 def read_differences(texts: Sequence[str]) -> list[Limit]:
     """Reads limits on differences, such as `FIGURE>1`. Raises TwixtError; for an unknown name it suggests similar
-    ones."""
+    names."""
     limits = read_limits(texts, FIGURES)
     for limit in limits:
         if not isinstance(limit.bound, float):

@@ -253,7 +253,7 @@ def make_runs(
     pick: Callable[[dict[str, Any]], dict[str, float | None]],
     say: Say,
 ) -> Turns:
-    """Makes `repeat` runs of each side, and repeats disturbed ones. longest_s: a run that takes longer is ended. pick:
+    """Makes `repeat` runs of each side, and repeats disturbed runs. longest_s: a run that takes longer is ended. pick:
     returns the compared figures of a report. say: shows progress. Raises TwixtError if twixt refuses a run's
     arguments."""
     turns = Turns(repeat)

@@ -33,10 +33,10 @@ class CommandError(TwixtError):
 class Command:
     """A command that a viewer sends to physics.
 
-    value: depends on the name. `time_scale`: simulated seconds per wall second, > 0. One of `TROUBLES`: its figures,
-    which obey the rules in `ipc.config.troubles`, a pair as a list; None ends that trouble. `control`: a list of the
-    control's index and value. Other names: None. acted_ns: wall instant at which the user acted. draw_time_ns:
-    simulated time drawn at that instant. Both are 0 if the command does not come from a key.
+    value: depends on the name. `time_scale`: simulated seconds per wall second, > 0. One of `TROUBLES`: the figures of
+    that trouble, which obey the rules in `ipc.config.troubles`. A pair is given as a list. None ends that trouble.
+    `control`: a list of the control's index and value. Other names: None. acted_ns: wall instant at which the user
+    acted. draw_time_ns: simulated time drawn at that instant. Both are 0 if the command does not come from a key.
     """
 
     name: str
@@ -108,8 +108,8 @@ class CommandQueue:
         self._ended = False
 
     def put(self, sender: object, command: Command) -> None:
-        """Adds the command to the queue. If its sender has `WAITING_LIMIT` commands there, the command is refused and
-        counted in `refused`; one `quit` beyond the limit is still accepted."""
+        """Adds the command to the queue. If its sender already has `WAITING_LIMIT` commands there, the new command is
+        refused and counted in `refused`; one `quit` beyond the limit is still accepted."""
         with self._lock:
             already = self._count_of_sender.get(sender, 0)
             if already >= WAITING_LIMIT + (command.name == "quit"):
@@ -136,7 +136,7 @@ class CommandQueue:
         return self.has_new.wait(timeout_s)
 
     def end(self) -> None:
-        """Ends the present wait; later calls of `wait` return at once."""
+        """Ends a current wait, and lets every later call of `wait` return at once."""
         with self._lock:
             self._ended = True
             self.has_new.set()

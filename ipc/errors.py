@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
 # The reader of standard output has closed it, as in `twixt ... | head -1`. Shells report 128 + SIGPIPE in this case.
 READER_GONE = 141
-# Text of Python's error if it can write to no folder for temporary files.
+# Part of Python's error message when no folder for temporary files is writable.
 NO_TEMPORARY = "No usable temporary directory"
 
 # Most characters of a refused value in a message. LARGE replaces a whole number that is too long to print.
@@ -68,8 +68,8 @@ def text_of(value: Any) -> str:
 
 
 def exit_code_of(process_code: int) -> int:
-    """Exit code as a shell reports it. process_code: return code of `subprocess`. A negative one is a signal's number,
-    and gives 128 + that number."""
+    """Exit code as a shell reports it. process_code: return code of `subprocess`. A negative code means a signal; the
+    result is then 128 + the signal's number."""
     return process_code if process_code >= 0 else 128 - process_code
 
 

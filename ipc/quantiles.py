@@ -66,8 +66,8 @@ class QuantileWindow:
         self._ordered.clear()
 
     def quantile(self, share: float, unknown: int = 0) -> int:
-        """The smallest value in the window that is >= at least `share` (0 to 1) of its values; `unknown` if the window
-        is empty."""
+        """The smallest value v in the window for which at least the share `share` (0 to 1) of all values is <= v.
+        `unknown` if the window is empty."""
         ordered = self._ordered
         if not ordered:
             return unknown

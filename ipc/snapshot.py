@@ -32,9 +32,9 @@ BODY = np.dtype(
     ]
 )
 
-# Kinds of marks. The index of a kind is its value in the field `kind`. The tuple names the numbers in the field
-# `size`, in metres. An arrow and a line begin at the mark's position and extend along the mark's z axis. Other marks
-# are centred at the position; the axis of capsules and cylinders is z.
+# Kinds of marks. The field `kind` of a mark has the index of its kind in this table. Each tuple has the meanings of
+# the numbers in the field `size`, which are in metres. An arrow and a line begin at the mark's position and extend
+# along the mark's z axis. Other marks are centred at the position; the axis of capsules and cylinders is z.
 MARK_KINDS = {
     "sphere": ("radius",),
     "box": ("x", "y", "z"),  # lengths of the edges
@@ -63,7 +63,7 @@ MARK = np.dtype(
     ]
 )
 
-# Bits of a body's `flags`. HAS_...: the velocity field has a value; without this bit it is ignored.
+# Bits of a body's `flags`. HAS_...: the field of that name has a value; without this bit the field is ignored.
 VISIBLE = 1
 HAS_VELOCITY = 2
 HAS_ANGULAR_VELOCITY = 4
@@ -265,7 +265,7 @@ def corrected(
 
 
 def remainder(offsets: NDArray[Any], times: NDArray[Any], now_ns: int) -> NDArray[np.float64]:
-    """What is left at `now_ns` of offsets (n, 7) that were set at `times` (n,). NO_OFFSET where an offset has decayed.
+    """The rest, at `now_ns`, of offsets (n, 7) that were set at `times` (n,). NO_OFFSET where an offset has decayed.
 
     If `now_ns` is before an offset's time, the offset has not decayed yet. A snapshot is never older than the
     corrections in it.

@@ -71,8 +71,8 @@ ending_flag = partial(flag, heading=ENDING)
 
 @dataclass(frozen=True)
 class Config:
-    """Configuration of one run. Field names end with the unit. None means not set: the code that uses the field
-    chooses a value. Raises ConfigError for a value that breaks a rule."""
+    """Configuration of one run. Names of fields with a unit end with that unit. None means not set: the code that uses
+    the field chooses a value. Raises ConfigError for a value that breaks a rule."""
 
     # the physics process
     settings: tuple[tuple[str, str], ...] = world_flag(

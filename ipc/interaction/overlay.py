@@ -50,8 +50,8 @@ class OverlayText:
 
 
 def checked_texts(name: str, texts: Any) -> list[OverlayText]:
-    """The given texts as a list; a single text is accepted. name: what the user called, for the error message. Raises
-    TwixtError for anything else."""
+    """The given texts as a list; a single text is accepted. name: the function that the user called, for the error
+    message. Raises TwixtError for anything else."""
     found = items(texts)
     for text in (texts,) if found is None else found:
         if not isinstance(text, OverlayText):
@@ -124,8 +124,8 @@ def checked_rect(name: str, rect: Any) -> Rect:
 
 
 def checked_images(name: str, images: Any) -> list[OverlayImage]:
-    """The given images as a list; a single image is accepted. name: what the user called, for the error message.
-    Raises TwixtError for anything else, and for too many images or bytes."""
+    """The given images as a list; a single image is accepted. name: the function that the user called, for the error
+    message. Raises TwixtError for anything else, and for too many images or bytes."""
     found = list(images) if isinstance(images, Iterable) else [images]
     for image in found:
         if not isinstance(image, OverlayImage):
@@ -231,8 +231,8 @@ class OverlayFigure:
 
 
 def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
-    """The given figures as a list; a single figure is accepted. name: what the user called, for the error message.
-    Raises TwixtError for anything else, and for too many figures or points."""
+    """The given figures as a list; a single figure is accepted. name: the function that the user called, for the error
+    message. Raises TwixtError for anything else, and for too many figures or points."""
     found = list(figures) if isinstance(figures, Iterable) else [figures]
     for figure in found:
         if not isinstance(figure, OverlayFigure):

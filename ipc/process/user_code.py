@@ -140,8 +140,8 @@ def _modules_in(folders: Iterable[str]) -> list[str]:
 
 
 def code_folders() -> list[str]:
-    """Folders of `sys.path` without those of the standard library, installed packages and twixt. What remains is
-    mainly the script's folder and PYTHONPATH."""
+    """Folders of `sys.path` without those of the standard library, installed packages and twixt: mainly the script's
+    folder and PYTHONPATH."""
     library, found = os.path.dirname(os.__file__), dict[str, None]()
     for entry in sys.path:
         if not isinstance(entry, str | os.PathLike):  # Python ignores such an entry as well

@@ -87,7 +87,7 @@ class ColorBy:
 
 
 def body_index(name: str, value: Any) -> int:
-    """`value` as the index of a body. name: for the error message. Raises SceneError."""
+    """`value` as the index of a body. name: the field's name, for the error message. Raises SceneError."""
     try:
         body = index(value)
     except TypeError:
@@ -177,8 +177,8 @@ def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]
 #
 # Always: versions ascend, neighbouring entries have different parents, and the last entry is that of the newest scene.
 
-# Most entries in the log. With a new scene in each step, at 1 kHz, a few scenes are sent during one frame.
-# Most children in all entries of a scene message. These are about 60 KB.
+# MOST_ENTRIES: most entries in the log. Even with a new scene in each step, at 1 kHz, only a few scenes are sent
+# during one frame. MOST_CHILDREN: most children in all entries of a scene message together, about 60 KB.
 MOST_ENTRIES = 16
 MOST_CHILDREN = 4096
 

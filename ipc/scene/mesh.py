@@ -40,7 +40,7 @@ class Mesh:
 
     vertices: (v, 3), metres. faces: (f, 3), indices of vertices, counter-clockwise as seen from outside.
     normals: None draws each face flat. "smooth" gives each vertex the mean normal of its faces, weighted by their
-    areas. Or give your own directions, (v, 3). color: None for a colour of the palette, chosen by the body's index.
+    areas. Your own directions: (v, 3). color: None for a colour of the palette, chosen by the body's index.
     deforms: True for cloth, skins and soft bodies: each snapshot has new vertices, and `vertices` is the rest shape.
     The viewer then computes the normals, smooth ones unless `normals` is None. uv: (v, 2), position of each vertex in
     the image of the material, from the left and from the bottom, 0..1; the image repeats beyond this range. Raises
@@ -99,7 +99,7 @@ class Mesh:
         """The mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh. scale: factor on all
         lengths.
 
-        normals: "file" for the normals in the file, or flat faces if it has none; other values as for a mesh. The axes
+        normals: "file" for the normals in the file, or flat faces if it has none; other values as for `Mesh`. The axes
         are those of the file. Colours and textures are not read. Needs trimesh (`pip install 'twixt[mesh]'`). A file
         that was read before is read from the cache on disk (`TWIXT_CACHE`). Raises SceneError.
         """

@@ -137,7 +137,7 @@ def _merge(file: Path, geometry: Any) -> None:
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
-    """The path, if it is one of a file that may be read. Raises SceneError otherwise."""
+    """The path. Raises SceneError if the file must not be read."""
     try:
         file = Path(path)
     except TypeError:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from twixt.ipc.scene.scene import Scene, part_bodies
 from twixt.ipc.scene.shapes import color_of, rgba_of, shapes_of
 
-# Colours of bodies whose shape has no colour; body i has colour i modulo the number of colours. They are distinct, of
-# equal lightness, and chosen for a dark background.
+# Palette: colours of bodies whose shape has no colour. Body i has colour i modulo the number of colours. They are
+# distinct, of equal lightness, and chosen for a dark background.
 PALETTE = np.array(
     [
         (0xE8, 0x6A, 0x5C),

@@ -360,7 +360,7 @@ def _table(scene: Scene) -> tuple[Shape, ...]:
 
 def part_bodies(scene: Scene, count: int) -> NDArray[np.intp]:
     """For each part of the first `count` bodies, the index of its body: (p,), ascending. In a scene without shapes,
-    each body has one part."""
+    each body counts as one part."""
     if not scene.distinct_shapes:
         return np.arange(count)
     counts = np.array([len(shapes_of(shape)) for shape in scene.distinct_shapes], np.intp)

@@ -195,9 +195,9 @@ class Compound:
 
     Parts do not make snapshots larger, because the body's pose moves all of them. Parts whose shape has no colour have
     the body's colour of the palette. A body's scale applies to the positions and the sizes of its parts. A column
-    `scale3` scales the positions along the body's axes. Each part keeps its orientation, and its own axes are scaled
-    as the body is scaled in the directions of these axes. This is exact for parts turned by multiples of 90 degrees;
-    other parts would have to be sheared.
+    `scale3` scales the positions along the body's axes. Each part keeps its orientation. The part is scaled along its
+    own axes, by as much as the body is scaled in these directions. This is exact for parts turned by multiples of 90
+    degrees; other parts would have to be sheared.
     """
 
     parts: Sequence[Part]
