@@ -35,8 +35,10 @@ class Command:
 
     value: depends on the name. `time_scale`: simulated seconds per wall second, > 0. One of `TROUBLES`: the figures of
     that trouble, which obey the rules in `ipc.config.troubles`. A pair is given as a list. None ends that trouble.
-    `control`: a list of the control's index and value. Other names: None. acted_ns: wall instant at which the user
-    acted. draw_time_ns: simulated time drawn at that instant. Both are 0 if the command does not come from a key.
+    `control`: a list of the control's index and value. Other names: None.
+
+    acted_ns: wall instant at which the user acted. draw_time_ns: simulated time drawn at that instant. Both are 0 if
+    the command does not come from a key.
     """
 
     name: str

@@ -1,8 +1,9 @@
 """Parses the texts of flags, checks values of the configuration, and names the blend rules for a user's columns.
 
-A function `read_...` parses a text, and raises ValueError if it cannot. Each other function checks that a value obeys
-the rule in the function's docstring. Otherwise it raises ConfigError, which names the value, the rule and what the
-user can do. what: the name that the user typed, such as `--fps`. This module imports only the standard library.
+A function `read_...` parses a text, and raises ValueError if it cannot. A function with a parameter `what` checks that
+a value obeys the rule in the function's docstring. Otherwise it raises ConfigError, which names the value, the rule
+and what the user can do. what: the name that the user typed, such as `--fps`. This module imports only the standard
+library.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """User actions that a viewer sends to the program: events, camera views (`Look`), pulls on a body (`Pull`).
 
 Each event is delivered once, and events are delivered in order. A newer `Look` or `Pull` of a viewer replaces an older
-one. Always: an action is checked when it is made, so that its receiver may use it without a check. The exception is
-`body`, which may name a body that does not exist. Not here: queues (`ipc.session.viewers`).
+`Look` or `Pull`.
+
+Always: an action is checked when it is made, so that its receiver may use it without a check. The exception is `body`,
+which may name a body that does not exist. Not here: queues (`ipc.session.viewers`).
 """
 
 from __future__ import annotations
@@ -53,12 +55,16 @@ class UserAction:
 class UserEvent(UserAction):
     """One event. name: "key", "click" or "reset" (the user pressed R in the viewer).
 
-    Fields of a key event. key: GLFW's code of the key's place on the keyboard, which does not depend on the layout;
-    for letters and digits it is the character on a US keyboard, such as `ord("A")`. action: "press", "repeat" or
-    "release". mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on
-    the key. Fields of a click event. button: "left", "right" or "middle". clicks: 2 for a double click. body: index of
-    the body that was hit; None if no body was hit. point: the point that was hit, metres, world frame. acted_ns: wall
-    instant at which the user acted. draw_time_ns: simulated time of the picture that the user saw.
+    Fields of a key event:
+    key: GLFW's code of the key's place on the keyboard, the same in all layouts. For letters and digits it is the
+    character at this place on a US keyboard, such as `ord("A")`. action: "press", "repeat" or "release". mods: GLFW's
+    bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on the key.
+
+    Fields of a click event:
+    button: "left", "right" or "middle". clicks: 2 for a double click. body: index of the body that was hit; None if no
+    body was hit. point: the point that was hit, metres, world frame.
+
+    acted_ns: wall instant at which the user acted. draw_time_ns: simulated time of the picture that the user saw.
     """
 
     KIND: ClassVar[str] = "event"
@@ -95,10 +101,11 @@ class Pull(UserAction):
     """A body that the user drags or has selected. body: index of the body; None if no body is dragged or selected any
     more. is_held: True while the body is dragged, False if it is only selected.
 
-    point: the point at which the body was grabbed, metres, in the body's frame. at: the same point as it was drawn.
-    target: the point under the pointer. Both are in metres, world frame. is_turn: True if the user turns the body, by
-    the rotation vector `turn` (radians, world frame) since it was grabbed; False if the user moves it. force: N, acts
-    at `at`. torque: N m, about the body's position; it includes the torque of `force`.
+    point: the point at which the body was grabbed, metres, in the body's frame. at: the same point as it was drawn,
+    metres, world frame. target: the point under the pointer, metres, world frame.
+    is_turn: True if the user turns the body, False if the user moves it. turn: rotation vector since the body was
+    grabbed, radians, world frame.
+    force: N, acts at `at`. torque: N m, about the body's position; it includes the torque of `force`.
     """
 
     KIND: ClassVar[str] = "pull"

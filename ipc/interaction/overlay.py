@@ -1,8 +1,10 @@
 """Texts, images and figures that a program shows over the picture in its viewers.
 
 Texts are sent in the program's status messages, at most five times a second. Images and figures are sent in messages
-of their own. A viewer that attaches late receives the latest ones. Always: values are checked when they are made. A
-text is cut after `LONGEST_TEXT` characters. Only the first `MOST_TEXTS` texts are sent.
+of their own. A viewer that attaches late receives the latest texts, images and figures.
+
+Always: values are checked when they are made. A text is cut after `LONGEST_TEXT` characters. Only the first
+`MOST_TEXTS` texts are sent.
 """
 
 from __future__ import annotations

@@ -26,16 +26,16 @@ CENTRE = (0.0, 0.0)
 class Camera:
     """Camera at `eye`, looking at `target`. Positions are in metres, angles in degrees.
 
-    orthographic: False for perspective. A number for an orthographic picture: the height that the picture shows,
-    metres. True for an orthographic picture of the height that `fov_y_deg` shows at the target; the field then has
-    that number. An orthographic picture shows everything, however near, and the distance of `eye` does not matter.
+    orthographic: False for perspective. A number for an orthographic picture that shows this height, metres. True for
+    an orthographic picture of the height that `fov_y_deg` shows at the target; the field is then set to that number.
+    An orthographic picture shows everything, however near, and the distance of `eye` does not matter.
     body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
-    turns: True if the camera also turns with that body, False if it only moves with it. up: direction that points up
-    in the picture, of any length; with `body`, in that body's frame. It must not be parallel to the line of sight.
-    Only a vertical `up`, such as the default, may be: seen from straight above, x then points right and y up, as on a
-    map. principal_point: position of `target` in the picture, from the picture's middle: right and up, each from -1 to
-    1, as a share of the picture's height. (0, 0) is the middle. It changes neither the angle of view nor the picture's
-    height.
+    turns: True if the camera also turns with that body, False if it only moves with the body.
+    up: direction that points up in the picture, of any length; with `body`, in that body's frame. It must not be
+    parallel to the line of sight, except for the default: seen from straight above, x then points right and y up, as
+    on a map.
+    principal_point: position of `target` in the picture, from the picture's middle: right and up, each from -1 to 1,
+    as a share of the picture's height. (0, 0) is the middle. It changes neither the angle of view nor the height.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)

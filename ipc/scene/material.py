@@ -100,12 +100,13 @@ class Texture:
 class Material:
     """Look of a surface, except its colour.
 
-    texture: an image that is multiplied by the shape's colour. repeat: number of times that the image is repeated
-    along the shape's x and y. per_metre: if True, `repeat` is the number of times per metre, whatever the shape's
-    size. A plane shows the image upright as seen from its front, with x to the right. A mesh places it by `uv` and
-    ignores `repeat`. Other shapes show it like a plane at right angles to their z; a cube texture surrounds them on
-    all sides. roughness: width of the highlight, 0.05 (a point, as on a mirror) to 1. specular: strength of the
-    highlight, 0..1. emission: share of the colour that is visible without light, 0..1. Raises SceneError.
+    texture: an image that is multiplied by the shape's colour. A plane shows it upright as seen from its front, with x
+    to the right. A mesh places it by `uv`. Other shapes show it like a plane at right angles to their z. A cube
+    texture surrounds them on all sides.
+    repeat: number of times that the image is repeated along the shape's x and y; ignored by a mesh. per_metre: if
+    True, `repeat` is the number of times per metre, whatever the shape's size.
+    roughness: width of the highlight, 0.05 (a point, as on a mirror) to 1. specular: strength of the highlight, 0..1.
+    emission: share of the colour that is visible without light, 0..1. Raises SceneError.
     """
 
     texture: Texture | None = None

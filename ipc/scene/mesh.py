@@ -39,12 +39,12 @@ class Mesh:
     """A surface of triangles in the body's own frame.
 
     vertices: (v, 3), metres. faces: (f, 3), indices of vertices, counter-clockwise as seen from outside.
-    normals: None draws each face flat. "smooth" gives each vertex the mean normal of its faces, weighted by their
-    areas. Your own directions: (v, 3). color: None for a colour of the palette, chosen by the body's index.
+    normals: None to draw each face flat; "smooth" for the mean normal of the faces around each vertex, weighted by
+    their areas; or your own directions, (v, 3). color: None for a colour of the palette, chosen by the body's index.
     deforms: True for cloth, skins and soft bodies: each snapshot has new vertices, and `vertices` is the rest shape.
-    The viewer then computes the normals, smooth ones unless `normals` is None. uv: (v, 2), position of each vertex in
-    the image of the material, from the left and from the bottom, 0..1; the image repeats beyond this range. Raises
-    SceneError.
+    The viewer then computes the normals, smooth ones unless `normals` is None.
+    uv: (v, 2), position of each vertex in the image of the material, from the left and from the bottom, 0..1; the
+    image repeats beyond this range. Raises SceneError.
     """
 
     vertices: NDArray[np.float32] = field(compare=False, repr=False)

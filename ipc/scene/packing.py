@@ -2,10 +2,12 @@
 
 Each value that several shapes share is a row of a table, so it is sent once. For example, shapes with the same mesh
 and different colours name the same row of the table of meshes. That row has the mesh's digest and lengths. The shapes
-of compounds' parts are in a second table of shapes. Contents are the pixels of textures and the arrays of meshes. They
-are identified by digests. They follow the tables: first the pixels, then the arrays, each in the order of the table's
-rows. A viewer that has a content from the previous scene does not receive it again. The arrays of a mesh are vertices
-f4, faces u4, normals f4, texture coordinates f4.
+of compounds' parts are in a second table of shapes.
+
+The contents of a scene are the pixels of its textures and the arrays of its meshes, identified by digests. In the
+message they follow the tables: first the pixels, then the arrays, each in the order of the table's rows. A viewer that
+has a content from the previous scene does not receive it again. The arrays of a mesh are vertices f4, faces u4,
+normals f4, texture coordinates f4.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A scene has the shapes and colours of the bodies, camera, ground, light, parents of bodies, and rules for drawing
 groups and columns. It is published once, and again with a new version when it changes. A viewer that attaches late
 receives the newest version. Parents and shapes apply to snapshots of this scene; all else applies as soon as the scene
-arrives. Shapes are stored as a table of the distinct shapes and one index per body.
+arrives.
+Shapes are stored as a table of the distinct shapes and one index per body.
 
 Always: a `Scene` that exists is valid; an invalid one raises SceneError. A scene does not know the number of bodies:
 see `check_bodies`.
@@ -39,22 +40,23 @@ MOST_BRIGHTNESS = 4.0
 class Scene:
     """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.
 
-    shapes: one shape per body, in the order of the bodies. If there are more bodies than shapes, the others have the
-    last shape. camera: None for a camera that shows all bodies. ground: height (z, metres) of a grid of lines; None
-    for no grid. outline: two opposite corners of a box that is drawn as thin lines, such as a container's walls; None
-    for no box. background: a colour, or a Texture around everything. The texture has either six sides of a cube
-    (towards +x, -x, +y, -y, +z, -z), or one image with its top row straight up and its bottom row straight down. So
-    `Texture.gradient(top, bottom)` makes a sky. brightness: factor on the brightness of lit surfaces, 0 to
-    MOST_BRIGHTNESS. parents: child -> parent, indices of bodies. A child's record has its pose in its parent's frame.
-    Parents apply to snapshots of this scene. If a body's parent changes between two snapshots, the body is blended in
-    the world's frame. groups: name -> bodies that are drawn with their own method or delay. A body may be in one group
-    only. look: "lit"; or "flat" for plain colours without light and shadows, with a thin darker outline around each
-    body. pattern: True to draw round shapes in two tones of their colour, so that their rotation is visible. unlit:
-    True to draw every shape in its plain colour, without light, outline, pattern and shadow, to measure pixels.
-    columns: column -> rule by which it is blended; set from the columns declared to `Bodies` or `show`. part_columns:
-    names of the columns with a row for each part of the bodies; set in the same way. color_by: the column that
-    determines the colours of the bodies; None to use the colours of their shapes. labels: texts for marks. A mark
-    whose `label` is i + 1 has the text `labels[i]` beside it.
+    shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape.
+    camera: None for a camera that shows all bodies. ground: height (z, metres) of a grid of lines; None for no grid.
+    outline: two opposite corners of a box drawn as thin lines, such as a container's walls; None for no box.
+    background: a colour, or a Texture around everything. The texture has either six sides of a cube (towards +x, -x,
+    +y, -y, +z, -z), or one image with its top row straight up and its bottom row straight down, such as the sky
+    `Texture.gradient(top, bottom)`.
+    brightness: factor on the brightness of lit surfaces, 0 to MOST_BRIGHTNESS.
+    parents: child -> parent, indices of bodies. A child's record has its pose in its parent's frame. Parents apply to
+    snapshots of this scene. If a body's parent changes between two snapshots, it is blended in the world's frame.
+    groups: name -> bodies that are drawn with their own method or delay. A body may be in one group only.
+    look: "lit"; or "flat" for plain colours without light and shadows, with a thin dark outline around each body.
+    pattern: True to draw round shapes in two tones of their colour, so that their rotation is visible.
+    unlit: True to draw all shapes in plain colours without light, outline, pattern and shadow, to measure pixels.
+    columns: column -> rule by which it is blended; set from the columns declared to `Bodies` or `show`.
+    part_columns: names of the columns with a row for each part of the bodies; set in the same way.
+    color_by: the column that determines the colours of the bodies; None to use the colours of their shapes.
+    labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
     """
 
     shapes: Sequence[Shape] = ()
@@ -252,7 +254,8 @@ def _texts(labels: Any) -> tuple[str, ...]:
 # Shapes are sent as a table of the distinct shapes and one index per body, so that a scene of many equal bodies has a
 # small message. Contents are the pixels of textures and the arrays of meshes. They are identified by digests, and
 # contents that the receiver has are left out. The texture of a background is sent as the texture of an additional
-# shape, after the scene's shapes. Always: unpacked fields are consistent; `Scene` checks their values.
+# shape, after the scene's shapes.
+# Always: unpacked fields are consistent; `Scene` checks their values.
 
 FORMAT = 10
 
