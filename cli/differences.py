@@ -8,8 +8,9 @@ run no better than one frame. A difference counts as seen if two tests agree:
   keeps the share of false alarms of the *whole table* under `FALSE_ALARMS`. Two statistics are used, each for half of
   that share. Welch's t needs only five runs per side. The distance of Kolmogorov and Smirnov is the largest
   difference, over all values, between the share of A's runs and the share of B's runs below that value. One disturbed
-  run affects this distance no more than any other run; - the bootstrap interval of the difference of the medians
-  (percentiles, widened for few runs: Hesterberg 2015). Its level is divided by the number of figures.
+  run affects this distance no more than any other run;
+- the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015). Its
+  level is divided by the number of figures. The interval must not contain 0.
 
 Always: the same values give the same verdicts, because the random seed is fixed. A figure with too few runs gets no
 verdict, and the reason is given. If the machine was too noisy (`Noise`), no figure gets a verdict. Pure functions.
@@ -243,7 +244,7 @@ MOST_TAKEN = 0.25
 # A run is disturbed if the host of a virtual machine uses more than this share of all cores on average.
 MOST_STOLEN = 0.05
 # STEADY_FIGURE varies by only a few percent on an idle machine. If its quartiles over the runs of A are farther apart
-# than MOST_SPREAD times their median, the machine is too noisy.
+# than MOST_SPREAD times the median, the machine is too noisy.
 STEADY_FIGURE, MOST_SPREAD = "frames.cpu_ms.p50", 0.3
 
 

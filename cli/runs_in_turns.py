@@ -73,7 +73,7 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
 # Length of a run (s), and number of runs per side, by default. A run is long enough for a p99 of its frames, and short
 # enough for ten runs per side. Chosen by the figures of docs/against.md.
 SECONDS, REPEAT = 4.0, 10
-# There is a verdict only if at least this share of each side's requested runs counts.
+# There is a verdict only if at least this share of the runs of each side counts.
 LEAST_COUNTING = 0.6
 # If a larger share of the runs is disturbed, no run is repeated, because repetitions would probably be disturbed as
 # well. It also limits the number of repetitions, to this share of the requested runs.
