@@ -1,9 +1,10 @@
 """twixt: physics in one process, drawing in another, and a picture that stays smooth.
 
-Here: the names that a user imports, and `main`. Everything else is in `twixt.cli` (the commands), `twixt.sim` (the
-physics process), `twixt.render` (the render process) and `twixt.ipc` (shared by the two).
+This module has the names that a user imports, and `main`. The commands are in `twixt.cli`, the physics process is in
+`twixt.sim`, the render process in `twixt.render`, and code that both processes share in `twixt.ipc`.
 
-Always: `import twixt` imports neither numpy nor other modules of twixt, except `errors`; names are resolved when used.
+Always: `import twixt` imports neither numpy nor other modules of twixt, except `errors`. Each name is imported when it
+is first used.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ import sys
 import time
 
 __version__ = "0.1.0"
-# The folders beside this file are its subpackages, in a checkout and in an installed wheel alike.
+# The folders beside this file are its subpackages, both in a checkout and in an installed wheel.
 __path__ = [os.path.dirname(os.path.abspath(__file__))]
 
-if __name__ == "__main__":  # run as a file: `import twixt` must return this module, not load it twice
+if __name__ == "__main__":  # run as a file: so that `import twixt` returns this module and does not load it again
     sys.modules["twixt"] = sys.modules["__main__"]
 
-from twixt.ipc.errors import INTERRUPTED, REFUSED  # after `__path__` and `sys.modules` are set
+from twixt.ipc.errors import INTERRUPTED, REFUSED  # possible only after `__path__` and `sys.modules` are set
 
-# Names are resolved when first used, so that `import twixt` is fast and `twixt --help` needs no numpy. Type checkers and
-# editors read the imports below instead.
-TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
+# Names are imported when they are first used, so that `import twixt` is fast and `twixt --help` needs no numpy. Type
+# checkers and editors read the imports below instead.
+TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.errors import TwixtError
     from twixt.ipc.interaction.controls import Button, Slider, Toggle
@@ -86,10 +87,10 @@ _HOMES = {
     "ColorBy": "twixt.ipc.scene.groups",
     "TwixtError": "twixt.ipc.errors",
 }
-# Viewers for engines: modules, each of which requires its engine. Not in `__all__`, so that `from twixt import *` does
-# not require them.
+# Viewers for physics engines. Each module requires its engine to be installed. They are not in `__all__`, so that
+# `from twixt import *` does not require any engine.
 _ENGINES = {"mujoco_viewer": "twixt.sim.engines.mujoco"}
-# A literal, because type checkers do not compute it.
+# Written out as a literal, because type checkers cannot evaluate an expression here.
 __all__ = [
     "Bodies",
     "Box",
@@ -124,14 +125,14 @@ __all__ = [
     "show",
 ]
 
-STARTED_NS = time.perf_counter_ns()  # for the time to the first frame
-# Commands that start no viewer in advance; neither do help, shell completion, and runs in turns (`AGAINST`).
+STARTED_NS = time.perf_counter_ns()  # start of twixt, from which the time to the first frame is counted
+# Commands that start no viewer in advance. Help, shell completion and `--against` do not start one either.
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
-AGAINST = "--against"  # each run starts its own viewer
+AGAINST = "--against"  # each of its runs starts a viewer of its own
 HELP_FLAGS, COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
-if not TYPE_CHECKING:  # else a checker would accept any name
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         import importlib
@@ -152,15 +153,15 @@ def __dir__() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line, by default `sys.argv`; returns the exit code. Prints a TwixtError as one line on standard
-    error."""
+    """Runs the command line, by default `sys.argv`, and returns the exit code. A TwixtError is printed as one line on
+    standard error."""
     try:
         from twixt.ipc.process.interrupts import CtrlCRecorder
 
         with CtrlCRecorder() as ctrl_c:
             try:
                 return _main(sys.argv[1:] if arguments is None else arguments)
-            except ImportError:  # numpy turns a KeyboardInterrupt into one
+            except ImportError:  # numpy turns a KeyboardInterrupt into an ImportError
                 if not ctrl_c.was_received:
                     raise
                 return INTERRUPTED
@@ -176,7 +177,7 @@ def _main(arguments: list[str]) -> int:
         if arguments[:1] == ["_view"]:
             from twixt.sim.process import viewer_command
 
-            is_owned = viewer_command.consume_variables()  # before numpy is imported: sets where it is found
+            is_owned = viewer_command.consume_variables()  # before numpy is imported, because it sets the search path
             from twixt.render.viewer.owned_viewer import view_as_child
 
             return view_as_child(is_owned)
@@ -210,7 +211,8 @@ def _main(arguments: list[str]) -> int:
 
 
 def _discard_output() -> None:
-    """Discards the unwritten rest of standard output: Python would write it at exit, and fail with a traceback."""
+    """Discards the unwritten rest of standard output. Otherwise Python would write it at exit and print a
+    traceback."""
     if sys.stdout is None:
         return
     try:
@@ -220,7 +222,7 @@ def _discard_output() -> None:
 
 
 def _needs_viewer(arguments: list[str]) -> bool:
-    """True if the command will need a viewer, as far as is known before the arguments are parsed."""
+    """True if the command will probably need a viewer. The arguments are not parsed yet."""
     if (
         COMPLETION_VARIABLE in os.environ
         or HELP_FLAGS & set(arguments)

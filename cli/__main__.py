@@ -1,4 +1,5 @@
-"""Entry of `python -m twixt` in a wheel, as `twixt/__main__.py`. In a checkout the entry is `twixt.py`."""
+"""Entry point of `python -m twixt`. A wheel has this file as `twixt/__main__.py`. In a checkout, the entry point is
+`twixt.py`."""
 
 import sys
 

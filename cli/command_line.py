@@ -1,6 +1,6 @@
-"""Commands after `twixt`, in the order of `--help`.
+"""Subcommands of `twixt`, in the order in which `--help` lists them.
 
-Always: a command's work is imported when it runs; `--help` and shell completion do not import numpy.
+Always: a command imports its code only when it runs, so `--help` and shell completion do not import numpy.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ WORLD = argument("world", default="balls", shell_complete=complete_worlds)
 
 
 def command_line(arguments: list[str], of: click.Group | None = None, program: str = "twixt") -> int:
-    """Runs a command line; returns the exit code. Prints click's own errors. of: commands of another program than
-    twixt."""
+    """Runs a command line and returns the exit code. Prints click's own errors. of: the commands of another program;
+    None for those of twixt."""
     output = sys.stdout
-    if isinstance(output, io.TextIOWrapper):  # so that any file name can be printed on any terminal
+    if isinstance(output, io.TextIOWrapper):  # so that a file name with unusual characters can be printed
         output.reconfigure(errors="backslashreplace")
     try:
         code = (of or group()).main(args=arguments, prog_name=program, standalone_mode=False, obj=arguments)
@@ -47,12 +47,13 @@ def command_line(arguments: list[str], of: click.Group | None = None, program: s
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except SystemExit as leave:
-        # Rich and click end with code 1 if the reader of the output has gone; click has replaced the output then.
+        # Rich and click exit with code 1 if the reader of the output has closed it. In that case click has replaced
+        # `sys.stdout`.
         if leave.code == 1 and (isinstance(leave.__context__, BrokenPipeError) or sys.stdout is not output):
             return READER_GONE
         raise
     except click.Abort as abort:
-        if isinstance(abort.__cause__, EOFError):  # click treats it as Ctrl-C
+        if isinstance(abort.__cause__, EOFError):  # click turns EOFError into Abort, as it does for Ctrl-C
             raise abort.__cause__ from None
         return INTERRUPTED
     return code if isinstance(code, int) else 0
@@ -214,34 +215,35 @@ def _config(**values: Any) -> Config:
     config = Config(**values, command=typed(), started_ns=twixt.STARTED_NS)
     config.check_files()
     if ":" not in config.world:
-        # Built-in worlds need no threads for linear algebra. numpy would start one a core, and they spin for 40 ms, also
-        # on the core where the viewer starts. A user's own world keeps numpy's default.
+        # Built-in worlds need no threads for linear algebra. By default numpy starts one thread per core. These
+        # threads spin for 40 ms, also on the core where the viewer starts. A user's own world keeps numpy's default.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return config
 
 
 def _seconds_of(words: list[str]) -> float:
-    """Duration of `twixt measure` with these words, in seconds. Raises that command's errors for words that it refuses."""
+    """Duration in seconds of `twixt measure` when called with these arguments. Raises that command's errors for
+    arguments that it refuses."""
     with commands["measure"].build("measure").make_context("measure", list(words)) as context:
         values = {name: value for name, value in context.params.items() if name not in ("against", "repeat")}
     return _config(**values).seconds or MEASURE_SECONDS
 
 
 def _run(config: Config) -> int:
-    """Runs physics in this process and a viewer in a child; returns the exit code. The viewer starts first, while this
-    process imports numpy and makes the world."""
+    """Runs physics in this process and a viewer in a child process; returns the exit code. The viewer is started
+    first, so that it starts up while this process imports numpy and makes the world."""
     from twixt.ipc.session import open_listener
     from twixt.sim.engines.mujoco.mujoco_package import is_model
     from twixt.sim.process.viewer_process import start_viewer
     from twixt.sim.worlds import WORLDS
 
     if config.world not in WORLDS and (":" not in config.world or is_model(config.world)):
-        find_world_or_model(config.world)  # raises the error before a window opens
+        find_world_or_model(config.world)  # an unknown world raises its error before a window opens
     spans.end_start_part("physics_command")
     name = config.name or f"run-{os.getpid()}"
     listener = open_listener(name)
     viewer = start_viewer(name, config)
-    gc.disable()  # imports make no garbage
+    gc.disable()  # imports create no garbage that needs collecting
     from twixt.sim.process.run import simulate
 
     gc.enable()
@@ -250,9 +252,9 @@ def _run(config: Config) -> int:
 
 
 def find_world_or_model(name: str) -> type[World]:
-    """Class of the world called `name`: built in, `module:Class`, or a model of an engine by its file.
+    """Class of the world called `name`: a built-in world, `module:Class`, or the file of a physics engine's model.
 
-    Raises as `twixt.sim.worlds.find.find_world`, and TwixtError for a file that is not there, or without its engine.
+    Raises the errors of `twixt.sim.worlds.find.find_world`, and TwixtError if a model's file or its engine is missing.
     """
     from twixt.sim.engines.mujoco.mujoco_package import is_model
     from twixt.sim.worlds.find import find_world

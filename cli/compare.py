@@ -1,6 +1,6 @@
-"""`twixt compare`: figures of two runs in a table, their motion in a picture.
+"""`twixt compare`: prints the figures of two runs as a table, and plots their motion.
 
-Each may be a frame log (CSV) or a report (JSON); the picture needs two logs.
+Each run is given as a frame log (CSV) or a report (JSON). The plot needs two frame logs.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report import as_text, of_log, print_table, standard_output
 from twixt.render.measure.report_keys import BELOW, OLDER_SCHEMAS, SCHEMA, SECTIONS, SPREAD
 
-# Compared statistics of a distribution: the median and the tail.
+# Statistics of a distribution that are compared: the median and the tail.
 COMPARED_STATISTICS = ("p50", "p99")
-# Largest figure: differences of larger ones would not be finite.
+# Largest accepted figure. The difference of two larger figures might not be finite.
 MOST = 1e300
-LONGEST_REPORT = 1 << 24  # characters; a report has some thousand
+LONGEST_REPORT = 1 << 24  # characters; a usual report has a few thousand
 
 
 def compare_files(a: str, b: str, plot: str | None = None) -> int:
-    """`twixt compare A B`: prints the table; saves the picture if `plot` is given. Returns the exit code. Raises
-    TwixtError."""
+    """`twixt compare A B`: prints the table, and saves the plot as the file `plot` if that is given. Returns the exit
+    code. Raises TwixtError."""
     (report_a, table_a), (report_b, table_b) = _read(a), _read(b)
     if plot is not None:
         from twixt.render.measure.plots import compared
@@ -36,11 +36,11 @@ def compare_files(a: str, b: str, plot: str | None = None) -> int:
 
 
 def differences(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Name and both values of every figure that at least one of two reports measured."""
+    """Every figure that at least one of the two reports measured: its name, and the value in each report."""
     lines = []
     for section, keys in SECTIONS.items():
         for key, kind in keys.items():
-            of_a, of_b = a[section].get(key), b[section].get(key)  # an older report has fewer keys
+            of_a, of_b = a[section].get(key), b[section].get(key)  # a report of an older version has fewer keys
             below = COMPARED_STATISTICS if kind == SPREAD else BELOW.get(kind, ())
             if not below:
                 lines.append((f"{section}.{key}", of_a, of_b))
@@ -73,7 +73,8 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
 
 
 def _check(path: str, report: dict[str, Any]) -> None:
-    """Raises TwixtError unless every figure is null, a text or a number below MOST. An older report may lack figures."""
+    """Raises TwixtError unless every figure is null, a text, or a number with a magnitude below MOST. Missing figures
+    are accepted, because older reports have fewer."""
     for section, keys in SECTIONS.items():
         values = report.setdefault(section, {})
         if not isinstance(values, dict):
@@ -89,7 +90,8 @@ def _check(path: str, report: dict[str, Any]) -> None:
 
 
 def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
-    """Removes an older report's animation errors (ms of simulated time) and causes; prints a warning."""
+    """Removes the animation errors (ms of simulated time) and the causes from an older report, and prints a
+    warning."""
     print_notice(
         f"{path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
         "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json"
@@ -115,7 +117,7 @@ def _required(path: str, table: FrameTable | None) -> FrameTable:
 
 
 def _titles(a: str, b: str) -> tuple[str, str]:
-    """The files' names without folder and suffix; their paths if these are equal."""
+    """File names without folder and suffix. If these are equal, the full paths."""
     short = [os.path.splitext(os.path.basename(path))[0] for path in (a, b)]
     return (short[0], short[1]) if short[0] != short[1] else (a, b)
 

@@ -1,7 +1,7 @@
 """CPU time of cores, of a process and of all other programs.
 
-Reads /proc (Linux, proc(5)). Cores are those that this process may use (its affinity mask): programs on other cores do
-not disturb a measurement. Always: an unknown time is None for cores, and 0 for a process.
+Reads /proc (Linux, proc(5)). Only cores that this process may use (its affinity mask) are counted, because programs on
+other cores do not disturb a measurement. Always: an unknown time is None for cores, and 0 for a process.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 
 class CoreTime(NamedTuple):
-    """CPU time since the machine was started, in seconds, summed over some cores."""
+    """CPU time since the machine was started, in seconds, as the sum over some cores."""
 
-    busy_s: float  # used by programs and the kernel
-    stolen_s: float  # of a virtual machine: used by its host
+    busy_s: float  # time used by programs and the kernel
+    stolen_s: float  # on a virtual machine: time in which its host used the core
 
 
 def of_usable_cores() -> CoreTime | None:
-    """CPU time of the cores that this process may use, until now; None where the system does not report it."""
+    """CPU time, until now, of the cores that this process may use. None if the system does not report it."""
     try:
         with open("/proc/stat", encoding="ascii") as file:
             return of_cores(file.read(), os.sched_getaffinity(0))
@@ -30,8 +30,8 @@ def of_usable_cores() -> CoreTime | None:
 
 
 def of_cores(stat: str, cores: Collection[int]) -> CoreTime | None:
-    """CPU time of these cores. stat: text of /proc/stat, which has a line for each online core. None if it has none of
-    them. Raises ValueError for another text."""
+    """CPU time of the given cores. stat: text of /proc/stat, which has a line for each online core. None if none of
+    the cores is online. Raises ValueError if the text does not have that form."""
     names = {f"cpu{core}" for core in cores}
     lines = [line.split() for line in stat.splitlines()]
     ticks = [[int(word) for word in words[1:9]] for words in lines if words and words[0] in names]
@@ -43,7 +43,7 @@ def of_cores(stat: str, cores: Collection[int]) -> CoreTime | None:
 
 
 def of_process(pid: int) -> float:
-    """CPU time of a process until now, without its children, in seconds; 0 if it has ended."""
+    """CPU time (s) that a process has used until now, without its children. 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             ticks = sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
@@ -53,15 +53,16 @@ def of_process(pid: int) -> float:
 
 
 def of_this_process() -> float:
-    """CPU time of this process until now, with its children that have ended, in seconds."""
+    """CPU time (s) that this process has used until now, including its children that have ended."""
     own = os.times()
     return own.user + own.system + own.children_user + own.children_system
 
 
 @dataclass(frozen=True)
 class CpuTime:
-    """CPU times until the instant `at_s`, in seconds. all_s: of all programs, on the usable cores. own_s: of this process,
-    its children that have ended, and the processes given to `now`."""
+    """CPU times until the instant `at_s`, in seconds. all_s: all programs, on the usable cores. stolen_s: the host of
+    a virtual machine, on the usable cores. own_s: this process, its children that have ended, and the processes given
+    to `now`."""
 
     at_s: float
     all_s: float | None
@@ -70,8 +71,8 @@ class CpuTime:
 
     @staticmethod
     def now(*living: int) -> CpuTime:
-        """CPU times until now. living: ids of other processes that count as own, such as a display that was started
-        for the measurement."""
+        """CPU times until now. living: ids of other running processes that count as own, such as a display server that
+        was started for the measurement."""
         own_s = of_this_process() + sum(map(of_process, living))
         cores = of_usable_cores()
         if cores is None:

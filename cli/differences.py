@@ -1,19 +1,19 @@
 """Tests the figures of two kinds of runs, A and B, for differences beyond the noise of the machine.
 
-The unit is the run, not the frame: the frames of one run depend on each other, so many of them predict the next run no
-better than one. A difference counts as seen if two tests agree:
+The tests compare runs, not frames. Frames of one run depend on each other. So many frames of a run predict the next
+run no better than one frame. A difference counts as seen if two tests agree:
 
 - a permutation test over all figures at once (Westfall and Young 1993). It assigns the runs to two sides in many ways,
   and uses the largest statistic of any figure in each permutation, so that the figures may depend on each other. It
   keeps the share of false alarms of the *whole table* under `FALSE_ALARMS`. Two statistics are used, each for half of
-  that share: Welch's t, which needs only five runs a side; and the distance of Kolmogorov and Smirnov (the largest
-  difference between the share of A's runs and the share of B's below any value), in which one disturbed run weighs no
-  more than any other;
-- the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015), at a
-  level divided by the number of figures.
+  that share. Welch's t needs only five runs per side. The distance of Kolmogorov and Smirnov is the largest
+  difference, over all values, between the share of A's runs and the share of B's runs below that value. One disturbed
+  run affects this distance no more than any other run;
+- the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015). Its
+  level is divided by the number of figures. The interval must not contain 0.
 
-Always: the same values give the same verdicts (a fixed seed). A figure of too few runs gets no verdict, with the reason.
-If the machine was too noisy (`Noise`), no figure gets one. Pure functions.
+Always: the same values give the same verdicts, because the random seed is fixed. A figure with too few runs gets no
+verdict, and the reason is given. If the machine was too noisy (`Noise`), no figure gets a verdict. Pure functions.
 """
 
 from __future__ import annotations
@@ -30,19 +30,21 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Share of whole tables of equal runs that may show a difference. Below the documented 1 in 20, because the machine may
-# change during the command.
+# If A and B are equal, at most this share of tables may show a difference in any figure. It is below the documented
+# 1 in 20, because the machine may change during the command.
 FALSE_ALARMS = 0.03
-# Fewest runs of a side. With 4 each there are 35 permutations: twice the share of one (two statistics) is too large.
+# Fewest runs per side. With 4 runs per side there are only 35 distinct permutations, so the smallest possible p-value
+# is 2/35 (the factor 2 is for the two statistics), which exceeds FALSE_ALARMS.
 FEWEST_RUNS = 5
-# All permutations are tried if there are at most this many (8 runs a side); else this many random ones.
+# If there are at most this many permutations (up to 8 runs per side), all are tried; else this many random ones.
 MOST_PERMUTATIONS = 13_000
-# Samples of the bootstrap.
+# Number of bootstrap samples.
 RESAMPLES = 4_000
-# For t and the interval, values are clipped at this many median deviations from the median. Else a bootstrap sample with
-# four copies of one bad run among eight would make the interval too wide for any verdict.
+# For Welch's t and the bootstrap interval, values are clipped at this many median absolute deviations from the median.
+# Otherwise a bootstrap sample that draws one bad run four times among eight would make the interval too wide for any
+# verdict.
 CLIPPED_AT = 4.0
-# Differences up to this share of a figure do not count, because the printed digits would be equal.
+# Differences of up to this share of a figure do not count, because both values would be printed with the same digits.
 LEAST_SHARE = 1e-3
 
 NO_DIFFERENCE, HIGHER, LOWER, NO_VERDICT = "no difference seen", "B is higher", "B is lower", "no verdict"
@@ -50,8 +52,9 @@ NO_DIFFERENCE, HIGHER, LOWER, NO_VERDICT = "no difference seen", "B is higher", 
 
 @dataclass(frozen=True)
 class Compared:
-    """Comparison of one figure. a, b: medians of the runs; low..high: the interval of b - a; None where unknown.
-    verdict: NO_DIFFERENCE, HIGHER, LOWER or NO_VERDICT. why: reason for no verdict, else empty."""
+    """Comparison of one figure. a, b: medians of the runs of each side. low, high: ends of the interval of b - a. Each
+    is None where unknown. verdict: NO_DIFFERENCE, HIGHER, LOWER or NO_VERDICT. why: reason for NO_VERDICT, else
+    empty."""
 
     figure: str
     a: float | None
@@ -59,10 +62,10 @@ class Compared:
     difference: float | None
     low: float | None
     high: float | None
-    chance: float | None  # p-value: share of permutations with as large a statistic in any figure of the table
+    chance: float | None  # p-value: share of permutations in which any figure has as large a statistic
     verdict: str
     why: str = ""
-    runs: tuple[int, int] = (0, 0)  # of A and of B that have the figure
+    runs: tuple[int, int] = (0, 0)  # number of runs of A and of B that have the figure
 
     @property
     def is_seen(self) -> bool:
@@ -76,8 +79,8 @@ def compare_runs(
     noise: Noise,
     seed: int = 0,
 ) -> list[Compared]:
-    """Compares the figures; returns them in their order. a, b: for each run that counts, its figures by name; values
-    that are missing or not finite are left out."""
+    """Compares the figures and returns the results in the same order. a, b: the figures by name, for each run that
+    counts. Values that are missing or not finite are left out."""
     of_a, of_b = _table(a, figures), _table(b, figures)
     enough = _count(of_a, FEWEST_RUNS) & _count(of_b, FEWEST_RUNS)
     known = np.flatnonzero(enough)
@@ -90,7 +93,7 @@ def compare_runs(
 
 
 def interval_of_difference(a: Floats, b: Floats, level: float, seed: int = 0) -> tuple[float, float]:
-    """Bootstrap interval of median(b) - median(a), with coverage 1 - `level`. Hesterberg 2015."""
+    """Ends of the bootstrap interval of median(b) - median(a), with coverage 1 - `level`. Hesterberg 2015."""
     random = np.random.default_rng(seed)
     sides = [_clipped(side) for side in (a, b)]
     drawn = [np.median(side[random.integers(0, len(side), (RESAMPLES, len(side)))], axis=1) for side in sides]
@@ -116,7 +119,8 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
 
 
 def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
-    """p-value of each figure: the share of permutations in which *any* figure has as large a statistic."""
+    """p-value of each figure: for each of the two statistics, the share of permutations in which *any* figure has at
+    least this figure's observed statistic. The p-value is twice the smaller share."""
     together = np.concatenate((of_a, of_b))
     if not together.shape[1]:
         return []
@@ -127,23 +131,23 @@ def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
 
 
 def _among_largest(surprises: Floats) -> Floats:
-    """For each figure, the share of permutations whose largest statistic is at least the figure's observed one.
+    """For each figure, the share of permutations whose largest statistic is at least the figure's observed statistic.
 
-    surprises: statistics, shape (permutations, figures); row 0 is observed.
+    surprises: statistics, shape (permutations, figures); row 0 is the observed assignment.
     """
     largest = np.sort(surprises.max(axis=1))
     return (len(largest) - np.searchsorted(largest, surprises[0], side="left")) / len(largest)
 
 
 def _shares_as_far(distances: Floats) -> Floats:
-    """For each permutation, the share of permutations with at least its distance."""
+    """For each permutation, the share of all permutations that have at least the same distance."""
     ordered = np.sort(distances)
     return (len(ordered) - np.searchsorted(ordered, distances, side="left")) / len(ordered)
 
 
 def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
-    """Assignments of the runs to two sides, shape (permutations, runs), True for B: the observed one, then all others, or
-    random ones if there are more than `MOST_PERMUTATIONS`."""
+    """Assignments of the runs to two sides, shape (permutations, runs), True for B. Row 0 is the observed assignment.
+    The other rows are all other assignments, or random ones if there are more than `MOST_PERMUTATIONS`."""
     runs = of_a + of_b
     if math.comb(runs, of_b) <= MOST_PERMUTATIONS:
         chosen = np.array(list(combinations(reversed(range(runs)), of_b)))
@@ -156,7 +160,7 @@ def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
 
 
 def _t(values: Floats, is_b: Bools) -> Floats:
-    """Absolute value of Welch's t of one figure, for each permutation; runs without the figure are left out."""
+    """Absolute value of Welch's t of one figure, for each permutation. Runs without the figure are left out."""
     known = np.isfinite(values)
     clipped = _clipped(values[known])
     clipped = clipped - np.median(clipped)
@@ -168,13 +172,15 @@ def _t(values: Floats, is_b: Bools) -> Floats:
         spread = np.maximum(picks @ clipped**2 / count - mean**2, 0.0)
         means.append(mean)
         errors.append(spread / np.maximum(count - 1, 1))
-    # A side without spread would make t infinite, so a spread below the printed digits is added.
+    # Sides without spread would make t infinite. So a spread is added that is too small to be seen in the printed
+    # digits.
     least = (LEAST_SHARE * np.abs(values[known]).max() + 1e-12) ** 2
     return np.round(np.abs(means[0] - means[1]) / np.sqrt(errors[0] + errors[1] + least), 9)
 
 
 def _distances(values: Floats, is_b: Bools) -> Floats:
-    """Kolmogorov's distance between both sides of one figure, for each permutation, without runs that lack the figure."""
+    """Kolmogorov-Smirnov distance between the two sides in one figure, for each permutation. Runs without the figure
+    are left out."""
     order = np.argsort(values, kind="stable")[: np.isfinite(values).sum()]
     ordered, sides = values[order], is_b[:, order]
     of_b = np.maximum(sides.sum(axis=1, keepdims=True), 1)
@@ -185,15 +191,15 @@ def _distances(values: Floats, is_b: Bools) -> Floats:
 
 
 def _clipped(values: Floats) -> Floats:
-    """Values clipped at `CLIPPED_AT` median deviations from the median."""
+    """Values clipped at `CLIPPED_AT` median absolute deviations from the median."""
     middle = np.median(values)
     reach = CLIPPED_AT * np.median(np.abs(values - middle))
     return np.clip(values, middle - reach, middle + reach) if reach > 0 else values
 
 
 def _widened(level: float, runs: int) -> tuple[float, float]:
-    """The two quantiles of a bootstrap at `level`, widened for few runs: they reach as far as Student's t. Hesterberg
-    2015."""
+    """The two quantiles of the bootstrap samples that bound an interval at `level`. For few runs they are widened to
+    match Student's t. Hesterberg 2015."""
     normal = _normal_quantile(1 - level / 2)
     degrees = max(runs - 1, 1)
     student = (
@@ -212,7 +218,7 @@ def _normal_quantile(share: float) -> float:
 
 
 def _table(runs: Sequence[Mapping[str, float | None]], figures: Sequence[str]) -> Floats:
-    """Figures of the runs, shape (runs, figures); NaN for a value that is missing or not finite."""
+    """Figures of the runs, shape (runs, figures). NaN replaces values that are missing or not finite."""
     rows = [[float("nan") if run.get(name) is None else float(run[name] or 0.0) for name in figures] for run in runs]
     table = np.array(rows, np.float64).reshape(len(runs), len(figures))
     return np.where(np.isfinite(table), table, np.nan)
@@ -230,22 +236,22 @@ def _finite(values: Floats) -> Floats:
 #
 # Noise is judged by figures that do not depend on the difference between A and B: the cores that other programs used
 # during a run, and the spread among the runs of A. A run that other programs disturbed is left out, so that it can
-# neither cause nor hide a difference. If too few runs are left, or runs of A differ too much, there is no verdict.
+# neither cause nor hide a difference. If too few runs are left, or the runs of A differ too much, there is no verdict.
 
-# A run is disturbed when other programs use more than this share of all cores, on average. A display server and a
-# terminal use a tenth of a core; a busy loop uses one core of two.
+# A run is disturbed if other programs use more than this share of all cores on average. A display server and a
+# terminal use a tenth of a core. A busy loop uses a whole core, which is half of two cores.
 MOST_TAKEN = 0.25
-# A run is disturbed when the host of a virtual machine uses more than this share of all cores.
+# A run is disturbed if the host of a virtual machine uses more than this share of all cores on average.
 MOST_STOLEN = 0.05
-# A figure that an idle machine repeats within a few percent, and the largest distance of its quartiles, as a share of
-# the median.
+# STEADY_FIGURE varies by only a few percent on an idle machine. If its quartiles over the runs of A are farther apart
+# than MOST_SPREAD times the median, the machine is too noisy.
 STEADY_FIGURE, MOST_SPREAD = "frames.cpu_ms.p50", 0.3
 
 
 @dataclass(frozen=True)
 class MachineLoad:
-    """Load of the machine during one run. cores: number of those that this process may use. others, stolen: mean number
-    of cores that other programs and the host used; None where unknown."""
+    """Load of the machine during one run. cores: number of cores that this process may use. others, stolen: mean
+    number of cores that other programs and the host of a virtual machine used; None where unknown."""
 
     cores: int
     others: float | None
@@ -253,7 +259,7 @@ class MachineLoad:
 
     @property
     def disturbed(self) -> str:
-        """Reason why the run is disturbed, else empty."""
+        """Reason why the run counts as disturbed; empty if it does not."""
         if self.stolen is not None and self.stolen > MOST_STOLEN * self.cores:
             return f"its host kept {self.stolen:.2f} of {self.cores} cores from it"
         if self.others is not None and self.others > MOST_TAKEN * self.cores:
@@ -263,7 +269,8 @@ class MachineLoad:
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of a comparison. too_noisy: reason for no verdict, else empty. notes: notes on the noise, one line each."""
+    """Noise of a comparison. too_noisy: why the machine was too noisy for a verdict; empty if it was not. notes: notes
+    on the noise for the reader, one line each."""
 
     too_noisy: str = ""
     notes: tuple[str, ...] = ()
@@ -272,8 +279,9 @@ class Noise:
 def counting_runs(
     figures: Sequence[Mapping[str, float | None]], loads: Sequence[MachineLoad], sides: Sequence[str], needed: int
 ) -> tuple[list[int], Noise]:
-    """Chooses the runs that count; returns their indices, and the noise of the machine. figures, loads, sides: one for
-    each run; a side is "A" or "B". needed: runs of each side that must count; where fewer do, all are returned."""
+    """Chooses the runs that count. Returns their indices, and the noise of the machine. figures, loads, sides: one
+    item for each run; a side is "A" or "B". needed: fewest undisturbed runs of each side. If a side has fewer, the
+    indices of all runs are returned, and the noise has a reason for no verdict."""
     notes, too_noisy = [], ""
     counting = [at for at, load in enumerate(loads) if not load.disturbed]
     disturbed = [load.disturbed for load in loads if load.disturbed]
@@ -300,7 +308,8 @@ def counting_runs(
 
 
 def relative_quartile_distance(values: Sequence[float]) -> float | None:
-    """Distance of the quartiles as a share of the median; None for fewer than four values, or a median of 0 or less."""
+    """Distance between the quartiles, divided by the median. None for fewer than four values, or if the median is not
+    above 0."""
     if len(values) < 4:
         return None
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -308,8 +317,9 @@ def relative_quartile_distance(values: Sequence[float]) -> float | None:
 
 
 def drift(values: Sequence[float]) -> list[str]:
-    """Note on a drift: all values of the first half are below or above those of the second. In turns A B B A a drift
-    affects both sides alike and only widens the intervals, so it does not prevent a verdict."""
+    """A note if the values drift, else an empty list. They drift if all values of the first half are below, or all are
+    above, those of the second half. In turns A B B A a drift affects both sides alike and only widens the intervals,
+    so it does not prevent a verdict."""
     half = len(values) // 2
     first, second = values[:half], values[-half:] if half else []
     if half < 3 or not (max(first) < min(second) or min(first) > max(second)):
@@ -318,5 +328,5 @@ def drift(values: Sequence[float]) -> list[str]:
 
 
 def _most_often(words: Sequence[str]) -> str:
-    """The median of the sorted texts, which mostly differ by a figure."""
+    """The middle one of the sorted texts: a typical example, because the texts mostly differ only by a number."""
     return sorted(words)[len(words) // 2]

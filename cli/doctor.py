@@ -1,7 +1,7 @@
-"""`twixt doctor`: checks of this machine for a smooth picture, each with a verdict.
+"""`twixt doctor`: checks whether this machine can show a smooth picture, and prints a verdict for each check.
 
 Each check is a function of its inputs and returns a `Verdict`, so that tests can pass the figures of any machine.
-All checks take about four seconds; a window is open for two of them.
+All checks together take about four seconds. A window is open for about two of these seconds.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from twixt.sim.process.viewer_command import python_program
 if TYPE_CHECKING:
     from twixt.render.pacing.refresh import Refresh
 
-# Waits of each kind, and their length.
+# Number of waits of each kind, and the length of one wait.
 SLEEPS = 100
 SLEEP_NS = 4_000_000
-# A wake-up later than this is visible as an uneven frame at 60 Hz.
+# A wake-up that is later than this makes a frame visibly uneven at 60 Hz.
 LATE_WAKE_US = 1000.0
-# Largest relative error of the reported refresh: it misses a frame every few seconds.
+# Largest accepted relative error of the reported refresh rate. A larger error misses a frame every few seconds.
 REFRESH_TOLERANCE = 0.005
 COPIED_BYTES = 16 << 20
 LONGEST_CHILD_S = 20.0
 SWAP_TIMES_NEEDED = 20
-# Scheduling policies beside the usual one (sched(7)).
+# Scheduling policies other than the default one (sched(7)).
 REAL_TIME = ("SCHED_FIFO", "SCHED_RR")
 POLICIES = ("SCHED_BATCH", "SCHED_IDLE", *REAL_TIME)
 
 
 def examine() -> int:
-    """Prints each verdict at once. Returns the exit code: 1 if one is bad."""
+    """Prints each verdict as soon as its check has ended. Returns the exit code: 1 if a verdict is bad, else 0."""
     from rich.text import Text
 
     console = standard_output()
@@ -58,7 +58,7 @@ def examine() -> int:
 
 
 def verdicts() -> Iterator[Verdict]:
-    """Verdicts of all checks; later ones depend on earlier ones."""
+    """Verdicts of all checks, in order. Later checks use results of earlier checks."""
     window, display = _open_window()
     yield display
     if window is not None:
@@ -78,7 +78,7 @@ def verdicts() -> Iterator[Verdict]:
 
 
 def graphics(renderer: str, version: str) -> Verdict:
-    """Check of the renderer: GPU or software."""
+    """Check of the renderer: a GPU is good, software rendering is usable."""
     from twixt.render.draw.frame.context import is_software
 
     if is_software(renderer):
@@ -89,14 +89,14 @@ def graphics(renderer: str, version: str) -> Verdict:
 
 
 def vsync(found: Refresh) -> Verdict:
-    """Check of vsync: the swap waits for the display, or a timer paces frames."""
+    """Check of vsync: good if the swap waits for the display, usable if a timer must pace the frames."""
     if found.blocks:
         return Verdict("vsync", GOOD, f"swap waits for the display ({found.reason})")
     return Verdict("vsync", USABLE, f"swap does not wait, frames are paced by a timer ({found.reason})")
 
 
 def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -> Verdict:
-    """Check of the measured refresh against the reported one."""
+    """Check that the measured refresh rate agrees with the reported one."""
     reported = f"{reported_hz:g} Hz reported" if reported_hz else "none reported"
     if not found.blocks or found.period_ns is None or len(presents_ns) < SWAP_TIMES_NEEDED:
         return Verdict("refresh", USABLE, f"not to be measured where swap does not wait; {reported}")
@@ -108,9 +108,9 @@ def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -
 
 
 def clock(child_clock_ns: Callable[[], int]) -> Verdict:
-    """Check that two processes share one clock, as all instants in a snapshot require.
+    """Check that two processes read the same clock. All instants in a snapshot require this.
 
-    child_clock_ns: reads the clock in another process.
+    child_clock_ns: reads the clock in another process, and returns ns.
     """
     info = time.get_clock_info("perf_counter")
     before_ns = time.perf_counter_ns()
@@ -129,7 +129,8 @@ def clock(child_clock_ns: Callable[[], int]) -> Verdict:
 
 
 def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
-    """Check of wake-ups: lateness after sleeping alone, and after sleeping and spinning as the pacer does."""
+    """Check of wake-ups. plain_us: lateness after only sleeping. hybrid_us: lateness after sleeping and then spinning,
+    as the frame pacer does."""
     plain, hybrid = distribution(plain_us), distribution(hybrid_us)
     says = (
         f"sleep alone ends {plain['p50']:.0f} us late, p99 {plain['p99']:.0f}; "
@@ -140,11 +141,11 @@ def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
 
 
 def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") -> Verdict:
-    """Check of the viewer's priority where cores are short.
+    """Check of the viewer's priority when other programs use the cores as well.
 
-    slice_ns: granted time slice; None: none was granted. cores: number from which the viewer may choose; 0 where the
-    system has no affinity masks, refuses them, or does not report which threads wait. policy: scheduling policy, ""
-    for the usual one.
+    slice_ns: time slice that the system granted; None if it granted none. cores: number of cores from which the viewer
+    may choose; 0 if the system has no affinity masks, refuses to set them, or does not report which threads wait.
+    policy: name of the scheduling policy; empty for the default one.
     """
     sooner = (
         f"let on soon after it wakes (slices of {slice_ns / 1e6:.1f} ms)"
@@ -166,7 +167,8 @@ def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") 
 
 
 def shared_memory() -> Verdict:
-    """Check that shared memory can be made, and read as a viewer reads it; measures the speed of a copy into it."""
+    """Check that shared memory can be made, and that a reader can read it but not write it. Also measures the speed of
+    a copy into it."""
     from twixt.ipc.ring import memory
 
     try:
@@ -239,7 +241,7 @@ def _child_clock() -> int:
 
 
 def _slice_ns() -> int | None:
-    """Granted time slice; None if the system grants none."""
+    """Time slice that the system grants after a request; None if it grants none."""
     from twixt.render.cores.priority import SLICE_NS, set_short_slices, slice_ns
 
     set_short_slices()
@@ -265,8 +267,8 @@ def _policy() -> str:
 
 
 def _oversleeps_us() -> tuple[list[float], list[float]]:
-    """Lateness of waits of 4 ms: `time.sleep` (with the precise timers that `HybridWait` requests) and `HybridWait`.
-    They alternate, so that both have the same load."""
+    """Lateness (us) of waits of `SLEEP_NS`: by `time.sleep` (with the precise timers that `HybridWait` requests), and
+    by `HybridWait`. The two kinds alternate, so that the machine's load affects both alike."""
     from twixt.render.pacing.wait import HybridWait
 
     wait = HybridWait()

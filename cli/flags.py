@@ -1,7 +1,8 @@
-"""Click options made from the fields of `Config`, shell completion, and commands that are built on first use.
+"""Click options made from the fields of `Config`, shell completion, and commands that are built when they are used.
 
-A flag, its default and its help are in one place, in `Config`. Completes worlds, running simulations, methods and files;
-click completes choices itself. Imports the standard library and click only: completion must not wait for numpy.
+`Config` has each flag's name, default and help text. Shell completion here covers worlds, running simulations, methods
+and files; click completes choices itself. This module imports only the standard library and click, because completion
+must not wait for numpy.
 
 Not here: checks of values (`Config`), the commands (`command_line`).
 """
@@ -18,7 +19,7 @@ from click.shell_completion import CompletionItem
 
 from twixt.ipc.config.flags import INTERPOLATIONS, Config, flag_name
 
-# Heading of flags that have none.
+# Heading for options that have no heading of their own.
 OWN_HEADING = "Options"
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -39,22 +40,23 @@ def complete_simulations(_context: click.Context, _parameter: click.Parameter, i
 
 
 def complete_methods(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of built-in methods of interpolation."""
+    """Names of the built-in interpolation methods."""
     return _starting((CompletionItem(name) for name in INTERPOLATIONS), incomplete)
 
 
 def complete_files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files: the shell lists them itself."""
+    """A request to the shell to list files itself."""
     return [CompletionItem(incomplete, type="file")]
 
 
-# Completers by field of `Config`, and by the name of the value in `--help`.
+# Completers by field name in `Config`, and by the name of the flag's value in `--help` (metavar).
 COMPLETED_FIELDS: dict[str, Completer] = {"interpolation": complete_methods}
 COMPLETED_METAVARS: dict[str, Completer] = {"FILE": complete_files, "LOG": complete_files}
 
 
 class Read(click.ParamType):
-    """Type of a value that the function `read` converts from text; its ValueError states the rule."""
+    """Type of a value that the function `read` converts from text. A ValueError of `read` states the rule that is
+    broken."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name, self.read = name, read
@@ -69,7 +71,7 @@ class Read(click.ParamType):
 
 
 class Flag(click.Option):
-    """An option under a heading of `--help`."""
+    """An option that `--help` lists under a heading."""
 
     def __init__(self, *names: Any, heading: str, **how: Any) -> None:
         super().__init__(*names, **how)
@@ -77,7 +79,7 @@ class Flag(click.Option):
 
 
 def flags_of(*sides: str) -> list[Flag]:
-    """Flags of these sides (BOTH, SIM, VIEW, MEASURE), in the order of `Config`."""
+    """Flags of the given sides (BOTH, SIM, VIEW, MEASURE), in the order of the fields of `Config`."""
     return [_flag(item) for item in dataclasses.fields(Config) if item.metadata.get("side") in sides]
 
 
@@ -103,7 +105,7 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
 
 
 def option(*names: str, **how: Any) -> click.Option:
-    """An option of one command. A value named FILE or LOG is completed as a file."""
+    """An option of one command. If its metavar is FILE or LOG, the shell completes file names."""
     return click.Option(names, shell_complete=COMPLETED_METAVARS.get(how.get("metavar", "")), **how)
 
 
@@ -113,7 +115,7 @@ def argument(name: str, **how: Any) -> click.Argument:
 
 
 def typed() -> str:
-    """The command as it was typed."""
+    """The command line as the user typed it."""
     return " ".join(["twixt", *sys.argv[1:]])
 
 
@@ -121,13 +123,13 @@ def _starting(items: Iterable[CompletionItem], incomplete: str) -> list[Completi
     return [item for item in items if item.value.startswith(incomplete)]
 
 
-# Commands that are built on first use, so that a start makes the options of its own command only. A table keeps the
-# function of each command and the sides whose flags it has; click's objects are made when the command is used.
+# Each command is built when it is used, so that a start of twixt builds the options of one command only. Until then a
+# table holds the command's function and the sides whose flags it has.
 
 
 class LazyCommand(NamedTuple):
-    """A command that is not built yet. sides: sides of `Config` whose flags it has, besides its parameters. settings: of
-    click's context."""
+    """A command that is not built yet. parameters: its own options and arguments. sides: it also has all flags of
+    these sides of `Config`. settings: settings of click's context."""
 
     function: Callable[..., int | None]
     parameters: tuple[click.Parameter, ...]
@@ -135,7 +137,7 @@ class LazyCommand(NamedTuple):
     settings: dict[str, Any]
 
     def build(self, name: str) -> click.Command:
-        """The command, with all its options."""
+        """Builds the click command, with all its options."""
         return HeadedCommand(
             name,
             params=[*self.parameters, *flags_of(*self.sides)],
@@ -146,12 +148,12 @@ class LazyCommand(NamedTuple):
 
 
 class CommandTable(dict[str, LazyCommand]):
-    """Commands by name, in the order in which they are shown."""
+    """Commands by name, in the order in which `--help` lists them."""
 
     def command(
         self, *parameters: click.Parameter, sides: tuple[str, ...] = (), **settings: Any
     ) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
-        """Decorator that adds a function to the table, under its own name."""
+        """Decorator that adds a function to the table, as the command with the function's name."""
 
         def keep(function: Callable[..., int | None]) -> Callable[..., int | None]:
             self[function.__name__] = LazyCommand(function, parameters, sides, settings)
@@ -161,7 +163,7 @@ class CommandTable(dict[str, LazyCommand]):
 
 
 class HeadedCommand(click.Command):
-    """A command whose `--help` lists options under their headings; options without one come first."""
+    """A command whose `--help` groups options under headings. Options without a heading come first."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         under: dict[str, list[tuple[str, str]]] = {}
@@ -174,7 +176,7 @@ class HeadedCommand(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A group whose commands come from a table. default: the command that runs if none is named."""
+    """A click group whose commands come from a table. default: the command that runs if the user names none."""
 
     def __init__(self, table: CommandTable, default: str | None = None, **how: Any) -> None:
         super().__init__(**how)
@@ -187,14 +189,15 @@ class CommandGroup(click.Group):
         return self._table[name].build(name) if name in self._table else None
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        # While a shell completes the first word, `shell_complete` adds the words of the default command.
+        # The default command's name is not inserted while a shell completes the first word. In that case
+        # `shell_complete` adds the completions of the default command.
         is_named = bool(args) and (args[0] in self._table or args[0] in (*context.help_option_names, "--version"))
         if self._default is not None and not is_named and (args or not context.resilient_parsing):
             args = [self._default, *args]
         return super().parse_args(context, args)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[Any]:
-        """Completes the names of commands, and the first word of the default command."""
+        """Completions of the first word: names of commands, and the first word that the default command accepts."""
         found = super().shell_complete(context, incomplete)
         if self._default is None:
             return found

@@ -1,7 +1,7 @@
-"""Checks of `twixt doctor` on presents: presentation feedback, error of the swap's return, blocking fences.
+"""Checks of `twixt doctor` on when frames appear: presentation feedback, time of the swap's return, blocking fences.
 
-Swaps an empty picture in a window for a second or two. Each check is a pure function of the observations and returns a
-`Verdict`.
+This module swaps an empty picture in a window for one or two seconds and records what happens. Each check is a pure
+function of these observations and returns a `Verdict`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ GOOD, USABLE, BAD = "good", "usable", "bad"
 
 
 class Verdict(NamedTuple):
-    """Result of one check: good, usable (it works, with the drawback in `says`) or bad."""
+    """Result of one check. point: what was checked. grade: GOOD, USABLE (it works, with the drawback that `says`
+    names) or BAD."""
 
     point: str
     grade: str
@@ -25,19 +26,20 @@ class Verdict(NamedTuple):
 
 
 SWAPS_TIMED_NS = 1_500_000_000
-# Most swaps of a trial if they do not wait. Fewest reported presents that count as feedback.
+# Most swaps of a trial if swaps do not wait. Fewest presentation reports that count as feedback.
 MOST_SWAPS, FEWEST_REPORTS = 120, 10
 FENCES = 12
-# Pause between swaps that do not wait, so that the display has time to show them.
+# Pause before each swap if swaps do not wait, so that the display has time to show each frame.
 PAUSE_S = 0.005
 
 
 class SwapObservations(NamedTuple):
-    """Swaps of a trial, and the display's presentation feedback on them.
+    """Observations of a trial: its swaps, and the display's presentation feedback on them.
 
-    way: name of the feedback. silence: reason for no feedback. presents_ns: instants of presents, as the display reports
-    them. present_delays_ns: those instants less the returns of their swaps. discarded: number of frames that the display
-    did not show. swap_ns, fence_ns: median durations. is_tried: this kind of feedback is tested on hardware.
+    way: name of the kind of feedback. silence: reason for no feedback. returns_ns: instants at which swaps returned.
+    presents_ns: instants at which frames were shown, as the display reports them. present_delays_ns: for each of
+    these, the time from the swap's return to that instant. discarded: number of frames that the display did not show.
+    swap_ns, fence_ns: median durations. is_tried: True if this kind of feedback was tested on hardware.
     """
 
     way: str
@@ -53,12 +55,13 @@ class SwapObservations(NamedTuple):
 
     @property
     def instants_ns(self) -> list[int]:
-        """Instants of presents: the display's, or else the swaps' returns."""
+        """Instants at which frames were shown. Without enough reports, the instants at which swaps returned."""
         return self.presents_ns if len(self.presents_ns) >= FEWEST_REPORTS else self.returns_ns
 
 
 def watch(window: Any, blocks: bool) -> SwapObservations:
-    """Swaps for `SWAPS_TIMED_NS`, with presentation feedback, then with fences. blocks: swaps wait for the display."""
+    """Swaps for `SWAPS_TIMED_NS` with presentation feedback, then `FENCES` times with a fence. blocks: True if swaps
+    wait for the display."""
     window.ask_for_presents()
     returns_ns: dict[int, int] = {}
     presents_ns: list[int] = []
@@ -90,7 +93,8 @@ def watch(window: Any, blocks: bool) -> SwapObservations:
     )
 
 
-# Text for displays where swaps return at once, drawing waits, and neither feedback nor a fence reports presents.
+# Text for displays where swaps return at once and drawing waits instead, and where neither feedback nor a fence tells
+# when a frame is shown.
 COUNTED = (
     "swaps return at once and no fence waits: refreshes are counted by when drawing may go on, another rate is noticed "
     "within a few seconds unless it is a whole share of the old one; while work takes longer than a refresh, presents "
@@ -99,7 +103,7 @@ COUNTED = (
 
 
 def presents(seen: SwapObservations, blocks: bool) -> Verdict:
-    """Check of presentation feedback, and of its substitute where there is none."""
+    """Check of presentation feedback. Without feedback, the verdict names the method that replaces it."""
     tried = "" if seen.is_tried else ", not tried on hardware"
     if len(seen.present_delays_ns) >= FEWEST_REPORTS:
         off_ms = np.array(seen.present_delays_ns) / 1e6
@@ -125,7 +129,7 @@ def presents(seen: SwapObservations, blocks: bool) -> Verdict:
 
 
 def fence(seen: SwapObservations, blocks: bool) -> Verdict:
-    """Check of the fence after a swap: it waits for the next buffer, or it is not needed."""
+    """Check of the fence after a swap: good if it waits for the next buffer, or if the swap itself waits."""
     took = f"swaps take {seen.swap_ns / 1e6:.2f} ms, a fence after them {seen.fence_ns / 1e6:.2f}"
     if blocks and seen.swap_ns >= AT_ONCE_NS:
         return Verdict("fence", GOOD, f"not needed, the swap itself waits ({took})")
@@ -135,7 +139,8 @@ def fence(seen: SwapObservations, blocks: bool) -> Verdict:
 
 
 def swap(window: Any, pause_s: float | None = None) -> int:
-    """Swaps an empty picture once; returns the duration (ns)."""
+    """Swaps an empty picture once and returns the swap's duration (ns). pause_s: time to sleep before the swap; None
+    for no pause."""
     window.poll()
     window.screen.clear(0.1, 0.1, 0.12)
     if pause_s is not None:

@@ -1,4 +1,4 @@
-"""Shows the progress of a measurement on standard error; writes all of its results, even if one of them fails."""
+"""Shows the progress of a measurement on standard error, and writes all results even if writing one result fails."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ Say = Callable[[str], object]
 
 
 def write_each(*writers: Callable[[], None]) -> None:
-    """Calls all functions, even if one fails: a full disk must not lose the other results of a long measurement.
-
-    Raises the first TwixtError at the end; prints the others.
-    """
+    """Calls all functions, even if one fails, so that one failed write does not lose the other results of a long
+    measurement. After the last call it prints all TwixtErrors but the first, and raises the first."""
     failed: list[TwixtError] = []
     for write in writers:
         try:
@@ -30,7 +28,8 @@ def write_each(*writers: Callable[[], None]) -> None:
 
 @contextmanager
 def progress(is_logged: bool = False) -> Iterator[Say]:
-    """Shows the current step on standard error. is_logged: without a terminal, steps are printed as lines."""
+    """Shows the current step on standard error. is_logged: if that is no terminal, each step is printed as a line;
+    False: nothing is printed then."""
     if not is_terminal():
         yield print_notice if is_logged else _ignore
         return

@@ -1,6 +1,6 @@
-"""Results of a comparison of two kinds of runs: their table, their JSON, and limits on them.
+"""Results of `measure --against`: the table, the JSON document, and limits on differences.
 
-Always: compared figures have the same names in `--json`, the table and `--fail-if`.
+Always: a compared figure has the same name in `--json`, in the table and in `--fail-if`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from twixt.render.measure.report import as_text, machine, print_table, standard_
 from twixt.render.measure.report_keys import OPERATORS, Limit, read_limits
 
 SCHEMA = "twixt-against/1"
-# Width of a table in a file or a pipe, characters; a terminal has its own.
+# Width of a table that is written to a file or a pipe, in characters. On a terminal, the terminal's width is used.
 WIDTH = 120
 MISSED_PER_MINUTE = "frames.missed_per_minute"
-# Compared figures, by their keys in the report. Each further one would widen all intervals.
+# Compared figures, by their keys in the report. Each additional figure would widen the intervals of all figures.
 FIGURES = (
     "frames.cpu_ms.p50",
     "frames.cpu_ms.p99",
@@ -36,7 +36,7 @@ FIGURES = (
 
 
 def figures_of(report: dict[str, Any]) -> dict[str, float | None]:
-    """Compared figures of the report of a run; None where one was not measured."""
+    """The compared figures in a run's report. None for a figure that was not measured."""
     found = {name: _number(_at(report, name)) for name in FIGURES}
     seconds, missed = _number(_at(report, "frames.seconds")), _number(_at(report, "frames.missed_refreshes"))
     found[MISSED_PER_MINUTE] = missed * 60 / seconds if missed is not None and seconds else None
@@ -44,7 +44,8 @@ def figures_of(report: dict[str, Any]) -> dict[str, float | None]:
 
 
 def read_differences(texts: Sequence[str]) -> list[Limit]:
-    """Reads limits of differences, such as `FIGURE>1`. Raises TwixtError, with the nearest names."""
+    """Reads limits on differences, such as `FIGURE>1`. Raises TwixtError; for an unknown name it suggests similar
+    names."""
     limits = read_limits(texts, FIGURES)
     for limit in limits:
         if not isinstance(limit.bound, float):
@@ -55,8 +56,8 @@ def read_differences(texts: Sequence[str]) -> list[Limit]:
 
 
 def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
-    """Broken limits, each with the reason. A difference that is not seen counts as 0. A figure without a verdict breaks
-    its limits."""
+    """Broken limits, each with the reason. A difference that is not seen (`Compared.is_seen`) counts as 0. A figure
+    without a verdict breaks all limits on it."""
     of = {one.figure: one for one in compared}
     lines = []
     for limit in limits:
@@ -71,7 +72,7 @@ def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
 
 
 def show(compared: Sequence[Compared], noise: Noise, notes: Sequence[str], flags: dict[str, str]) -> None:
-    """Prints the table, with a verdict for each figure, and the notes."""
+    """Prints the table, which has a verdict for each figure, and then the notes."""
     from rich.table import Table
 
     console = standard_output()
@@ -111,7 +112,7 @@ def document(
     command: str,
     runs: Sequence[tuple[str, dict[str, float | None], MachineLoad, str, bool]],
 ) -> dict[str, Any]:
-    """The document of `--json`. runs: for each its side, figures, load, fault, and True if it counts."""
+    """The document of `--json`. runs: for each run its side, figures, load and fault, and True if the run counts."""
     return {
         "schema": SCHEMA,
         "version": twixt.__version__,

@@ -1,10 +1,10 @@
-"""Runs two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
+"""Runs `twixt measure` with two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
 
-Each run is a `twixt measure` in a process of its own, with the typed arguments. The turns are A B B A, so that a drift of
-the machine affects both alike. Ctrl-C ends the turns; the runs made so far are compared. SIGTERM and SIGHUP end the
-command and its children.
+Each run is a `twixt measure` in a process of its own, with the arguments that the user typed. The order is A B B A, so
+that a drift of the machine affects both sides alike. After Ctrl-C no further run starts, and the runs made so far are
+compared. SIGTERM and SIGHUP end the command and its children.
 
-Always: no process is left behind; a run that failed is reported and does not count. Not here: the comparison of the
+Always: no process is left running; a run that failed is reported and does not count. Not here: the comparison of the
 figures (`differences`).
 """
 
@@ -31,17 +31,17 @@ from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError,
 from twixt.ipc.process.notices import print_notice
 from twixt.sim.process.viewer_command import twixt_command
 
-# A signal raises once, in the main thread, and the exit code names it. A signal that is ignored (nohup) or has a handler
-# is left alone.
+# The first of these signals raises EndRequested in the main thread, and the exit code names the signal. A signal that
+# is ignored (nohup) or has a handler already is not changed.
 SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class EndRequested(KeyboardInterrupt):
-    """Raised by SIGTERM or SIGHUP. Unlike Ctrl-C, such a signal reaches this process only."""
+    """Raised by SIGTERM or SIGHUP. These signals reach this process only; Ctrl-C reaches the children as well."""
 
 
 def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
-    """Wraps a command so that SIGTERM and SIGHUP interrupt it; the exit code then names the signal."""
+    """Wraps a command so that SIGTERM and SIGHUP interrupt it. The exit code is then that of the signal."""
 
     @functools.wraps(does)
     def ending(*values: Any, **named: Any) -> int:
@@ -70,31 +70,31 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
     return ending
 
 
-# Length of a run, and runs of each side: long enough for a p99 of frames, short enough for ten of each. Chosen by the
-# figures of docs/against.md.
+# Length of a run (s), and number of runs per side, by default. A run is long enough for a p99 of its frames, and short
+# enough for ten runs per side. Chosen by the figures of docs/against.md.
 SECONDS, REPEAT = 4.0, 10
-# Least share of a side's runs that must count for a verdict.
+# There is a verdict only if at least this share of the runs of each side counts.
 LEAST_COUNTING = 0.6
-# If a larger share of the runs is disturbed, none is repeated, as repetitions would be disturbed as well. Also the largest
-# share of repetitions in the requested runs.
+# If a larger share of the runs is disturbed, no run is repeated, because repetitions would probably be disturbed as
+# well. It also limits the number of repetitions, to this share of the requested runs.
 MOST_DISTURBED = 0.5
 SIDES = "AB"
-# Flags for a single run: each run would overwrite the previous file.
+# Flags that are refused, because each run would overwrite the file of the previous run.
 SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
-# Flags with which nothing runs.
+# Flags that are refused, because twixt then prints something and makes no run.
 NO_RUN_FLAGS = ("--help", "-h")
-# Flags of the whole command, not of its runs. All have a value.
+# Flags of the whole command, which its runs do not get. Each takes a value.
 COMMAND_FLAGS = ("--repeat", "--against", "--json", "--fail-if")
-# A run hangs if it takes this much longer than its own seconds.
+# A run that takes this much longer than its measured seconds counts as hanging and is ended.
 PATIENCE_S = 60.0
-# Time for a child to end by itself, and after each signal.
+# Time that a child gets to end by itself, and again after each signal.
 GRACE_PERIOD_S = 5.0
 
 
 @dataclass
 class Run:
-    """A run that has ended. figures: of its report, by name. fault: reason why it does not count, else empty.
-    is_refused: twixt refused its command line."""
+    """A run that has ended. figures: compared figures of its report, by name. fault: why the run failed and does not
+    count; empty if it did not fail. is_refused: True if twixt refused its command line."""
 
     side: str
     figures: dict[str, float | None]
@@ -105,7 +105,7 @@ class Run:
 
 @dataclass
 class Turns:
-    """All runs so far. repeat: number of runs of each side that were requested."""
+    """All runs so far. repeat: number of runs that the user requested for each side."""
 
     repeat: int
     runs: list[Run] = field(default_factory=list)
@@ -113,7 +113,8 @@ class Turns:
 
     @property
     def next_side(self) -> str | None:
-        """Side of the next run; None if there are enough. Disturbed runs are repeated if they are few."""
+        """Side of the next run; None if no further run is needed. Disturbed runs are repeated, unless there are too
+        many."""
         if len(self.runs) < 2 * self.repeat:
             return order_in_turn(SIDES, len(self.runs) // 2)[len(self.runs) % 2]
         disturbed = sum(bool(run.load.disturbed) for run in self.runs)
@@ -124,11 +125,12 @@ class Turns:
         return side if lacking[side] > 0 else None
 
     def _counting(self, side: str) -> int:
-        """Number of a side's runs that need no repetition: undisturbed ones, and failed ones, which would fail again."""
+        """Number of a side's runs that need not be repeated: those that were not disturbed, and those that failed,
+        because they would fail again."""
         return sum(run.side == side and (not run.load.disturbed or bool(run.fault)) for run in self.runs)
 
     def notes(self) -> list[str]:
-        """Notes on the runs that a reader needs to judge the figures."""
+        """Notes on interrupted and failed runs, for the reader of the figures."""
         lines = [f"{len(self.runs)} of {2 * self.repeat} runs, then Ctrl-C"] if self.interrupted else []
         failed = [run for run in self.runs if run.fault]
         if failed:
@@ -139,7 +141,8 @@ class Turns:
 
 
 def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]]:
-    """Command-line arguments of a run, by side. typed: all words after `twixt`. Raises TwixtError."""
+    """Command-line arguments of a run, by side. typed: all arguments that the user typed after `twixt`. Raises
+    TwixtError."""
     own = without(typed[1:], COMMAND_FLAGS)
     try:
         more = shlex.split(against)
@@ -162,7 +165,7 @@ def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]
 
 
 def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The words without the options `names` and their values."""
+    """The arguments without the options `names` and their values."""
     kept: list[str] = []
     skip = False
     for word in words:
@@ -184,8 +187,8 @@ def measure(
     fail_if: Sequence[str],
     read: Callable[[list[str]], float],
 ) -> int:
-    """Runs the whole command; returns the exit code. typed: all words after `twixt`. read: checks the arguments of a
-    run as the command line does, and returns the seconds that it measures."""
+    """Runs the whole command and returns the exit code. typed: all arguments that the user typed after `twixt`. read:
+    checks the arguments of a run as the command line does, and returns for how many seconds that run measures."""
     from twixt.cli import run_tables
     from twixt.cli.differences import FEWEST_RUNS
     from twixt.ipc.config.files import check_file, write_json
@@ -217,8 +220,8 @@ def measure(
 
 
 def compare(turns: Turns, seed: int = 0) -> tuple[list[Compared], Noise, set[int]]:
-    """Compares the two sides. Returns the figures with their verdicts, the noise of the machine, and the indices of the
-    runs that count."""
+    """Compares the two sides. Returns the figures with their verdicts, the noise of the machine, and the indices of
+    the runs that count."""
     from twixt.cli.differences import FEWEST_RUNS, compare_runs, counting_runs
     from twixt.cli.run_tables import FIGURES
 
@@ -250,8 +253,9 @@ def make_runs(
     pick: Callable[[dict[str, Any]], dict[str, float | None]],
     say: Say,
 ) -> Turns:
-    """Makes `repeat` runs of each side, and repeats disturbed ones. longest_s: longest duration of one run. pick: returns the
-    figures of a report. say: shows progress. Raises TwixtError where a run is refused."""
+    """Makes `repeat` runs of each side, and repeats disturbed runs. longest_s: a run that takes longer is ended. pick:
+    returns the compared figures of a report. say: shows progress. Raises TwixtError if twixt refuses a run's
+    arguments."""
     turns = Turns(repeat)
 
     def run_of(side: str) -> Run:
@@ -261,7 +265,7 @@ def make_runs(
         sides = iter(lambda: turns.next_side, None)
         for run in run_in_turns(sides, lambda made: max(2 * repeat, made + 1), str, run_of, say):
             turns.runs.append(run)
-            if run.is_refused:  # as all others would be
+            if run.is_refused:  # the other runs of this side would be refused as well
                 raise TwixtError(f"a run of {run.side} was refused: {run.fault}")
     except KeyboardInterrupt:
         turns.interrupted = True
@@ -289,9 +293,10 @@ def _run(
 
 
 def ended(command: list[str], longest_s: float) -> tuple[str, int]:
-    """Runs a command to its end; returns the last line of its standard error, and its exit code.
+    """Runs a command until it ends. Returns the last line of its standard error, and its exit code.
 
-    It is in the process group of this terminal, so it receives a Ctrl-C itself; this call then waits for its end.
+    The child is in this terminal's process group, so it receives Ctrl-C itself. On Ctrl-C this function waits for the
+    child to end. A child that takes longer than `longest_s` is ended.
     """
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
@@ -312,8 +317,8 @@ def ended(command: list[str], longest_s: float) -> tuple[str, int]:
 
 
 def _end(child: subprocess.Popen[bytes], has_reached_it: bool = True) -> None:
-    """Ends a child: SIGINT, then SIGTERM, then SIGKILL. has_reached_it: the child has probably received Ctrl-C itself; it
-    first has `GRACE_PERIOD_S` to end its viewer."""
+    """Ends a child with SIGINT, then SIGTERM, then SIGKILL. has_reached_it: the child has probably received Ctrl-C
+    itself, so it first gets `GRACE_PERIOD_S` to end its viewer, without a signal."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
     for number in (None, *signals) if has_reached_it else signals:
         if child.poll() is None:

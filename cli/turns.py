@@ -1,6 +1,6 @@
-"""Runs in turns: A B B A, so that a drift of the machine affects both sides alike.
+"""Makes runs in turns, A B B A, so that a drift of the machine affects both sides alike.
 
-Always: one run at a time, in the given order; each is announced with an estimate of the remaining time.
+Always: runs are made one at a time, in the given order. Each is announced, with an estimate of the remaining time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ Run = TypeVar("Run")
 
 
 def order_in_turn(sides: Sequence[Side], turn: int) -> Sequence[Side]:
-    """The sides in the order of a turn, counted from 0: every second turn is reversed."""
+    """The sides in the order in which turn number `turn` (from 0) runs them. Every second turn is in reversed
+    order."""
     return sides[:: 1 if turn % 2 == 0 else -1]
 
 
@@ -27,8 +28,9 @@ def run_in_turns(
     run: Callable[[Side], Run],
     say: Say,
 ) -> Iterator[Run]:
-    """Runs each case and yields its result. cases: may depend on the results so far. wanted: the number of all runs, from the
-    number of runs made. name: of a case, for `say`."""
+    """Runs each case and yields its result. cases: read one at a time, so the next case may depend on the results so
+    far. wanted: returns the expected number of all runs, from the number of runs made. name: returns a case's name.
+    say: is called with a text on the progress."""
     begin_s = time.monotonic()
     for made, case in enumerate(cases):
         total = wanted(made)

@@ -1,3 +1,3 @@
-"""Code shared by both processes; imports the standard library and numpy alone. scene, snapshot, plan, commands,
-interaction: the values that travel. ring: shared memory. session: sockets. system: the operating system's calls.
-config, process, trace, errors, quantiles: configuration, forks and user code, `--profile`, errors, statistics."""
+"""Code that both processes share. Imports only the standard library and numpy. scene, snapshot, plan, commands,
+interaction: values sent between the processes. ring: shared memory. session: sockets. system: system calls. config:
+configuration. process: forks, user code. trace: `--profile`. errors: errors. quantiles: statistics."""

@@ -1,7 +1,8 @@
 """Commands from a viewer to physics: a name, an optional value, and the instant at which the user acted.
 
-Always: a `Command` is checked when it is made, so that its receiver may use the value without a check. `CommandQueue` is
-bounded, whatever a viewer sends, and neither side of it waits for the other. Not here: the effect of a command.
+Always: a `Command` is checked when it is made, so that its receiver may use the value without a check. `CommandQueue`
+has a limited length, whatever a viewer sends. Its sender and its reader never wait for each other. Not here: the
+effect of a command.
 """
 
 from __future__ import annotations
@@ -15,28 +16,30 @@ from twixt.ipc.config.troubles import TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.interrupts import InterruptibleEvent
 
-# Changes a control of the world, see `interaction.controls`.
+# Name of the command that changes a control of the world, see `interaction.controls`.
 CONTROL = "control"
 NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, CONTROL, "quit")
-# Instants and values must be below this: both processes use 64 bits, signed.
+# Magnitudes of instants and values must be below this, because both processes use signed 64-bit numbers.
 WHOLE_LIMIT = 1 << 63
 
-# Most commands of one sender in the queue. A user presses fewer keys between two steps.
+# Most commands of one sender in the queue. No user presses this many keys between two steps.
 WAITING_LIMIT = 64
 
 
 class CommandError(TwixtError):
-    """A command that breaks a rule."""
+    """A command breaks a rule."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """Command of a viewer to physics.
+    """A command that a viewer sends to physics.
 
-    value: for `time_scale` simulated seconds per wall second, > 0; for each of `TROUBLES` figures by the rules of
-    `ipc.config.troubles`, pairs as lists, None to end it; for `control` the control's index and its value, a list; for
-    the others None. acted_ns: wall instant at which the user acted. draw_time_ns: the draw time at that instant. Both are
-    0 for a command that comes from no key.
+    value: depends on the name. `time_scale`: simulated seconds per wall second, > 0. One of `TROUBLES`: the figures of
+    that trouble, which obey the rules in `ipc.config.troubles`. A pair is given as a list. None ends that trouble.
+    `control`: a list of the control's index and value. Other names: None.
+
+    acted_ns: wall instant at which the user acted. draw_time_ns: simulated time drawn at that instant. Both are 0 if
+    the command does not come from a key.
     """
 
     name: str
@@ -66,12 +69,12 @@ class Command:
             raise CommandError(f"{self.name} takes no value, got {str(self.value)[:40]!r}")
 
     def to_fields(self) -> dict[str, Any]:
-        """The fields of a message."""
+        """The command as the fields of a message."""
         return asdict(self)
 
     @staticmethod
     def from_fields(fields: dict[str, Any]) -> Command:
-        """The command of `to_fields`. Raises CommandError for anything else."""
+        """The command with these fields, as made by `to_fields`. Raises CommandError for anything else."""
         if unknown := fields.keys() - Command.__dataclass_fields__.keys():
             raise CommandError(f"a command has no field {sorted(unknown)[0][:40]!r}")
         if "name" not in fields:
@@ -96,8 +99,8 @@ def _is_control(value: object) -> bool:
 
 
 class CommandQueue:
-    """Bounded queue from the service thread to the physics loop. refused: number of commands beyond a sender's limit.
-    has_new: set while there are commands, and after the end."""
+    """Queue of limited length from the service thread to the physics loop. refused: number of commands that were
+    refused because their sender had reached its limit. has_new: set while the queue has commands, and after `end`."""
 
     def __init__(self) -> None:
         self.refused = 0
@@ -108,7 +111,8 @@ class CommandQueue:
         self._ended = False
 
     def put(self, sender: object, command: Command) -> None:
-        """Queues the command. Beyond the sender's limit it is refused and counted, except for one quit."""
+        """Adds the command to the queue. If its sender already has `WAITING_LIMIT` commands there, the new command is
+        refused and counted in `refused`; one `quit` beyond the limit is still accepted."""
         with self._lock:
             already = self._count_of_sender.get(sender, 0)
             if already >= WAITING_LIMIT + (command.name == "quit"):
@@ -119,7 +123,7 @@ class CommandQueue:
             self.has_new.set()
 
     def drain(self) -> list[Command]:
-        """Commands since the last call, in order."""
+        """Removes all commands from the queue and returns them in order."""
         if not self.has_new.is_set():
             return []
         with self._lock:
@@ -130,11 +134,12 @@ class CommandQueue:
         return drained
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until there are commands to drain, or `end` was called; False after `timeout_s`."""
+        """Waits until the queue has commands or `end` is called. Returns False if that takes longer than
+        `timeout_s`."""
         return self.has_new.wait(timeout_s)
 
     def end(self) -> None:
-        """Ends every wait, now and later."""
+        """Ends a current wait, and lets every later call of `wait` return at once."""
         with self._lock:
             self._ended = True
             self.has_new.set()

@@ -1,7 +1,7 @@
-"""Errors that users can act on: value, rule, way out; and the exit codes of every command.
+"""Exit codes of all commands, and errors whose message names the bad value, the rule, and what the user can do.
 
-Always: an error that a user or another process can cause is a `TwixtError`. `twixt.main` prints its message as one line,
-without a traceback, and returns its exit code.
+Always: an error that a user or another process can cause is a `TwixtError`. `twixt.main` prints the error's message as
+one line, without a traceback, and returns the error's exit code.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import os
 import select
 import sys
 
-TYPE_CHECKING = False  # as in `typing`, whose import takes some ms
+TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
 if TYPE_CHECKING:
     from typing import Any
 
 # Exit codes of commands and processes. FINISHED: no error, or the window was closed. FAILED: a limit of --fail-if is
-# exceeded, the user's code crashed, or the other process ended without a reason. REFUSED: an input that cannot be
-# used. A process ended by a signal other than Ctrl-C: see `exit_code_of`.
+# broken, the user's code crashed, or the other process ended unexpectedly. REFUSED: an input cannot be used.
+# WITHOUT_DISPLAY: there is no display for a window. INTERRUPTED: Ctrl-C. For other signals see `exit_code_of`.
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
-# The reader of standard output has closed it, as after `| head -1`: 128 + SIGPIPE, as shells report it.
+# The reader of standard output has closed it, as in `twixt ... | head -1`. Shells report 128 + SIGPIPE in this case.
 READER_GONE = 141
-# Text in Python's error if no folder for temporary files is writable.
+# Part of Python's error message when no folder for temporary files is writable.
 NO_TEMPORARY = "No usable temporary directory"
 
-# Longest text of a refused value in a message, characters; and what replaces a whole number that is too long to print.
+# Most characters of a refused value in a message. LARGE replaces a whole number that is too long to print.
 LONGEST_VALUE = 200
 LARGE = "a larger whole number"
 
-# Packages that twixt requires: name in `import` -> name to install.
+# Packages that twixt requires. Name in `import` -> name to install.
 PACKAGES = {
     "click": "click",
     "glcontext": "glcontext",
@@ -45,42 +45,42 @@ NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
 
 
 class TwixtError(Exception):
-    """A refused input or a missing thing. The message names the value, the rule and the way out."""
+    """An input is refused, or something is missing. The message names the value, the rule and what the user can do."""
 
     exit_code = REFUSED
 
 
 class NoDisplay(TwixtError):
-    """A window was required, and there is no display."""
+    """A window is required, but there is no display."""
 
     exit_code = WITHOUT_DISPLAY
 
 
 def text_of(value: Any) -> str:
-    """`repr` of a refused value, for a message: one line of at most `LONGEST_VALUE` characters for any value."""
+    """`repr` of a refused value, for a message. Always one line of at most `LONGEST_VALUE` characters."""
     try:
         text = " ".join(repr(value).splitlines())
     except ValueError:
         return LARGE
-    except Exception:  # raised by a `__repr__` of the user's
+    except Exception:  # raised by a user's `__repr__`
         return f"a {type(value).__name__}"
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
 def exit_code_of(process_code: int) -> int:
-    """Exit code as a shell reports it. process_code: as `subprocess` has it, negative for a signal, which gives 128 +
-    the signal's number."""
+    """Exit code as a shell reports it. process_code: return code of `subprocess`. A negative code means a signal; the
+    result is then 128 + the signal's number."""
     return process_code if process_code >= 0 else 128 - process_code
 
 
 def exhaustion_advice(error: Exception) -> str:
-    """Advice where the system is out of memory, disk, descriptors or processes, or has no writable folder for temporary
-    files; empty for other errors."""
+    """Advice to the user if the system has no more disk space or file descriptors, or no writable folder for temporary
+    files. Empty for other errors."""
     if not isinstance(error, OSError | ImportError):
         return ""
     if isinstance(error, OSError) and NO_TEMPORARY in str(error):
         return "no folder for temporary files is writable; set TMPDIR to one that is"
-    # The system's text for ENFILE contains its text for EMFILE: checked first.
+    # ENFILE is checked before EMFILE, because the system's text for ENFILE contains the text for EMFILE.
     if _is(error, errno.ENFILE):
         return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"
     if _is(error, errno.EMFILE):
@@ -93,7 +93,8 @@ def exhaustion_advice(error: Exception) -> str:
 
 
 def is_utf8(name: str) -> bool:
-    """False for a file name with bytes that are not UTF-8. Python can open such a file; some libraries cannot."""
+    """False for a file name with bytes that are not valid UTF-8. Python can open such a file, but some libraries
+    cannot."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -102,8 +103,8 @@ def is_utf8(name: str) -> bool:
 
 
 def has_reader_gone(error: BaseException | None) -> bool:
-    """True if `error` or what caused it is a write to standard output that nobody reads any more."""
-    seen = set[int]()  # errors of imports may cause each other in a circle
+    """True if `error`, or one of its causes, is a write to standard output after the reader has closed it."""
+    seen = set[int]()  # causes of import errors may form a cycle
     while error is not None and not isinstance(error, BrokenPipeError):
         seen.add(id(error))
         error = error.__cause__ or error.__context__
@@ -118,13 +119,13 @@ def has_reader_gone(error: BaseException | None) -> bool:
         AttributeError,
         OSError,
         ValueError,
-    ):  # no poll on this system, or an output that is closed or has no descriptor
+    ):  # the system has no poll, or standard output is closed or has no descriptor
         return False
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
 def damaged_module_advice(error: Exception) -> str:
-    """Advice where a compiled module is incomplete, as after a full disk; empty for other errors."""
+    """Advice to the user if a compiled module is incomplete, as after a full disk. Empty for other errors."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -135,7 +136,8 @@ def damaged_module_advice(error: Exception) -> str:
 
 
 def missing_package_advice(error: BaseException | None) -> str:
-    """Advice where a package of `PACKAGES` is missing, or was built for another Python; empty for other errors."""
+    """Advice to the user if a package of `PACKAGES` is missing, or cannot be imported (it may have been built for
+    another version of Python). Empty for other errors."""
     cause = error
     while isinstance(cause, ImportError):
         package = (cause.name or _raising_module(cause)).partition(".")[0]
@@ -159,5 +161,6 @@ def _raising_module(error: BaseException) -> str:
 
 
 def _is(error: OSError | ImportError, number: int) -> bool:
-    """True if the system's error `number` caused it. An ImportError of compiled code has its text, but not its number."""
+    """True if `error` was caused by the system error `number`. An ImportError of compiled code contains the system
+    error's text, but not its number."""
     return os.strerror(number) in str(error) if isinstance(error, ImportError) else error.errno == number

@@ -1,21 +1,22 @@
-"""Mapping of simulated time to wall time from now on: the plan.
+"""The plan: how simulated time maps to wall time from a given instant on.
 
-Replaced at every pause, step, change of time scale and reset. Snapshots published under an older plan are due at the
-instant that the present plan gives for them, so a change takes effect in the next frame.
+A new plan replaces it at every pause, single step, change of time scale and reset. The current plan also decides when
+snapshots of older plans are due, so a change takes effect in the next frame.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# Range of the rate of a plan that is not paused. Wider than any useful rate; within it no instant overflows.
+# Range of the rate of a plan that is not paused, simulated seconds per wall second. It includes all useful rates, and
+# no instant overflows within it.
 SLOWEST, FASTEST = 1e-6, 1e6
 
 
 class Plan(NamedTuple):
-    """From `wall_ns` on, simulated time runs from `sim_time_ns` at `rate` (0: paused).
+    """At `wall_ns` the simulated time is `sim_time_ns`; from then on it advances at `rate` (0: paused).
 
-    `number` grows by one with each plan; `world_epoch` changes at a reset alone.
+    `number` increases by one with each plan. `world_epoch` changes only at a reset.
     """
 
     number: int
@@ -26,7 +27,7 @@ class Plan(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """True if the rate is 0 or in range. Checked for a plan of another process."""
+        """True if the rate is 0 or in range. A plan from another process must be checked with this."""
         return self.rate == 0 or SLOWEST <= self.rate <= FASTEST
 
     def due_ns(self, sim_time_ns: int) -> int | None:

@@ -1,10 +1,10 @@
 """Quantiles of a list of measured values, and of a window of the latest values.
 
 Percentiles of a list interpolate linearly between the sorted values (numpy's default, Hyndman and Fan 1996, type 7).
-A window keeps its values twice, in order of arrival and in order of size: adding one costs two binary searches, and a
-quantile is a lookup by index (nearest rank).
+A window stores its values in order of arrival and also sorted by size. So adding a value takes two binary searches,
+and a quantile is read by its index (nearest rank).
 
-Always: a distribution has five keys; without a measured value all of them are None, never 0.
+Always: a distribution has five keys. Without a measured value, each of them is None, never 0.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Distribution = dict[str, float | None]
 
 
 def distribution(values: Iterable[float]) -> Distribution:
-    """mean, p50, p90, p99 and max of `values`, in their unit. Values that are not finite are left out."""
+    """mean, p50, p90, p99 and max of `values`, in the unit of `values`. Values that are not finite are left out."""
     measured = np.fromiter(values, np.float64)
     measured = measured[np.isfinite(measured)]
     if not len(measured):
         return dict.fromkeys(("mean", "p50", "p90", "p99", "max"))
-    with np.errstate(over="ignore"):  # the sum of very large values
+    with np.errstate(over="ignore"):  # the sum of very large values may overflow
         p50, p90, p99, largest = np.percentile(measured, (50, 90, 99, 100))
         mean = measured.mean()
     return {
@@ -37,14 +37,14 @@ def distribution(values: Iterable[float]) -> Distribution:
 
 
 def median(values: Iterable[float]) -> float:
-    """Median of at least one value. Importing the standard library's takes 5 ms of a start."""
+    """Median of one or more values. Used instead of `statistics.median`, whose import adds 5 ms to the start."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 class QuantileWindow:
-    """Quantiles of the last `size` values added."""
+    """Quantiles of the last `size` values that were added."""
 
     def __init__(self, size: int) -> None:
         self._values: deque[int] = deque(maxlen=size)
@@ -54,7 +54,7 @@ class QuantileWindow:
         return len(self._values)
 
     def add(self, value: int) -> None:
-        """Add a value; in a full window the oldest one is removed."""
+        """Add a value. If the window is full, its oldest value is removed."""
         values, ordered = self._values, self._ordered
         if len(values) == values.maxlen:
             del ordered[bisect_left(ordered, values[0])]
@@ -66,7 +66,8 @@ class QuantileWindow:
         self._ordered.clear()
 
     def quantile(self, share: float, unknown: int = 0) -> int:
-        """The smallest value that at least `share` (0 to 1) of the values do not exceed; `unknown` if it is empty."""
+        """The smallest value v in the window for which at least the share `share` (0 to 1) of all values is <= v.
+        `unknown` if the window is empty."""
         ordered = self._ordered
         if not ordered:
             return unknown

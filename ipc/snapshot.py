@@ -1,13 +1,13 @@
 """Snapshot: the state of all bodies after one step, and the decaying offsets of corrected bodies.
 
-One body is one 64-byte record, one cache line, little-endian, without hidden padding. A snapshot is a small head,
-`count` records of bodies, and `marks` records of marks: arrows, lines, contact points and the like. The vertices of
-deforming surfaces are packed into the last of these records. A world's own columns follow, one block each, with a row
-for each body, for each part of the bodies, or for the whole world.
+A body is one record of 64 bytes (one cache line), little-endian, without padding. A snapshot begins with a small head.
+Then come `count` records of bodies, and `marks` further records: first marks (arrows, lines, contact points), then the
+packed vertices of deforming surfaces. The world's own columns follow, one block per column. A column has one row per
+body, one row per part of the bodies, or a single row for the whole world.
 
-Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot. An epoch (low 16
-bits count cuts, high 16 bits count corrections) is compared for equality only, so that a reader that skipped snapshots
-still detects a cut or a correction.
+Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot. The low 16 bits of
+an epoch count cuts, the high 16 bits count corrections. Epochs are only compared for equality, so that a reader that
+skipped snapshots still detects a cut or a correction.
 """
 
 from __future__ import annotations
@@ -28,72 +28,74 @@ BODY = np.dtype(
         ("flags", "<u2"),
         ("scale", "<f2"),  # uniform scale of the body's shape
         ("angular_velocity", "<f4", 3),  # rad/s, world frame
-        ("color", "u1", 4),  # rgba, multiplies the colour of the shape
+        ("color", "u1", 4),  # rgba; a factor on the colour of the shape
     ]
 )
 
-# Kinds of marks in the order of their numbers in `kind`, each with the numbers of its `size`, metres. An arrow and a
-# line begin at the position and extend along their own z. The others are centred there; round ones turn around their z.
+# Kinds of marks. The field `kind` of a mark has the index of its kind in this table. Each tuple has the meanings of
+# the numbers in the field `size`, which are in metres. An arrow and a line begin at the mark's position and extend
+# along the mark's z axis. Other marks are centred at the position; the axis of capsules and cylinders is z.
 MARK_KINDS = {
     "sphere": ("radius",),
-    "box": ("x", "y", "z"),  # edges
+    "box": ("x", "y", "z"),  # lengths of the edges
     "capsule": ("radius", "length"),  # length of the straight part
     "cylinder": ("radius", "length"),
     "ellipsoid": ("x", "y", "z"),  # diameters
-    # Radius of the shaft. A third number that is not 0 is the radius of a head that takes a third of the length.
+    # radius: of the shaft. If `size` has a third number other than 0, it is the radius of the arrow's head, which is a
+    # third of the length.
     "arrow": ("radius", "length"),
-    "line": ("radius", "length"),  # radius 0: as thin as can be seen, at every distance
+    "line": ("radius", "length"),  # radius 0: the thinnest visible line at every distance
     "axes": ("length",),
 }
 
 MARK = np.dtype(
     [
-        ("key", "<u8"),  # marks of one key in two snapshots are one mark, and blended
+        ("key", "<u8"),  # marks with equal keys in two snapshots are the same mark, and are blended
         ("position", "<f4", 3),  # metres
         ("orientation", "<f4", 4),  # unit quaternion xyzw
-        ("size", "<f4", 3),  # metres, see `MARK_KINDS`; the rest 0
+        ("size", "<f4", 3),  # metres, see `MARK_KINDS`; unused numbers are 0
         ("color", "u1", 4),  # rgba
-        ("kind", "u1"),  # place in `MARK_KINDS`
+        ("kind", "u1"),  # index in `MARK_KINDS`
         ("flags", "u1"),  # reserved, 0
         ("shape", "<u2"),  # reserved, 0
-        ("label", "<u4"),  # i + 1: the text i of `Scene.labels`; 0: none
+        ("label", "<u4"),  # 1 + the index of a text in `Scene.labels`; 0: no text
         ("spare", "<u4"),  # 0
     ]
 )
 
-# Bits of a body's `flags`. HAS_...: the field is set; else it is not used.
+# Bits of a body's `flags`. HAS_...: the field of that name has a value; without this bit the field is ignored.
 VISIBLE = 1
 HAS_VELOCITY = 2
 HAS_ANGULAR_VELOCITY = 4
 
-# Low half of an epoch: continuity (spawn, despawn, teleport). High half: corrections.
+# The low half of an epoch counts cuts (spawn, despawn, teleport), the high half counts corrections.
 CONTINUITY_MASK = 0xFFFF
 CORRECTION_STEP = 0x1_0000
 
-# The head of a snapshot in shared memory. 8-byte fields only; the size is two cache lines.
+# The head of a snapshot in shared memory. It has only 8-byte fields, and a size of two cache lines.
 HEAD = np.dtype(
     [
-        ("tick", "<i8"),  # steps since the world began
+        ("tick", "<i8"),  # number of steps since the world began
         ("sim_time_ns", "<i8"),
         ("due_ns", "<i8"),  # wall instant at which this state is due
-        ("published_ns", "<i8"),  # when it became visible
-        ("rate", "<f8"),  # simulated seconds per wall second that physics is holding
+        ("published_ns", "<i8"),  # wall instant at which readers could first see this state
+        ("rate", "<f8"),  # simulated seconds per wall second that physics achieves
         ("dt_ns", "<i8"),
         ("step_cost_ns", "<i8"),
         ("world_epoch", "<i8"),  # changes at every reset
-        ("count", "<i8"),  # bodies
-        ("scene_version", "<i8"),  # the scene these bodies belong to
+        ("count", "<i8"),  # number of bodies
+        ("scene_version", "<i8"),  # version of the scene that these bodies belong to
         ("plan_number", "<i8"),
-        ("marks", "<i8"),  # records after those of the bodies: marks, then vertices
-        ("vertices", "<i8"),  # of surfaces, 3 f4 each, packed into the last of these records
-        ("parts", "<i8"),  # rows of each part column
+        ("marks", "<i8"),  # number of records after the bodies: marks, then packed vertices
+        ("vertices", "<i8"),  # number of vertices of surfaces, 3 f4 each, packed into the last of those records
+        ("parts", "<i8"),  # number of rows of each part column
         ("reserved", "<i8", 2),
     ]
 )
 
 
 class Head(NamedTuple):
-    """Head of a snapshot: every field but bodies, columns and marks, in the order of `HEAD`. Times in ns of
+    """Head of a snapshot, with the fields of `HEAD` in the same order. Wall instants are in ns of
     `time.perf_counter_ns`."""
 
     tick: int = 0
@@ -104,7 +106,7 @@ class Head(NamedTuple):
     dt_ns: int = 0
     step_cost_ns: int = 0
     world_epoch: int = 0
-    count: int = 0  # type: ignore[assignment]  # replaces the method `count` of tuples, which a head does not need
+    count: int = 0  # type: ignore[assignment]  # bodies; replaces `tuple.count`, which is not needed here
     scene_version: int = 0
     plan_number: int = 0
     marks: int = 0
@@ -119,20 +121,20 @@ VERTEX_BYTES = 12
 
 
 def vertex_records(vertices: int) -> int:
-    """Number of records into which `vertices` vertices are packed."""
+    """Number of records that `vertices` packed vertices need."""
     return -(-vertices * VERTEX_BYTES // MARK.itemsize)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of all bodies after a step, in memory of its own.
+    """The state of all bodies after a step, in arrays of its own (not in shared memory).
 
     bodies: structured array of dtype `BODY`, shape (n,). columns: name -> array of n rows. marks: structured array of
-    dtype `MARK`, shape (m,); m is another in each snapshot. vertices: of all deforming bodies, one after the other,
-    (v, 3) metres, each body's in its own frame; none: they have their rest shapes. part_columns: name -> array of p
-    rows, one a part of the bodies. part_bodies: (p,), index into `bodies` for each part, -1 for a body that is not
-    among them; empty where the scene is not known. world_columns: name -> array of one row. scene_version: of the scene
-    that these bodies belong to.
+    dtype `MARK`, shape (m,); m may differ between snapshots. vertices: vertices of all deforming bodies in the order
+    of the bodies, (v, 3) metres, each in its body's frame; if empty, the bodies have their rest shapes. part_columns:
+    name -> array of p rows, one row per part of the bodies. part_bodies: (p,), for each part the index of its body in
+    `bodies`, or -1 if that body is not in `bodies`; empty if the scene is not known. world_columns: name -> array of
+    one row. scene_version: version of the scene that these bodies belong to.
     """
 
     sim_time_ns: int
@@ -154,14 +156,14 @@ class Snapshot:
 
 
 def new_bodies(count: int) -> NDArray[np.void]:
-    """`count` visible records at the origin: unit orientation and scale, white, epoch 0."""
+    """`count` records of visible white bodies at the origin, not rotated, with scale 1 and epoch 0."""
     bodies = np.empty(count, BODY)
     bodies.view(RECORD)[:] = _NEW.view(RECORD)
     return bodies
 
 
-# A record of a body or a mark as one block of bytes. numpy copies structured records field by field, which takes ten
-# times as long.
+# dtype of a record of a body or a mark as one block of bytes. With `BODY` or `MARK`, numpy copies field by field,
+# which takes ten times as long.
 RECORD = np.dtype(f"V{BODY.itemsize}")
 
 _NEW = np.zeros(1, BODY)
@@ -173,44 +175,49 @@ _NEW["flags"] = VISIBLE
 
 # Corrections: small fixes of the true state, drawn without a visible jump.
 #
-# When a body is corrected, its drawn pose keeps its offset from the new true pose, and that offset decays. The writer
-# keeps, for corrected bodies, two columns: "correction" (offset xyz in metres, rotation xyzw, of the pose drawn
-# before relative to the new true one) and "corrected_ns" (simulated time of the correction). A reader adds offset x
-# decay to each snapshot and needs no earlier snapshot for it, so it may skip snapshots or attach late:
+# When a body is corrected, its true pose jumps. The drawn pose does not jump: it has an offset from the new true pose,
+# and this offset decays. The writer stores it in two columns. "correction" is the pose drawn before, relative to the
+# new true pose: offset xyz in metres, and rotation xyzw. "corrected_ns" is the simulated time of the correction. A
+# reader adds offset x decay to each snapshot. It needs no earlier snapshot for this, so it may skip snapshots or
+# attach late:
 #
 #     position + offset * decay          rotation ** decay * orientation (world frame)
 #     decay = exp(-(t - corrected_ns) / CORRECTION_TAU_NS)
 #
-# Velocities are those of the visual pose, so that methods that use them see one smooth motion. At the instant of the
-# correction they are the true ones, because no offset decays before it.
+# The drawn pose is also called the visual pose. Velocities of a patched body are those of the visual pose, so that
+# interpolation methods that use velocities see one smooth motion. At the very instant of the correction they are the
+# true velocities, because the offset begins to decay only after that instant.
 #
-# Always: right after a correction the visual pose is the previous visual pose, so an earlier correction's remaining offset
-# is included. A body that was never corrected, or whose offset has decayed, is drawn at its true pose. Pure functions.
+# Always: right after a correction, the visual pose is the same as before it; so the new offset includes the rest of an
+# earlier offset. A body that was never corrected, or whose offset has decayed, is drawn at its true pose. Pure
+# functions.
 
-# Columns of a snapshot that the writer keeps; a viewer does not list them.
+# Names of the two columns. Only the writer sets them, and a viewer does not list them.
 CORRECTION, CORRECTED_NS = "correction", "corrected_ns"
 OFFSET_WIDTH = 7
-# Simulated time in which an offset falls to 37 %: no jump is visible. After three times that no offset is visible.
+# Simulated time in which an offset decays to 37 %. This is slow enough that no jump is visible. After three times as
+# long the offset is no longer visible.
 CORRECTION_TAU_NS = 100_000_000
-# After this many time constants less than a millionth of the offset remains, and it counts as decayed.
+# After this many time constants, less than a millionth of the offset remains. The offset is then treated as 0.
 OVER_AFTER_TAU = 14.0
-# The offset of a body that was never corrected.
+# The value of the column "correction" for a body that was never corrected.
 NO_OFFSET = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 # A quaternion with a smaller squared length counts as the identity.
 NO_LENGTH = 1e-30
 
 
 class Patch(NamedTuple):
-    """Bodies whose visual pose differs from the pose of their records."""
+    """Bodies whose visual pose differs from the true pose in the snapshot's records."""
 
     rows: NDArray[np.intp]  # (m,), indices of bodies
-    records: NDArray[np.void]  # (m,), their records with the visual pose
+    records: NDArray[np.void]  # (m,), copies of their records, with the visual pose
 
 
 def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_time_ns: int) -> Patch:
-    """Bodies whose visual pose differs from the true one at `sim_time_ns`, with their records as drawn.
+    """The bodies whose visual pose differs from their true pose at `sim_time_ns`, with their visual poses.
 
-    bodies: `BODY` records, (n,). columns: the snapshot's; without the two of corrections no row is patched.
+    bodies: `BODY` records, (n,). columns: the snapshot's columns. If the columns of corrections are not among them,
+    the result is empty.
     """
     offsets, times = columns.get(CORRECTION), columns.get(CORRECTED_NS)
     if offsets is None or times is None or offsets.shape[1:] != (OFFSET_WIDTH,) or times.ndim != 1:
@@ -221,8 +228,9 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
     elsewhere = (left != NO_OFFSET).any(axis=1)
     rows, left = rows[elsewhere], left[elsewhere]
     records = bodies[rows]
-    speed = np.where(times[rows, None] < sim_time_ns, -1e9 / CORRECTION_TAU_NS, 0.0)  # of the decay, 1/s
-    with np.errstate(over="ignore", invalid="ignore"):  # a body that is not finite stays so
+    # Relative rate of change of an offset, 1/s.
+    speed = np.where(times[rows, None] < sim_time_ns, -1e9 / CORRECTION_TAU_NS, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite stay so
         records["position"] = records["position"].astype(np.float64) + left[:, :3]
         records["velocity"] = records["velocity"].astype(np.float64) + speed * left[:, :3]
         records["orientation"] = _quaternion_product(left[:, 3:], records["orientation"].astype(np.float64))
@@ -234,12 +242,13 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
 def corrected(
     old_offset: ArrayLike, old_ns: ArrayLike, now_ns: int, extra_offset: ArrayLike, extra_rotation: ArrayLike
 ) -> NDArray[np.float32]:
-    """Offsets to keep after a correction at `now_ns`: the undecayed old ones plus the new ones, (n, 7).
+    """New values of the column "correction" after a correction at `now_ns`, (n, 7): the rest of the old offsets plus
+    the extra offsets.
 
-    old_offset: (n, 7), as kept since old_ns, (n,). extra_offset: (n, 3), the position before less the corrected
-    one. extra_rotation: (n, 4), as `turn_between` gives it. A single row is used for all bodies; one body may be given
-    as plain rows of 7, 3 and 4 numbers, the result is (1, 7) then. An offset that is not finite
-    is replaced by `NO_OFFSET`.
+    old_offset, old_ns: the old values of the columns "correction", (n, 7), and "corrected_ns", (n,). extra_offset:
+    the position before the correction minus the corrected position, (n, 3). extra_rotation: the result of
+    `turn_between`, (n, 4). An argument with a single row applies to all bodies. One body may be given as plain
+    sequences of 7, 3 and 4 numbers; the result is then (1, 7). A result that is not finite is replaced by `NO_OFFSET`.
     """
     rows = [np.atleast_2d(np.asarray(value, np.float64)) for value in (old_offset, extra_offset, extra_rotation)]
     times = np.atleast_1d(np.asarray(old_ns, np.int64))
@@ -256,9 +265,10 @@ def corrected(
 
 
 def remainder(offsets: NDArray[Any], times: NDArray[Any], now_ns: int) -> NDArray[np.float64]:
-    """Undecayed remainder at `now_ns` of offsets (n, 7) made at times (n,). NO_OFFSET where it has decayed.
+    """The rest, at `now_ns`, of offsets (n, 7) that were set at `times` (n,). NO_OFFSET where an offset has decayed.
 
-    Before its own time an offset has not decayed; a snapshot is never older than a correction that it holds.
+    If `now_ns` is before an offset's time, the offset has not decayed yet. A snapshot is never older than the
+    corrections in it.
     """
     left = np.array(np.broadcast_to(NO_OFFSET, (len(offsets), OFFSET_WIDTH)))
     age = _age(times, now_ns)
@@ -275,20 +285,21 @@ def _age(times: NDArray[Any], now_ns: int) -> NDArray[np.float64]:
 
 
 def turn_between(before: ArrayLike, after: ArrayLike) -> NDArray[np.float64]:
-    """Rotations from orientations `after` back to `before`, unit quaternions xyzw, (n, 4), for `corrected`."""
+    """Rotations that turn orientations `after` into orientations `before`: unit quaternions xyzw, (n, 4), for
+    `corrected`."""
     back = _normalized(np.atleast_2d(np.asarray(after, np.float64))) * (-1.0, -1.0, -1.0, 1.0)
     return _quaternion_product(_normalized(np.atleast_2d(np.asarray(before, np.float64))), back)
 
 
 def _scaled_rotation(turns: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rotations with their angle, along the shorter arc, multiplied by `share`: (n, 4)."""
+    """The rotations `turns`, along the shorter arc, with the angles multiplied by `share`: (n, 4)."""
     vectors = _rotation_vector(turns) * share / 2
     half = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.concatenate([vectors * np.sinc(half / np.pi), np.cos(half)], axis=1)
 
 
 def _rotation_vector(turns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Axis times angle in radians, (n, 3), of unit quaternions, along the shorter arc."""
+    """Rotation vectors (axis times angle in radians) of unit quaternions, along the shorter arc: (n, 3)."""
     turns = np.where(turns[:, 3:] < 0, -turns, turns)
     sine = np.linalg.norm(turns[:, :3], axis=1, keepdims=True)
     return turns[:, :3] * (2 * np.arctan2(sine, turns[:, 3:]) / np.where(sine > 0, sine, 1.0))
@@ -300,7 +311,7 @@ def _rotated(turns: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArra
 
 
 def _quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Product of quaternions xyzw: the rotation by `first`, then by `second`."""
+    """Products of quaternions xyzw: each rotates by `first`, and then by `second`."""
     a, b = second[:, :3], first[:, :3]
     vector = second[:, 3:] * b + first[:, 3:] * a + np.cross(a, b)
     scalar = second[:, 3:] * first[:, 3:] - np.sum(a * b, axis=1, keepdims=True)
@@ -308,7 +319,7 @@ def _quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64])
 
 
 def _normalized(turns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit quaternions; the identity where the length is 0 or not finite."""
+    """The quaternions scaled to length 1. The identity replaces those whose length is 0 or not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.sum(turns * turns, axis=1, keepdims=True)
     good = np.isfinite(squared) & (squared > NO_LENGTH)

@@ -1,2 +1,2 @@
-"""Configuration of a run. flags: `Config` and its flags. rules: readers and checks of values. troubles: injected trouble.
-files: files that flags name for results."""
+"""Configuration of a run. flags: `Config` and its flags. rules: parses and checks values. troubles: injected trouble.
+files: checks and writes result files."""

@@ -1,6 +1,6 @@
-"""Checks and writes the files that flags name for results.
+"""Checks and writes the result files that the user names with flags such as `--json FILE`.
 
-Always: a file that cannot be written raises an error with the system's reason and the flag to change.
+Always: if a file cannot be written, the error names the reason and the flag to change.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from twixt.ipc.config.rules import ConfigError
 from twixt.ipc.errors import TwixtError, text_of
 
-# Longest file name that file systems accept, bytes.
+# Longest file name that usual file systems accept, in bytes.
 LONGEST_NAME = 255
 
 
 def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
-    """Raises ConfigError unless `path` can be written, or made in its folder, and a picture's name ends in .png.
+    """Raises ConfigError if `path` can neither be written nor made in its folder.
 
-    "-", standard output, is for --json alone.
+    is_picture: the name must also end in .png. "-" (standard output) is accepted for --json only.
     """
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{flag} must be the name of a file, got {text_of(path)}")
@@ -43,12 +43,12 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
 def _is_name(name: str) -> bool:
     try:
         return "\0" not in name and len(os.fsencode(name)) <= LONGEST_NAME
-    except UnicodeEncodeError:  # a lone surrogate
+    except UnicodeEncodeError:  # the name has a lone surrogate, which cannot be encoded
         return False
 
 
 def write_text(path: str, text: str, flag: str = "--out") -> None:
-    """Writes a text file. flag: the one that named it. Raises TwixtError."""
+    """Writes a text file. flag: the flag with which the user named it, for the message. Raises TwixtError."""
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -59,8 +59,8 @@ def write_text(path: str, text: str, flag: str = "--out") -> None:
 
 
 def write_json(document: dict[str, Any], path: str) -> None:
-    """Writes the document to the file that --json names; `-` is standard output. numpy's numbers become Python's; numbers
-    that are not finite become null. Raises TwixtError."""
+    """Writes the document to the file named by --json; `-` is standard output. numpy's numbers are written as
+    Python's, and numbers that are not finite as null. Raises TwixtError."""
     text = json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
     if path == "-":
         sys.stdout.write(text)

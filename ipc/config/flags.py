@@ -1,10 +1,10 @@
-"""Configuration of a run: one frozen object that each process receives whole.
+"""Configuration of a run: one frozen object, `Config`, that each process receives as a whole.
 
-The command line's flags are generated from its fields (name, unit, help, reader of the text). So a flag, its default and
-its check are in one place.
+The flags of the command line are generated from the fields of `Config`. So a flag's name, unit, default, help and
+check are all here.
 
-Always: a `Config` that exists is valid, except for its files, which `check_files` checks. Imports the standard library
-only, because `--help` must not wait for numpy.
+Always: a `Config` that exists is valid, except for its files, which `check_files` checks. This module imports only the
+standard library, because `--help` must not wait for numpy.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def flag(
     choices: tuple[str, ...] = (),
     name: str = "",
 ) -> Any:
-    """A field that is also a flag. read: text -> value; raises ValueError with the rule. side: the processes that use
-    it. name: of the flag; by default the field's name with dashes."""
+    """A field of `Config` that is also a flag. read: converts the text to a value, or raises ValueError with the rule
+    that is broken. side: the processes that use it. name: the flag's name; by default the field's name with dashes."""
     about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
     return field(default=default, metadata=about | {"choices": choices, "name": name})
 
@@ -71,8 +71,8 @@ ending_flag = partial(flag, heading=ENDING)
 
 @dataclass(frozen=True)
 class Config:
-    """Configuration of one run. Units are in the names. None: not set; the code that uses the field decides. Raises
-    ConfigError for a value that breaks a rule."""
+    """Configuration of one run. Names of fields with a unit end with that unit. None means not set: the code that uses
+    the field chooses a value. Raises ConfigError for a value that breaks a rule."""
 
     # the physics process
     settings: tuple[tuple[str, str], ...] = world_flag(
@@ -228,12 +228,13 @@ class Config:
         "LIMIT",
         side=MEASURE,
     )
-    report: bool = field(default=False, metadata={})  # print the report at the end
-    span_memory: str | None = field(default=None, metadata={})  # where a run's viewer records for --profile
-    users_loop: bool = field(default=False, metadata={})  # True for `twixt.show`, whose loop goes on without its viewer
+    report: bool = field(default=False, metadata={})  # True: print the report at the end
+    span_memory: str | None = field(default=None, metadata={})  # path of the memory for the viewer's --profile spans
+    # True for `twixt.show`: the user's loop continues when its viewer ends.
+    users_loop: bool = field(default=False, metadata={})
     world: str = field(default="balls", metadata={})
-    command: str = field(default="", metadata={})  # as typed, for the report
-    started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command
+    command: str = field(default="", metadata={})  # the command line as typed, for the report
+    started_ns: int | None = field(default=None, metadata={})  # instant of the command's start, perf_counter_ns
 
     def __post_init__(self) -> None:
         self._check_defaults()
@@ -271,7 +272,7 @@ class Config:
         rules.plain_name("--name", self.name)
 
     def _check_defaults(self) -> None:
-        """Raises ConfigError for None in a field whose default is another, and for a switch that is not a bool."""
+        """Raises ConfigError if a field is None although its default is not None, and if a switch is not a bool."""
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
             if value is None and item.default is not None:
@@ -281,13 +282,15 @@ class Config:
 
     @property
     def troubles(self) -> Troubles:
-        """Injected trouble: the preset of `--trouble`, overridden by the flags of single kinds."""
+        """Injected trouble: the preset of `--trouble`, in which the flags of single kinds replace the preset's
+        figures."""
         asked = {name: getattr(self, name) for name in FIELDS.values() if getattr(self, name) is not None}
         preset = PRESETS[self.trouble].troubles if self.trouble else Troubles()
         return replace(preset, **asked).tidy()
 
     def check_files(self) -> None:
-        """Raises ConfigError for a file that could not be written: called before a run, which would fail at its end."""
+        """Raises ConfigError for a result file that cannot be written. Called before a run, so that the run does not
+        fail only at its end."""
         for item in dataclasses.fields(self):
             path = getattr(self, item.name)
             if item.metadata.get("metavar") == "FILE" and path is not None:
@@ -295,18 +298,18 @@ class Config:
                 check_file(flag_name(item.name), path, is_picture=item.name in ("screenshot", "plot"))
 
     def to_json(self) -> str:
-        """The whole config as one line, for the other process."""
+        """The whole config as one line of JSON, for the other process."""
         return json.dumps(dataclasses.asdict(self), default=_plain)
 
     @staticmethod
     def from_json(text: str) -> Config:
-        """The config of `to_json`."""
+        """The config that `to_json` wrote."""
         values: dict[str, Any] = {name: _as_tuples(value) for name, value in json.loads(text).items()}
         return Config(**values)
 
 
 def _plain(value: Any) -> Any:
-    # `show` also accepts a path for a text, and numpy's numbers.
+    # Values given to `show` may be path objects and numpy's numbers.
     return value.item() if hasattr(value, "item") else os.fspath(value)
 
 
@@ -315,6 +318,6 @@ def _as_tuples(value: Any) -> Any:
 
 
 def flag_name(field_name: str) -> str:
-    """Name of the flag of a field, with its dashes."""
+    """Name of a field's flag, with the leading dashes."""
     by_name = {f.name: f for f in dataclasses.fields(Config)}
     return by_name[field_name].metadata.get("name") or "--" + field_name.replace("_", "-")

@@ -1,8 +1,9 @@
-"""Readers of the texts of flags, checks of the configuration's values, and names of the rules for a user's columns.
+"""Parses the texts of flags, checks values of the configuration, and names the blend rules for a user's columns.
 
-A reader (`read_...`) raises ValueError for a text that it cannot read. A check raises ConfigError, with value, rule and
-way out, for a value that breaks the rule in its docstring. what: the name that the user typed, such as `--fps`. Imports
-the standard library only.
+A function `read_...` parses a text, and raises ValueError if it cannot. A function with a parameter `what` checks that
+a value obeys the rule in the function's docstring. Otherwise it raises ConfigError, which names the value, the rule
+and what the user can do. what: the name that the user typed, such as `--fps`. This module imports only the standard
+library.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from typing import Any
 from twixt.ipc.config.troubles import FORMS, TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError, text_of
 
-# Lowest rate, Hz. At lower rates frames or snapshots show no motion, and a run may end between two of them.
+# Lowest accepted rate, Hz. At lower rates no motion is visible, and a run may end between two frames or snapshots.
 SLOWEST_HZ = 0.1
-# Largest number: no setting needs more, and larger times, in ns, overflow 64 bits.
+# Largest accepted number. No setting needs a larger one, and larger times would overflow 64 bits when converted to ns.
 MOST = 1e9
 
 
-SplitSide = tuple[str, str]  # method of interpolation and clock; "": the run's own
+SplitSide = tuple[str, str]  # interpolation method and clock; "" means the same as in the run's own flags
 
 
 class ConfigError(TwixtError):
-    """A flag's value that breaks its rule."""
+    """The value of a flag breaks a rule."""
 
 
 def is_finite(value: Any) -> bool:
-    """True if `value` is a real number, neither infinite nor NaN, nor beyond the range of a float."""
+    """True if `value` is a real number that is not infinite, not NaN, and in the range of a float."""
     try:
         return isinstance(value, numbers.Real) and math.isfinite(value)
     except OverflowError:
@@ -37,7 +38,8 @@ def is_finite(value: Any) -> bool:
 
 def flag(what: str, value: Any) -> None:
     """True or False."""
-    if not isinstance(value, bool) and type(value).__name__ != "bool_":  # numpy's, without an import of numpy
+    # A numpy bool is recognized by its name, without importing numpy.
+    if not isinstance(value, bool) and type(value).__name__ != "bool_":
         raise ConfigError(f"{what} must be True or False, got {text_of(value)}")
 
 
@@ -85,7 +87,7 @@ def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
 
 
 def pair(what: str, value: Any, form: str) -> tuple[Any, Any]:
-    """A tuple or list of two values; returns them. form: the way to write them, for the message."""
+    """A tuple or list of two values, which are returned. form: how to write them, for the message."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ConfigError(f"{what} must be two values, {form}, got {text_of(value)}")
     return value[0], value[1]
@@ -101,13 +103,14 @@ def size(what: str, value: Any) -> None:
 
 
 def reference(what: str, value: Any) -> None:
-    """A reference to a function of the user's, module:function."""
+    """A reference to a user's function, written module:function."""
     if not is_reference(value):
         raise ConfigError(f"{what} must be module:function, such as my_marks:draw, got {text_of(value)}")
 
 
 def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
-    """A method of interpolation: built in, or module:Class. That module is imported only when it is used."""
+    """A built-in interpolation method, or module:Class. The module is not imported here, but when the method is
+    used."""
     if not is_reference(value) and not (isinstance(value, str) and value in built_in):
         names = ", ".join(built_in)
         raise ConfigError(f"{what} must be one of {names}, or module:Class for one of your own, got {text_of(value)}")
@@ -121,7 +124,7 @@ def plain_name(what: str, value: Any) -> None:
 
 
 def trouble(what: str, kind: str, value: Any) -> None:
-    """None, or figures of a kind of trouble that keep `TROUBLE_RULES[kind]`."""
+    """None, or figures of the trouble `kind` that obey `TROUBLE_RULES[kind]`."""
     if breaks_rule(kind, value):
         is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_finite, value))
         got = FORMS[kind].format(*map(float, value)) if kind in FORMS and is_pair else text_of(value)
@@ -129,7 +132,7 @@ def trouble(what: str, kind: str, value: Any) -> None:
 
 
 def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
-    """None, or two pairs of a method and a clock, "" for the run's own."""
+    """None, or two pairs of an interpolation method and a clock. Each of these may be "" for the run's own."""
     if value is None:
         return
     for half in pair(what, value, '(("none", ""), ("auto", "")), a method and a clock each'):
@@ -141,7 +144,7 @@ def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, .
 
 
 def read_range_ms(text: str) -> tuple[float, float]:
-    """Reads `40` or `20-120`: shortest and longest time, ms."""
+    """Parses `40` or `20-120`: the shortest and the longest time, ms."""
     low_text, dash, high_text = text.partition("-")
     low = float(low_text)
     high = float(high_text) if dash else low
@@ -149,7 +152,8 @@ def read_range_ms(text: str) -> tuple[float, float]:
 
 
 def read_stall(text: str) -> tuple[float, float]:
-    """Reads `500@5`: length of a stall in ms, and the interval between stalls in simulated seconds; `0`: no stalls."""
+    """Parses `500@5`: the length of a stall in ms, and the interval between stalls in simulated seconds. `0` means no
+    stalls."""
     length_text, at, every_text = text.partition("@")
     if not at and text.strip() == "0":
         return 0.0, 1.0
@@ -159,24 +163,24 @@ def read_stall(text: str) -> tuple[float, float]:
 
 
 def read_delay(text: str) -> tuple[float, float]:
-    """Reads `80` or `80+-20`: mean delay and jitter (largest difference from the mean), ms."""
+    """Parses `80` or `80+-20`: the mean delay and the jitter (the largest difference from the mean), ms."""
     mean_text, sign, jitter_text = text.replace("±", "+-").partition("+-")
     return float(mean_text), float(jitter_text) if sign else 0.0
 
 
 def read_size(text: str) -> tuple[int, int]:
-    """Reads `800x600`: width and height, pixels."""
+    """Parses `800x600`: width and height, pixels."""
     width, _, height = text.lower().partition("x")
     return int(width), int(height)
 
 
 def read_auto_ms(text: str) -> float | None:
-    """Reads `auto` (None) or a time in ms."""
+    """Parses `auto` (returned as None) or a time in ms."""
     return None if text == "auto" else float(text)
 
 
 def read_setting(text: str) -> tuple[str, str]:
-    """Reads `count=500`: name and value, both text."""
+    """Parses `count=500`. Returns name and value, both as text."""
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier():
         raise ValueError("write it as name=value, such as count=500")
@@ -184,7 +188,8 @@ def read_setting(text: str) -> tuple[str, str]:
 
 
 def read_split(text: str) -> tuple[SplitSide, SplitSide]:
-    """Reads `none,auto`, `auto@newest-two,auto@auto` or `@buffered,@auto`: the left half, then the right."""
+    """Parses `none,auto`, `auto@newest-two,auto@auto` or `@buffered,@auto`. Returns the left half, then the right
+    half."""
     halves = text.split(",")
     if len(halves) != 2:
         raise ValueError("write it as LEFT,RIGHT, such as none,auto or @newest-two,@auto")
@@ -192,21 +197,21 @@ def read_split(text: str) -> tuple[SplitSide, SplitSide]:
     return (left, left_clock), (right, right_clock)
 
 
-# Rules by which a user's column is blended: one of `RULES`, or `module:function`, a function of the user's that is called
-# with (old, new, alpha). The user's module is not imported here.
+# Rules for blending the values of a user's column in two snapshots. A rule is one of `RULES`, or `module:function` for
+# a user's function that is called with (old, new, alpha). The user's module is not imported here.
 #
-# linear: on a straight line from old to new. angle: radians, along the shorter arc. none: the older value until the
-# newer snapshot's instant. latest: the newest published value at once.
+# linear: linear interpolation. angle: the same for angles in radians, along the shorter arc. none: the older value
+# until the newer snapshot is due. latest: the newest published value as soon as it arrives.
 RULES = ("linear", "angle", "none", "latest")
-# Columns with a fixed meaning in drawing. SCALE3: scale of each body or part along its own x, y and z. The others are
-# part columns only: the part's colour, and True if it is drawn.
+# Names of columns that drawing uses. SCALE3: scale of each body or part along its own x, y and z. COLOR and
+# VISIBLE_PARTS exist only as part columns: the part's colour, and True if the part is drawn.
 SCALE3 = "scale3"
 COLOR, VISIBLE_PARTS = "color", "visible"
 DRAWN_PARTS = (COLOR, SCALE3, VISIBLE_PARTS)
 
 
 def is_reference(text: Any) -> bool:
-    """True if `text` is written module:name, such as my_rules:ease."""
+    """True if `text` has the form module:name, such as my_rules:ease."""
     if not isinstance(text, str):
         return False
     module, _, name = text.partition(":")
@@ -219,7 +224,7 @@ def is_rule(rule: Any) -> bool:
 
 
 def unknown_rule(column: str, rule: Any) -> str:
-    """Error text for an unknown `rule`."""
+    """Error text for a column's unknown `rule`."""
     return (
         f"the rule of column {column!r} must be one of {', '.join(RULES)}, or module:function "
         f"for one of your own, got {text_of(rule)}"

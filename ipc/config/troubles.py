@@ -1,8 +1,8 @@
-"""Settings of injected trouble (slow steps, stalls, dropped and delayed snapshots), and presets of several.
+"""Settings of injected trouble (slow steps, stalls, dropped and delayed snapshots), and presets that combine them.
 
-Each kind of trouble has one rule for its figures, which flags, presets and the viewer's commands share.
-Always: the default of `Troubles` is no trouble; `Config` and `Command` check figures before they are used. Imports the
-standard library only. Not here: the injection (`sim`).
+Each kind of trouble has one rule for its figures. The same rule applies to flags, presets and the viewer's commands.
+Always: `Troubles()` is no trouble. `Config` and `Command` check figures before they are used. This module imports only
+the standard library. Not here: the injection itself (`sim`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# Longest extra step or stall, ms. A longer one looks like a world that hangs, and delays commands as long.
+# Longest work added to a step, and longest stall, ms. With more, the world would seem to hang, and commands would wait
+# as long.
 LONGEST_MS = 60_000.0
-# Interval between two stalls, simulated seconds. A shorter one is `--slow-physics`; a longer one exceeds any run.
+# Shortest and longest interval between two stalls, simulated seconds. Shorter intervals have the effect of
+# `--slow-physics`; longer intervals exceed any run.
 SHORTEST_EVERY_S, LONGEST_EVERY_S = 0.001, 86_400.0
-# Longest delay, ms: snapshots are kept in memory while they are delayed.
+# Longest delay, ms. It is limited because delayed snapshots stay in memory.
 LONGEST_DELAY_MS = 10_000.0
 
 TROUBLE_RULES = {
@@ -25,14 +27,15 @@ TROUBLE_RULES = {
     "delay": f"mean and jitter in ms, 0 <= jitter <= mean and mean + jitter <= {LONGEST_DELAY_MS:g}",
 }
 
-# Kind -> field of its figures in `Troubles` and `Config`. A kind is also the name of the command that changes it.
+# Kind of trouble -> name of the field with its figures in `Troubles` and `Config`. The kind is also the name of the
+# command that changes these figures.
 FIELDS = {"slow_physics": "slow_physics_ms", "stall": "stall", "drop": "drop_percent", "delay": "delay_ms"}
-# Format of the figures of a kind, as a user types them.
+# Kind of trouble -> format of its figures, as a user types them.
 FORMS = {"slow_physics": "{:g}-{:g}", "stall": "{:g}@{:g}", "delay": "{:g}+-{:g}"}
 
 
 def breaks_rule(kind: str, value: Any) -> bool:
-    """True if `value` breaks `TROUBLE_RULES[kind]`. None, no trouble of that kind, breaks no rule."""
+    """True if `value` breaks `TROUBLE_RULES[kind]`. False for None, which means no trouble of that kind."""
     if value is None:
         return False
     if kind == "drop":
@@ -48,21 +51,22 @@ def breaks_rule(kind: str, value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    # A comparison: math.isfinite raises for the long whole numbers that a message may hold, and sums of them overflow.
+    # A comparison is used, because math.isfinite raises for very long whole numbers, which a message may have, and
+    # their sums would overflow.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 
 @dataclass(frozen=True)
 class Troubles:
-    """Figures of all kinds of trouble. None, or 0 percent: no trouble of that kind."""
+    """Figures of all kinds of trouble. None (or 0 percent) means no trouble of that kind."""
 
-    slow_physics_ms: tuple[float, float] | None = None  # work added to every step: shortest, longest
-    stall: tuple[float, float] | None = None  # length, ms of wall time; interval, s of simulated time
-    drop_percent: float = 0.0  # share of snapshots that are never published
-    delay_ms: tuple[float, float] | None = None  # after the due instant: mean, jitter
+    slow_physics_ms: tuple[float, float] | None = None  # work added to every step: shortest and longest, ms
+    stall: tuple[float, float] | None = None  # length in ms of wall time, interval in s of simulated time
+    drop_percent: float = 0.0  # percentage of snapshots that are never published
+    delay_ms: tuple[float, float] | None = None  # delay of publishing after the due instant: mean and jitter, ms
 
     def tidy(self) -> Troubles:
-        """A copy in which pairs of figures without effect are None."""
+        """A copy in which a pair of figures that has no effect is replaced by None."""
         kept: dict[str, Any] = dict(vars(self))
         for name, decides in (("slow_physics_ms", 1), ("stall", 0), ("delay_ms", 0)):
             if kept[name] is not None and not kept[name][decides]:
@@ -70,20 +74,20 @@ class Troubles:
         return Troubles(**kept)
 
     def to_status(self) -> dict[str, Any]:
-        """The figures by name, for a status message; pairs as lists."""
+        """The figures by field name, for a status message. Pairs become lists."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Several troubles under one name. about: the network or machine that has such figures."""
+    """A named combination of troubles. about: a network or machine that has such figures."""
 
     about: str
     troubles: Troubles
 
 
-# Delays are one way, half of typical round trips: under 1 ms over a switch, about 12 ms over a shared access point,
-# about 100 ms over LTE. The last two presets are examples without a source.
+# Delays are one-way: half of typical round-trip times. These are under 1 ms over a switch, about 12 ms over a shared
+# access point, and about 100 ms over LTE. The last two presets are examples; their figures have no source.
 PRESETS = {
     "lan": Preset("a wired network", Troubles(delay_ms=(0.4, 0.2))),
     "wifi": Preset("a busy access point", Troubles(delay_ms=(6.0, 5.0), drop_percent=1.0)),
@@ -94,7 +98,7 @@ PRESETS = {
 
 
 def flags_of(troubles: Troubles) -> str:
-    """Flags that set these troubles, such as `--stall 500@5 --drop 2`."""
+    """The flags that set these troubles, such as `--stall 500@5 --drop 2`."""
     flags = []
     if troubles.slow_physics_ms is not None:
         flags.append("--slow-physics " + FORMS["slow_physics"].format(*troubles.slow_physics_ms))
@@ -108,5 +112,5 @@ def flags_of(troubles: Troubles) -> str:
 
 
 def presets_text() -> str:
-    """Text of one line for `--help`: each preset, its description and its flags."""
+    """One line for `--help` with each preset's name, description and flags."""
     return "; ".join(f"{name}, {preset.about}: {flags_of(preset.troubles)}" for name, preset in PRESETS.items())

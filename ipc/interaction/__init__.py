@@ -1,2 +1,2 @@
-"""Values between a program and the users of its viewers. events: keys, clicks, the view, pulls. controls: sliders,
-switches, buttons. overlay: texts, images and figures over the picture."""
+"""Values that pass between a program and the users of its viewers. events: keys, clicks, camera views, pulls.
+controls: sliders, switches, buttons. overlay: texts, images and figures over the picture."""

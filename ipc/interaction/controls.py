@@ -1,4 +1,4 @@
-"""Controls that a world, or a loop of the user's own, offers to its viewers: sliders, switches and buttons.
+"""Controls that a world or a user's own loop shows in its viewers: sliders, switches and buttons.
 
     self.gravity = Slider("gravity", 9.81, low=0, high=20)      # in __init__
     self.kick = Button("kick")
@@ -7,10 +7,10 @@
     if self.kick.taken(): ...                                   # in step
     self.velocity[:, 2] -= dt * self.gravity.value
 
-A loop of the user's own makes controls by methods of its view, such as `view.slider("gravity", 9.81, 0, 20)`.
+A user's own loop makes controls with methods of its view, such as `view.slider("gravity", 9.81, 0, 20)`.
 
-A control is an object with a value. The program reads the value; viewers change it between two steps. Viewers show a
-value that the program assigns.
+A control is an object with a value. The program reads the value, and viewers change it between two steps. If the
+program assigns a value, viewers show that value.
 
 Always: the value obeys the control's rule, whatever a viewer sends. Controls that nobody changes do not affect a run.
 """
@@ -24,23 +24,23 @@ from typing import Any
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene.checks import flag
 
-# Most controls of a world: users could not find more in the overlay.
+# Most controls of a world. With more, users could not find a control in the overlay.
 MOST_CONTROLS = 192
 LONGEST_NAME = 60
 KINDS = ("slider", "toggle", "button")
-# Default section of the overlay for a control.
+# Name of the overlay's section in which a control appears by default.
 FOLD = "controls"
 
 
 def _no_receiver() -> None:
-    """`on_change` of a control that belongs to no loop yet."""
+    """The `on_change` of a control that no loop uses yet."""
 
 
 class Slider:
-    """A number from `low` to `high`, changed by the user. value: the present one; another from low to high may be
-    assigned. fold: name of its section in the overlay. Raises TwixtError.
+    """A number from `low` to `high` that the user may change. value: the current number; the program may assign
+    another number in that range. fold: name of the slider's section in the overlay. Raises TwixtError.
 
-    on_change: called after the program has assigned a value.
+    on_change: function that is called after the program has assigned a value.
     """
 
     kind = "slider"
@@ -55,7 +55,7 @@ class Slider:
 
     @property
     def value(self) -> float:
-        """The present value."""
+        """The current value."""
         return self._value
 
     @value.setter
@@ -64,7 +64,7 @@ class Slider:
         self.on_change()
 
     def set(self, number: float) -> None:
-        """Sets a viewer's value, limited to the range."""
+        """Sets a value that a viewer sent, limited to the range."""
         self._value = min(self.high, max(self.low, float(number)))
 
     def _checked(self, value: Any) -> float:
@@ -77,13 +77,14 @@ class Slider:
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """The value and its range, as viewers show them."""
+        """Value, lowest value and highest value, which are sent to viewers."""
         return self.value, self.low, self.high
 
 
 class Toggle:
-    """On or off, changed by the user. value: the present state; the other may be assigned. is_on: the same, read-only and
-    without a call. fold, on_change: as of a Slider. Raises TwixtError."""
+    """A switch that the user may turn on or off. value: the current state; the program may assign True or False.
+    is_on: the same state as a plain attribute, faster to read; do not assign it. fold, on_change: as for a Slider.
+    Raises TwixtError."""
 
     kind = "toggle"
 
@@ -94,7 +95,7 @@ class Toggle:
 
     @property
     def value(self) -> bool:
-        """The present state."""
+        """The current state."""
         return self.is_on
 
     @value.setter
@@ -103,7 +104,7 @@ class Toggle:
         self.on_change()
 
     def set(self, number: float) -> None:
-        """Sets a viewer's value: 0 is off."""
+        """Sets the state that a viewer sent: 0 is off, any other number is on."""
         self.is_on = bool(number != 0)
 
     @property
@@ -113,7 +114,7 @@ class Toggle:
 
 
 class Button:
-    """A button that the user may press. fold: as of a Slider. Raises TwixtError."""
+    """A button that the user may press. fold: as for a Slider. Raises TwixtError."""
 
     kind = "button"
 
@@ -122,17 +123,17 @@ class Button:
         self._is_pressed = False
 
     def taken(self) -> bool:
-        """True once after the user pressed it, however often."""
+        """True if the user has pressed the button since the last call, once or several times."""
         pressed, self._is_pressed = self._is_pressed, False
         return pressed
 
     def set(self, _number: float) -> None:
-        """Records a viewer's press."""
+        """Records that a viewer's user pressed the button."""
         self._is_pressed = True
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """As `Slider.shown`; the value has no meaning."""
+        """As `Slider.shown`. The value is always 0 and has no meaning."""
         return 0.0, 0.0, 1.0
 
 
@@ -140,7 +141,8 @@ Control = Slider | Toggle | Button
 
 
 def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
-    """The controls of a world, in order. owner: its attribute, for the message. Raises TwixtError."""
+    """The controls in the value of a world's attribute, in the same order. owner: name of that attribute, for the
+    error message. Raises TwixtError."""
     if not isinstance(value, Sequence) or not all(isinstance(control, Control) for control in value):
         raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {text_of(value)}")
     if len(value) > MOST_CONTROLS:
@@ -149,12 +151,12 @@ def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
 
 
 def to_status(controls: Sequence[Control]) -> list[list[Any]]:
-    """Controls as a field of a status message: kind, name, value, low, high and fold of each."""
+    """Controls as a field of a status message: a list [kind, name, value, low, high, fold] for each control."""
     return [[control.kind, control.name, *control.shown, control.fold] for control in controls]
 
 
 def is_status(value: Any) -> bool:
-    """True for what `to_status` makes, from another process."""
+    """True if a value received from another process has the form that `to_status` makes."""
     return isinstance(value, list) and len(value) <= MOST_CONTROLS and all(map(_is_row, value))
 
 
@@ -179,6 +181,6 @@ def _number(slider: Slider, field: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not abs(number) < 1e30:  # NaN, too: beyond it the overlay's 32 bits overflow
+    if not abs(number) < 1e30:  # True for NaN as well; larger numbers overflow the overlay's 32-bit floats
         raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value)}")
     return number

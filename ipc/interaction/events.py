@@ -1,8 +1,10 @@
-"""Actions of a viewer's user for the program whose picture is drawn: events, the view, a pull on a body.
+"""User actions that a viewer sends to the program: events, camera views (`Look`), pulls on a body (`Pull`).
 
-An event is delivered once, in order. Of views (`Look`) and of pulls only a viewer's latest one counts.
-Always: an action is checked when it is made, so that its receiver may use it without a check; only `body` may be beyond
-the bodies that exist. Not here: queues (`ipc.session.viewers`).
+Each event is delivered once, and events are delivered in order. A newer `Look` or `Pull` of a viewer replaces an older
+`Look` or `Pull`.
+
+Always: an action is checked when it is made, so that its receiver may use it without a check. The exception is `body`,
+which may name a body that does not exist. Not here: queues (`ipc.session.viewers`).
 """
 
 from __future__ import annotations
@@ -16,32 +18,33 @@ from twixt.ipc.scene.checks import SceneError, Vector, set_field, vector
 from twixt.ipc.scene.groups import body_index
 
 KEY, CLICK, RESET = EVENTS = ("key", "click", "reset")
-# Actions of a key, in the order of GLFW's numbers.
+# Actions of a key. The index of an action is GLFW's number for it.
 RELEASE, PRESS, REPEAT = KEY_ACTIONS = ("release", "press", "repeat")
 BUTTONS = ("left", "right", "middle")
-# Codes of keys and bits of modifiers are GLFW's. Instants must be below WHOLE_LIMIT: 64 bits, signed.
+# Largest key code and largest set of modifier bits (both GLFW's). Magnitudes of instants are below WHOLE_LIMIT, so
+# that they fit into signed 64-bit numbers.
 MOST_KEY, MOST_MODS, WHOLE_LIMIT = 1023, 0xFF, 1 << 63
-# Pixels of a window along a side, at most.
+# Largest width or height of a window, pixels.
 MOST_PX = 1 << 20
 NOWHERE: Vector = (0.0, 0.0, 0.0)
 
 
 class ActionError(TwixtError):
-    """An action that breaks a rule."""
+    """A user action breaks a rule."""
 
 
 class UserAction:
-    """An action that travels as a message. KIND: kind of the message."""
+    """A user action that is sent as a message. KIND: kind of that message."""
 
     KIND: ClassVar[str]
 
     def to_fields(self) -> dict[str, Any]:
-        """The fields of a message."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]  # each kind is a dataclass
+        """The action as the fields of a message."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # each subclass is a dataclass
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The action of `to_fields`. Raises ActionError for anything else."""
+        """The action with these fields, as made by `to_fields`. Raises ActionError for anything else."""
         try:
             return cls(**fields)
         except (TypeError, ValueError, ArithmeticError, SceneError) as error:
@@ -50,14 +53,18 @@ class UserAction:
 
 @dataclass(frozen=True)
 class UserEvent(UserAction):
-    """One event. name: "key", "click" or "reset" (the key R of the viewer).
+    """One event. name: "key", "click" or "reset" (the user pressed R in the viewer).
 
-    Of a key: key: GLFW's code, the same for a place on the keyboard in all layouts: letters and digits are those of a
-    US keyboard, as `ord("A")`. action: "press", "repeat" or "release". mods: GLFW's bits (Shift 1, Ctrl 2, Alt 4,
-    Super 8). is_viewers: the viewer has used the key for itself.
-    Of a click: button, clicks (2 for a double one); body: index of the body that was hit; None for none. point: where,
-    metres, world.
-    acted_ns: wall instant at which the user acted. draw_time_ns: simulated time that the user saw.
+    Fields of a key event:
+    key: GLFW's code of the key's place on the keyboard, the same in all layouts. For letters and digits it is the
+    character at this place on a US keyboard, such as `ord("A")`. action: "press", "repeat" or "release". mods: GLFW's
+    bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on the key.
+
+    Fields of a click event:
+    button: "left", "right" or "middle". clicks: 2 for a double click. body: index of the body that was hit; None if no
+    body was hit. point: the point that was hit, metres, world frame.
+
+    acted_ns: wall instant at which the user acted. draw_time_ns: simulated time of the picture that the user saw.
     """
 
     KIND: ClassVar[str] = "event"
@@ -91,11 +98,14 @@ class UserEvent(UserAction):
 
 @dataclass(frozen=True)
 class Pull(UserAction):
-    """A body that the user drags or has selected. body None: none (any more). is_held: False: it is only selected.
+    """A body that the user drags or has selected. body: index of the body; None if no body is dragged or selected any
+    more. is_held: True while the body is dragged, False if it is only selected.
 
-    point: where it was grabbed, metres, in the body's frame; at: the same point as it was drawn, target: the pointer,
-    both metres, world. is_turn: it is to be turned, by the rotation vector `turn` (radians, world) since it was
-    grabbed; else moved. force: N, at `at`. torque: N m, about the body's position; that of the force is part of it.
+    point: the point at which the body was grabbed, metres, in the body's frame. at: the same point as it was drawn,
+    metres, world frame. target: the point under the pointer, metres, world frame.
+    is_turn: True if the user turns the body, False if the user moves it. turn: rotation vector since the body was
+    grabbed, radians, world frame.
+    force: N, acts at `at`. torque: N m, about the body's position; it includes the torque of `force`.
     """
 
     KIND: ClassVar[str] = "pull"
@@ -121,9 +131,10 @@ class Pull(UserAction):
 
 @dataclass(frozen=True)
 class Look(UserAction):
-    """View of a viewer. camera: its present camera. camera_version: version of the published camera applied last.
+    """The camera view of a viewer. camera: its current camera. camera_version: version of the published camera that
+    the viewer applied last.
 
-    is_moved: True if its user has moved the view since. size_px: width and height of the window.
+    is_moved: True if the user has moved the camera since then. size_px: width and height of the window.
     """
 
     KIND: ClassVar[str] = "look"

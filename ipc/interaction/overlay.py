@@ -1,9 +1,10 @@
-"""Texts, images and figures of a program over the picture of its viewers.
+"""Texts, images and figures that a program shows over the picture in its viewers.
 
-Texts travel in the program's status, at most five times a second; images and figures in messages of their own. A viewer
-that attaches late receives the latest.
-Always: values are checked when they are made. A text is cut at `LONGEST_TEXT` characters, and only the first
-`MOST_TEXTS` are kept.
+Texts are sent in the program's status messages, at most five times a second. Images and figures are sent in messages
+of their own. A viewer that attaches late receives the latest texts, images and figures.
+
+Always: values are checked when they are made. A text is cut after `LONGEST_TEXT` characters. Only the first
+`MOST_TEXTS` texts are sent.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene.checks import Color, color_or_none, items, set_field
 
-# In the order of MuJoCo's mjtGridPos.
+# Places of a text. The order is that of MuJoCo's mjtGridPos.
 PLACES = ("top left", "top right", "bottom left", "bottom right", "top", "bottom", "left", "right")
 LONGEST_TEXT, MOST_TEXTS = 1000, 32
 SMALLEST, LARGEST_TEXT_SIZE = 0.25, 8.0
@@ -26,8 +27,9 @@ SMALLEST, LARGEST_TEXT_SIZE = 0.25, 8.0
 
 @dataclass(frozen=True)
 class OverlayText:
-    """Lines over the picture. place: one of `PLACES`. left, right: two columns, lines divided by newlines; either may
-    be empty. size: of the letters, as a multiple of the overlay's. Raises TwixtError."""
+    """Text over the picture. place: one of `PLACES`. left, right: texts of the left and the right column, with
+    newlines between lines; each may be empty. size: size of the letters as a multiple of the overlay's usual size.
+    Raises TwixtError."""
 
     place: str = PLACES[0]
     left: str = ""
@@ -50,7 +52,8 @@ class OverlayText:
 
 
 def checked_texts(name: str, texts: Any) -> list[OverlayText]:
-    """The texts that a program gave as `name`. Raises TwixtError for anything else."""
+    """The given texts as a list; a single text is accepted. name: the function that the user called, for the error
+    message. Raises TwixtError for anything else."""
     found = items(texts)
     for text in (texts,) if found is None else found:
         if not isinstance(text, OverlayText):
@@ -59,12 +62,12 @@ def checked_texts(name: str, texts: Any) -> list[OverlayText]:
 
 
 def texts_as_message(texts: Iterable[OverlayText]) -> list[list[Any]]:
-    """Texts as values that JSON can encode, for `texts_from_message`."""
+    """The first `MOST_TEXTS` texts as values that JSON can encode. `texts_from_message` reads them."""
     return [[text.place, text.left, text.right, text.size] for text in texts][:MOST_TEXTS]
 
 
 def texts_from_message(values: Any) -> tuple[OverlayText, ...]:
-    """The texts of `texts_as_message`. Raises TwixtError for anything else."""
+    """The texts that `texts_as_message` encoded. Raises TwixtError for anything else."""
     if not isinstance(values, list) or len(values) > MOST_TEXTS:
         raise TwixtError(f"texts must be a list of at most {MOST_TEXTS}, got {type(values).__name__}")
     try:
@@ -73,23 +76,23 @@ def texts_from_message(values: Any) -> tuple[OverlayText, ...]:
         raise TwixtError(f"a text must be a list of place, two texts and a size ({error})") from error
 
 
-# Images, each in a rectangle of the window. Always: all images together have at most `MOST_IMAGE_BYTES`, so that a viewer
-# receives them within a second.
+# Images, each in a rectangle of the window. Always: the pixels of all images together have at most `MOST_IMAGE_BYTES`,
+# so that a viewer receives them within a second.
 
-# Images at once, and bytes of all their pixels. A viewer reads 256 KiB in each frame.
+# Most images at one time, and most bytes of all their pixels together. A viewer reads 256 KiB in each frame.
 MOST_IMAGES, MOST_IMAGE_BYTES = 32, 8 << 20
-# Largest number in a rectangle, pixels.
+# Largest magnitude of a number in a rectangle, pixels.
 LARGEST_PX = 1 << 20
 CHANNELS = 3
 
-Rect = tuple[int, int, int, int]  # left, bottom, width, height: pixels, from the lower left corner of the window
+Rect = tuple[int, int, int, int]  # left, bottom, width, height in pixels, from the window's lower left corner
 
 
 @dataclass(frozen=True, eq=False)
 class OverlayImage:
-    """An image over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left corner;
-    an image of another size is stretched. pixels: (rows, columns, 3) uint8, the upper row first; not copied. Raises
-    TwixtError."""
+    """An image over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left
+    corner; the image is stretched to this size. pixels: (rows, columns, 3) uint8, the top row first; the array is not
+    copied. Raises TwixtError."""
 
     rect: Rect
     pixels: NDArray[np.uint8]
@@ -110,7 +113,7 @@ class OverlayImage:
 
 
 def checked_rect(name: str, rect: Any) -> Rect:
-    """`rect` as four whole numbers of pixels, width and height > 0. Raises TwixtError."""
+    """`rect` as four whole numbers of pixels; width and height are > 0. Raises TwixtError."""
     try:
         left, bottom, width, height = (int(length) if length == int(length) else None for length in rect)
     except (TypeError, ValueError, OverflowError):
@@ -123,7 +126,8 @@ def checked_rect(name: str, rect: Any) -> Rect:
 
 
 def checked_images(name: str, images: Any) -> list[OverlayImage]:
-    """The images that a program gave as `name`. Raises TwixtError for anything else, and for too many bytes."""
+    """The given images as a list; a single image is accepted. name: the function that the user called, for the error
+    message. Raises TwixtError for anything else, and for too many images or bytes."""
     found = list(images) if isinstance(images, Iterable) else [images]
     for image in found:
         if not isinstance(image, OverlayImage):
@@ -137,14 +141,15 @@ def checked_images(name: str, images: Any) -> list[OverlayImage]:
 
 
 def images_as_message(images: Iterable[OverlayImage]) -> tuple[dict[str, Any], bytes]:
-    """Fields and raw bytes of a message with these images, for `images_from_message`."""
+    """Fields and raw bytes of a message with these images. `images_from_message` reads them."""
     shown = list(images)
     fields = {"images": [[*image.rect, *image.pixels.shape[:2]] for image in shown]}
     return fields, b"".join(image.pixels.tobytes() for image in shown)
 
 
 def images_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayImage, ...]:
-    """The images of `images_as_message`; their pixels are views of `raw`. Raises TwixtError for anything else."""
+    """The images that `images_as_message` encoded. Their pixel arrays are views of `raw`. Raises TwixtError for
+    anything else."""
     rows = fields.get("images")
     if not isinstance(rows, list) or len(rows) > MOST_IMAGES:
         raise TwixtError(f"images must be a list of at most {MOST_IMAGES}, got {type(rows).__name__}")
@@ -162,13 +167,13 @@ def images_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayImag
     return tuple(found)
 
 
-# Figures: lines or bars with axes, each in a rectangle of the window. Always: points that are not finite are left out;
-# all points together take at most `MOST_FIGURE_BYTES`; texts are cut to `LONGEST_FIGURE_TEXT` characters.
+# Figures: lines or bars with axes, each figure in a rectangle of the window. Always: points that are not finite are
+# left out; all points together take at most `MOST_FIGURE_BYTES`; texts are cut after `LONGEST_FIGURE_TEXT` characters.
 
-# Figures at once, lines of one, and bytes of all points.
+# Most figures at one time, most lines of one figure, and most bytes of the points of all figures together.
 MOST_FIGURES, MOST_LINES, MOST_FIGURE_BYTES = 16, 100, 4 << 20
 LONGEST_FIGURE_TEXT = 100
-# Largest coordinate; a figure cannot label larger ones readably.
+# Largest magnitude of a coordinate. The axes of a figure could not label larger coordinates readably.
 LARGEST = 1e30
 
 Range = tuple[float, float]
@@ -176,8 +181,8 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class OverlayLine:
-    """A line of a figure. points: (n, 2), x and y. name: for the legend; empty for none. color: (red, green, blue), 0
-    to 1; None for one that differs from its neighbours'. Raises TwixtError."""
+    """A line of a figure. points: (n, 2), x and y. name: its name in the legend; empty for no entry. color: (red,
+    green, blue), each 0 to 1; None for a colour that differs from those of neighbouring lines. Raises TwixtError."""
 
     points: NDArray[np.float64]
     name: str = ""
@@ -197,9 +202,10 @@ class OverlayLine:
 
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
-    """A figure over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left corner.
-    x_range, y_range: of the axes; None for that of the points. are_bars: the points are bars, else they are joined.
-    has_legend: names of lines are shown. Raises TwixtError."""
+    """A figure over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left
+    corner. x_range, y_range: ranges of the axes, (low, high); None for the range of the points. are_bars: True to draw
+    each point as a bar, False to join the points by lines. has_legend: True to show the names of the lines. Raises
+    TwixtError."""
 
     rect: Rect
     lines: Sequence[OverlayLine]
@@ -227,7 +233,8 @@ class OverlayFigure:
 
 
 def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
-    """The figures that a program gave as `name`. Raises TwixtError for anything else, and for too many points."""
+    """The given figures as a list; a single figure is accepted. name: the function that the user called, for the error
+    message. Raises TwixtError for anything else, and for too many figures or points."""
     found = list(figures) if isinstance(figures, Iterable) else [figures]
     for figure in found:
         if not isinstance(figure, OverlayFigure):
@@ -240,7 +247,7 @@ def checked_figures(name: str, figures: Any) -> list[OverlayFigure]:
 
 
 def figures_as_message(figures: Iterable[OverlayFigure]) -> tuple[dict[str, Any], bytes]:
-    """Fields and raw bytes of a message with these figures, for `figures_from_message`."""
+    """Fields and raw bytes of a message with these figures. `figures_from_message` reads them."""
     shown = list(figures)
     fields = {
         "figures": [
@@ -255,7 +262,7 @@ def figures_as_message(figures: Iterable[OverlayFigure]) -> tuple[dict[str, Any]
 
 
 def figures_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayFigure, ...]:
-    """The figures of `figures_as_message`. Raises TwixtError for anything else."""
+    """The figures that `figures_as_message` encoded. Raises TwixtError for anything else."""
     rows = fields.get("figures")
     if not isinstance(rows, list) or len(rows) > MOST_FIGURES or len(raw) % 16:
         raise TwixtError(f"figures must be a list of at most {MOST_FIGURES}, got {type(rows).__name__}")

@@ -1,14 +1,14 @@
-"""Registry of the resources that a forked child must close, under one lock.
+"""Registry, with one lock, of the resources that a forked child must close.
 
-An owner of something that a copy of the process must not keep registers here (`guard`): descriptors, memory, signal
-handlers, a child process, a hook of the interpreter's exit or of its garbage collector. In a forked child each owner
-closes it (`close_in_child`), the newest first, before any code of the world runs. Any thread may fork; it becomes the
-child's main thread. Without this the sockets would stay open until the last forked child ends, so viewers would not
-notice the end of physics; and a signal to the child would end the simulation.
+Such resources are descriptors, memory, signal handlers, child processes, and hooks of the interpreter's exit or of its
+garbage collector. The owner of a resource registers with `guard`. In a forked child each owner's `close_in_child` is
+called, the newest owner first, before any code of the world runs. Any thread may fork; this thread becomes the child's
+main thread. Without this module the child would keep the sockets open, so viewers would not notice the end of physics
+before the last child ends. Also, a signal to the child would end the simulation.
 
-Always: something made and closed under `LOCK` is registered at every instant at which a fork can happen; a signal of
-`block_during_fork` reaches the child only after our handlers are dropped. Not covered: C code that calls fork(2) without
-Python's hooks. A child that calls exec needs none of this: exec closes our descriptors and resets handlers.
+Always: a resource that is made and closed under `LOCK` is registered whenever a fork can happen. A signal given to
+`block_during_fork` reaches the child only after our handlers are removed there. Not covered: C code that calls fork(2)
+without Python's hooks. A child that calls exec needs none of this: exec closes our descriptors and resets handlers.
 """
 
 from __future__ import annotations
@@ -28,47 +28,49 @@ class Guarded(Protocol):
     """Owner of a resource that a forked child must not keep."""
 
     def close_in_child(self) -> None:
-        """Close it in the child, without a lock or a message. Called again in a child of that child."""
+        """Close the resource in the child. Must not take a lock or send a message. Called again in a child of that
+        child."""
 
 
 class SupportsClose(Protocol):
-    """A socket, a file."""
+    """A socket or a file."""
 
     def close(self) -> object: ...
 
 
-# Held for microseconds while something is made and guarded, or closed, and by the thread that forks. Not held while
-# waiting or while memory is populated. Reentrant, because a signal's handler may run while its thread holds it.
+# Held for microseconds while a resource is made and guarded, or closed; and by a thread while it forks. Not held while
+# waiting or while memory is populated. Reentrant, because a signal handler may run in a thread that holds the lock.
 LOCK = threading.RLock()
 _numbers = itertools.count()
 _guarded: weakref.WeakValueDictionary[int, Guarded] = weakref.WeakValueDictionary()
 _blocked_signals: frozenset[int] = frozenset()
-_forking_thread: int | None = None  # the thread that forks now
-_mask_before: set[int] | None = None  # of that thread, while its signals are blocked
+_forking_thread: int | None = None  # identifier of the thread that is forking
+_mask_before: set[int] | None = None  # signal mask of that thread before its signals were blocked
 
 
 def guard(owner: Guarded) -> None:
-    """Register `owner` for as long as it exists: a forked child calls its `close_in_child`."""
+    """Register `owner` for as long as it exists. In a forked child its `close_in_child` is called."""
     with LOCK:
         _guarded[next(_numbers)] = owner
 
 
 def close(*descriptors: SupportsClose) -> None:
-    """Close descriptors under `LOCK`, so that no fork happens in between."""
+    """Close all the descriptors under `LOCK`, so that no fork happens between two of them."""
     with LOCK:
         for descriptor in descriptors:
             descriptor.close()
 
 
 def block_during_fork(numbers: Iterable[int]) -> None:
-    """Set the signals that have our handlers: a forked child receives them only after it has dropped these handlers."""
+    """Set the signals that have our handlers. A forked child receives them only after it has removed these
+    handlers."""
     global _blocked_signals
     with LOCK:
         _blocked_signals = frozenset(numbers)
 
 
 def is_forking() -> bool:
-    """True if this thread is forking. An exception that a signal's handler raises then is lost."""
+    """True if this thread is forking. An exception that a signal handler raises during the fork is lost."""
     return _forking_thread == threading.get_ident()
 
 
@@ -85,7 +87,7 @@ def _after() -> None:
     try:
         if _mask_before is not None:
             mask, _mask_before = _mask_before, None
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # may raise, from a handler of the user's
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # may raise, because it runs the user's signal handlers
     finally:
         _forking_thread = None
         LOCK.release()
@@ -95,7 +97,7 @@ def _in_child() -> None:
     for _, owner in sorted(_guarded.items(), reverse=True):
         try:
             owner.close_in_child()
-        except Exception:  # an error of one must not keep the child from closing the others
+        except Exception:  # the child must close the other resources even if one fails
             print_current_exception()
     _after()
 

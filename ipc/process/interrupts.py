@@ -1,10 +1,11 @@
-"""Detects Ctrl-C even where a library replaces or drops the KeyboardInterrupt, and delays it in short blocks.
+"""Detects Ctrl-C even if a library replaces or drops the KeyboardInterrupt, and delays Ctrl-C during short blocks.
 
-A library's C code that is interrupted during its import raises an error of its own. So Python also writes the signals'
-numbers into a pipe (signal.set_wakeup_fd), which is read afterwards.
+If Ctrl-C interrupts the import of a library with C code, that code may raise another error instead of
+KeyboardInterrupt. So Python is told to write the number of each signal also into a pipe (signal.set_wakeup_fd), which
+is read afterwards.
 
-Always: handlers stay as they are, except for the milliseconds of `delayed_ctrl_c`. Ctrl-C is recorded in the main thread
-only, and only if no other wake-up descriptor for signals is set.
+Always: signal handlers are not changed, except for some milliseconds in `delayed_ctrl_c`. Ctrl-C is recorded only in
+the main thread, and only if no other code has set a wake-up descriptor for signals.
 """
 
 from __future__ import annotations
@@ -30,17 +31,18 @@ class Terminated(BaseException):
 
 
 def was_dropped() -> bool:
-    """True if Ctrl-C came without an effect: Python drops a KeyboardInterrupt raised in one of its own callbacks, which
-    every import runs. Call it after another handler of Ctrl-C is installed."""
+    """True if Ctrl-C came but had no effect. Python drops a KeyboardInterrupt that is raised in one of its own
+    callbacks, and every import runs such callbacks. Call this function after another handler of Ctrl-C is
+    installed."""
     return _recording is not None and _recording.was_received
 
 
 @contextlib.contextmanager
 def raising_dropped_ctrl_c() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end of the block if Ctrl-C came in it and was dropped.
+    """Raise KeyboardInterrupt at the end of the block if Ctrl-C came during the block and was dropped.
 
-    For blocks of our imports in the user's process. No effect where the user has a handler of Ctrl-C, or another
-    wake-up descriptor for signals is set.
+    Used around our imports in the user's process. It has no effect if the user has set a handler of Ctrl-C or a
+    wake-up descriptor for signals.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -48,7 +50,7 @@ def raising_dropped_ctrl_c() -> Iterator[None]:
     with CtrlCRecorder() as ctrl_c:
         try:
             yield
-        except ImportError as error:  # numpy turns a KeyboardInterrupt into one
+        except ImportError as error:  # numpy turns a KeyboardInterrupt into an ImportError
             if ctrl_c.was_received:
                 raise KeyboardInterrupt from error
             raise
@@ -97,8 +99,8 @@ class InterruptibleEvent:
 
 @contextlib.contextmanager
 def delayed_ctrl_c() -> Iterator[None]:
-    """Delay Ctrl-C until the end of a block of some ms that must not be interrupted. No-op in other threads than the
-    main one, which get no signals."""
+    """Delay Ctrl-C until the end of the block, which must take only some ms. Does nothing in threads other than the
+    main thread, because these receive no signals."""
     theirs = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(theirs):
         yield
@@ -107,7 +109,7 @@ def delayed_ctrl_c() -> Iterator[None]:
     owner_pid = os.getpid()
 
     def hold(number: int, frame: FrameType | None) -> None:
-        if os.getpid() != owner_pid:  # a child that another thread forked meanwhile
+        if os.getpid() != owner_pid:  # in a child that another thread forked during the block
             theirs(number, frame)
         came.append((number, frame))
 
@@ -147,7 +149,7 @@ class CtrlCRecorder:
 
     @property
     def was_received(self) -> bool:
-        """True if Ctrl-C came since the last call. False where it is not recorded."""
+        """True if Ctrl-C came since the last read of this property. False if Ctrl-C is not recorded."""
         if not self._is_recording:
             return False
         try:
@@ -156,7 +158,7 @@ class CtrlCRecorder:
             return False
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`: a child has its own signals."""
+        """Stops recording in a forked child, which receives signals of its own (`fork.Guarded`)."""
         self._end()
 
     def _end(self, wakeup_fd: int = -1) -> None:
@@ -172,9 +174,9 @@ class CtrlCRecorder:
 
 
 def restore_wakeup_fd(ours: int, previous: int) -> None:
-    """Restore the wake-up descriptor that signals had before, unless another has been set since."""
+    """Set the wake-up descriptor for signals back to `previous`, unless other code has replaced `ours` since."""
     now = signal.set_wakeup_fd(-1)
     try:
         signal.set_wakeup_fd(previous if now == ours else now)
-    except (ValueError, OSError):  # it was closed meanwhile
+    except (ValueError, OSError):  # the descriptor has been closed since
         pass

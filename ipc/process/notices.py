@@ -1,9 +1,9 @@
 """Prints all messages on standard error, in the user's process and in twixt's own processes.
 
-Always: a call raises nothing but KeyboardInterrupt, and waits at most WAIT_MS for a slow reader. After such a timeout,
-calls do not wait until the stream has accepted text again. Text that cannot be written is dropped. If the stream is
-Python's own, bytes are written to its descriptor: text that a full disk refuses would stay in Python's buffer, whose
-flush at exit would fail with exit code 120.
+Always: a call raises no exception but KeyboardInterrupt, and waits at most WAIT_MS for a slow reader. After a wait
+that timed out, later calls do not wait, until the stream accepts text again. Text that cannot be written is dropped.
+If the stream is Python's own, bytes are written directly to its descriptor. Otherwise, text that does not fit on a
+full disk would stay in Python's buffer, and the flush at exit would fail with exit code 120.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ import os
 import select
 import sys
 
-TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
+TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
 if TYPE_CHECKING:
     from typing import Any
 
-# Longest wait for a full pipe or terminal, ms. It blocks the loop, but without it the reason of an end could be lost.
+# Longest wait for a full pipe or terminal, ms. The wait blocks the caller's loop, but without it the message that says
+# why a program ended could be lost.
 WAIT_MS = 100
-# Bytes that a pipe accepts without blocking once it is ready for writing.
+# Number of bytes that a pipe accepts without blocking when it is ready for writing.
 PIPE_BYTES = getattr(select, "PIPE_BUF", 512)
 
 _gave_up = False
 
 
 def print_notice(text: str, traceback_text: str = "") -> None:
-    """Prints `twixt: {text}` on standard error, after `traceback_text` (whole lines, printed as they are)."""
+    """Prints `traceback_text` (whole lines) unchanged on standard error, and then `twixt: {text}`."""
     print_lines(f"{traceback_text}twixt: {text}\n")
 
 
 def print_lines(text: str) -> None:
-    """Prints whole lines on standard error, as they are."""
+    """Prints whole lines unchanged on standard error."""
     try:
         stream = sys.stderr
         if stream is None:
@@ -40,24 +41,25 @@ def print_lines(text: str) -> None:
             _write_bytes(stream, text.encode(stream.encoding, "backslashreplace"))
         else:
             _write_text(stream, text)
-    except Exception:  # full disk, closed stream, end of the interpreter, or an error of a replaced stream
+    except Exception:  # full disk, closed stream, interpreter at its end, or an error of a replaced stream
         pass
 
 
 def print_current_exception() -> None:
-    """Passes the exception that is being handled to the user's `sys.excepthook`, or prints its traceback."""
+    """Passes the current exception to the user's `sys.excepthook`. Prints its traceback if there is no such hook, or
+    if the hook raises."""
     hook = sys.excepthook
     if hook is not sys.__excepthook__:
         try:
             hook(*sys.exc_info())
             return
-        except Exception:  # the traceback below shows both errors
+        except Exception:  # the traceback printed below shows both errors
             pass
     try:
-        import traceback  # late: it takes 8 ms
+        import traceback  # imported here, because the import takes 8 ms
 
         print_lines(traceback.format_exc())
-    except Exception:  # at the end of the interpreter modules are gone
+    except Exception:  # when the interpreter ends, modules may be missing
         pass
 
 
@@ -65,7 +67,7 @@ def is_terminal() -> bool:
     """True if standard error is a terminal."""
     try:
         return sys.stderr.isatty()
-    except Exception:  # no stream, a closed one, or a replacement without `isatty`
+    except Exception:  # no stream, a closed stream, or a replaced stream without `isatty`
         return False
 
 
@@ -74,7 +76,7 @@ def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:
     if not _is_ready(descriptor):
         return
     try:
-        stream.flush()  # text that the program has already printed comes first
+        stream.flush()  # text that the program has already printed must come first
     except OSError:
         pass
     rest = memoryview(content)
@@ -83,10 +85,10 @@ def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:
 
 
 def _write_text(stream: Any, text: str) -> None:
-    """Writes to a stream that replaces Python's, such as Jupyter's or a log file."""
+    """Writes to a stream that replaces Python's own, such as Jupyter's or a log file."""
     try:
         descriptor = stream.fileno()
-    except Exception:  # most have none
+    except Exception:  # most of these streams have no descriptor
         descriptor = None
     size = len(text) if descriptor is None else PIPE_BYTES // 4  # a character has at most 4 bytes
     for start in range(0, len(text), size):
@@ -103,8 +105,8 @@ def _write_text(stream: Any, text: str) -> None:
 
 
 def _is_ready(descriptor: int) -> bool:
-    """True if a write to the descriptor will not block. False if it has no reader any more: a write could end the
-    process, if the program has restored the default action of SIGPIPE."""
+    """True if a write to the descriptor will not block. False if the reader has closed it: then a write would end the
+    process if the program has restored the default action of SIGPIPE."""
     global _gave_up
     try:
         poller = select.poll()

@@ -1,10 +1,11 @@
-"""Imports the user's modules by name, and reports their exceptions with the user's frames only.
+"""Imports the user's modules by name, and reports their exceptions with the user's stack frames only.
 
-All code of the user's (a world, a method, a rule, a drawing) is imported here, and its exceptions become one error,
-`UserCodeCrashed`: "... raised ...". A viewer searches for code that its simulation names in the simulation's folders.
+All of the user's code (worlds, interpolation methods, blend rules, drawing functions) is imported here. Its exceptions
+are turned into `UserCodeCrashed`, with the message "... raised ...". If a simulation names code for its viewers, a
+viewer searches for that code in the simulation's folders.
 
 Always: the user's folders are searched after the standard library and installed packages, and before twixt's own
-folder. A printed traceback has the user's frames only. The built-in worlds count as the user's code.
+folder. A printed traceback has no frames of twixt's own code. The built-in worlds count as the user's code.
 """
 
 from __future__ import annotations
@@ -24,23 +25,25 @@ from twixt.ipc.process.interrupts import Terminated
 _TWIXT_FOLDER = os.path.realpath(twixt.__path__[0]) + os.sep
 _SUBPACKAGES = tuple(os.path.join(_TWIXT_FOLDER, name) + os.sep for name in ("cli", "ipc", "render", "sim"))
 _TWIXT_CODE = (*_SUBPACKAGES, _TWIXT_FOLDER + "twixt.py", _TWIXT_FOLDER + "__init__.py")
-# Code of the built-in worlds, which counts as the user's; and the module that makes worlds, which does not.
+# Code of the built-in worlds, which counts as the user's code. `_WORLD_MAKER` is in one of these folders, but does not
+# count as the user's code.
 _WORLD_CODE = tuple(
     os.path.join(_TWIXT_FOLDER, "sim", place)
     for place in ("worlds" + os.sep, "contacts" + os.sep, "reproducible_math.py")
 )
 _WORLD_MAKER = os.path.join(_TWIXT_FOLDER, "sim", "worlds", "find.py")
 
-# Key of `code_folders` in a simulation's description.
+# Key under which a simulation's description has the result of `code_folders`.
 CODE_FOLDERS = "code_folders"
-# Most folders accepted from a simulation; a Python path has a handful.
+# Most folders that a viewer accepts from a simulation. Usual search paths have a handful.
 MOST_FOLDERS = 64
 _INSTALLED = ("site-packages", "dist-packages")
-_folders: list[str] = []  # of the simulation that is viewed
+_folders: list[str] = []  # code folders of the simulation that this viewer shows
 
 
 class UserCodeCrashed(TwixtError):
-    """Code of the user's raised, or left a world that cannot be stepped. traceback_text: the user's frames only."""
+    """The user's code raised an exception, or left the world in a state that cannot be stepped. traceback_text:
+    traceback with the user's frames only."""
 
     exit_code = FAILED
 
@@ -50,24 +53,27 @@ class UserCodeCrashed(TwixtError):
 
 
 class UserCodeRefused(UserCodeCrashed):
-    """Code of the user's gave twixt a value that it refuses. traceback_text: the user's frames, without the message."""
+    """The user's code gave twixt a value that twixt refuses. traceback_text: the user's frames, without the error
+    message."""
 
     exit_code = REFUSED
 
 
 def user_crash(what: str, error: BaseException) -> UserCodeCrashed:
-    """The crash of the user's `what`, such as `Orbit.step`, which raised `error`."""
+    """Error for an exception `error` of the user's code. what: the code that raised it, such as `Orbit.step`."""
     if isinstance(error, TwixtError):
         return UserCodeRefused(f"{what}: {error}", _users_frames(error))
     return UserCodeCrashed(f"{what} raised {error_text(error)}", user_traceback(error))
 
 
-# Lower case, as it is used in `with`. A contextlib generator would take three times as long, in each step.
+# The name is in lower case, because the class is used like a function: `with calling_user_code(...)`. A generator with
+# `contextlib.contextmanager` would take three times as long, in each step.
 class calling_user_code:
     """Turns exceptions of the user's code in the block into `UserCodeCrashed`. what: as in `user_crash`.
 
-    refusals: a `TwixtError` passes unchanged, because it refuses a value that the user gave (a constructor's argument),
-    which is no crash. KeyboardInterrupt, Terminated and SystemExit always pass.
+    refusals: if True, a `TwixtError` passes unchanged. It then means that twixt refuses a value that the user gave,
+    such as a constructor's argument, which is no crash. KeyboardInterrupt, Terminated and SystemExit always pass
+    unchanged.
     """
 
     __slots__ = ("_refusals", "_what")
@@ -89,9 +95,10 @@ class calling_user_code:
 
 
 def import_user_module(module_name: str, flag: str = "") -> ModuleType:
-    """Imports a module from the user's folders or the Python path. flag: the option that named it, for the messages.
+    """Imports a module from the user's folders or the Python path. flag: the option that names the module, for
+    messages.
 
-    Raises TwixtError where there is no such module, UserCodeCrashed where importing it raised.
+    Raises TwixtError if there is no such module, UserCodeCrashed if importing it raises an exception.
     """
     by_flag = f"{flag}: " if flag else ""
     try:
@@ -106,7 +113,8 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
-        # Only the module itself, or its package, counts as missing; a missing import inside it is a crash of the user's code.
+        # "No such module" is reported only for the module itself or its package. If an import inside the module fails,
+        # that is a crash of the user's code.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             folders = list(dict.fromkeys((*_folders, here)))
             hint = suggestion_for(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"
@@ -116,8 +124,8 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
 
 
 def suggestion_for(word: str, known: Iterable[str]) -> str:
-    """`did you mean "..."?` with the known word nearest to `word`; empty if none is near."""
-    import difflib  # late: needed for errors only
+    """`did you mean "..."?` with the known word most similar to `word`. Empty if no known word is similar."""
+    import difflib  # imported here, because only errors need it
 
     near = difflib.get_close_matches(word, list(known), n=1)
     return f'did you mean "{near[0]}"?' if near else ""
@@ -132,14 +140,15 @@ def _modules_in(folders: Iterable[str]) -> list[str]:
 
 
 def code_folders() -> list[str]:
-    """Folders of `sys.path` without the standard library, installed packages and twixt: the script's, PYTHONPATH's."""
+    """Folders of `sys.path` without those of the standard library, installed packages and twixt: mainly the script's
+    folder and PYTHONPATH."""
     library, found = os.path.dirname(os.__file__), dict[str, None]()
     for entry in sys.path:
-        if not isinstance(entry, str | os.PathLike):  # Python skips it as well
+        if not isinstance(entry, str | os.PathLike):  # Python ignores such an entry as well
             continue
         try:
             folder = os.path.abspath(entry)
-            folder.encode()  # a path that is not valid text cannot be sent
+            folder.encode()  # raises for a path that is not valid text, which could not be sent
         except (OSError, ValueError):
             continue
         is_library = f"{folder}{os.sep}".startswith(f"{library}{os.sep}") or os.path.basename(folder) in _INSTALLED
@@ -149,21 +158,24 @@ def code_folders() -> list[str]:
 
 
 def _holds_twixt(folder: str) -> bool:
-    """True for twixt's own folder, and for one that contains it as a package (for type checkers)."""
+    """True for twixt's own folder, and for a folder that contains it as a package (made for type checkers)."""
     ours = os.path.join(folder, "twixt", "__init__.py")
     return os.path.realpath(folder) + os.sep == _TWIXT_FOLDER or os.path.realpath(ours) == _TWIXT_FOLDER + "twixt.py"
 
 
 def set_code_folders(folders: Iterable[str]) -> None:
-    """Set the folders of the viewed simulation: the user's modules are searched there, then in the current folder."""
+    """Set the code folders of the simulation that this viewer shows. The user's modules are searched there first, and
+    then in the current folder."""
     _folders[:] = folders
 
 
 def add_user_folders_to_path() -> None:
-    """Append the user's folders to `sys.path`, the current one last; twixt's own folder, if it is there, after them.
+    """Append the user's folders to `sys.path`, with the current folder last. If twixt's own folder is in `sys.path`,
+    move it to the end.
 
-    It is there when `twixt.py` is run as a file or its folder is in PYTHONPATH, and holds `sim`, `render` and `ipc`,
-    which must not hide the user's modules. It is not removed: a process that a world spawns must find `twixt` too.
+    twixt's own folder is in `sys.path` if `twixt.py` is run as a file, or if that folder is in PYTHONPATH. Its
+    subfolders `sim`, `render` and `ipc` must not hide user's modules of the same names. The folder is not removed,
+    because a process that a world spawns must also find `twixt`.
     """
     own = os.path.realpath(twixt.__path__[0])
     ours = [entry for entry in sys.path if entry and os.path.realpath(entry) == own]
@@ -174,7 +186,7 @@ def add_user_folders_to_path() -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Class and message of an error, even if its `__str__` raises."""
+    """Class name and message of an error. Works even if the error's `__str__` raises."""
     try:
         words = str(error)
     except Exception as another:
@@ -183,32 +195,33 @@ def error_text(error: BaseException) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """Traceback of `error` and its causes, without our frames. Empty if no frame is the user's: then the call itself
-    failed, for example because of the number of arguments."""
+    """Traceback of `error` and its causes, without twixt's frames. Empty if there is no frame of the user's code. In
+    that case the call itself failed, for example because of a wrong number of arguments."""
     report = traceback.TracebackException.from_exception(error)
     return "".join(report.format()) if _strip(report, set()) else ""
 
 
 def _users_frames(error: BaseException) -> str:
-    """The user's frames of the traceback of `error`; empty if there are none."""
+    """Traceback of `error` with the user's frames only, without the error message. Empty if it has no such frames."""
     report = traceback.TracebackException.from_exception(error)
     _strip(report, set())
     return "".join(["Traceback (most recent call last):\n", *report.stack.format()]) if report.stack else ""
 
 
 def _strip(report: traceback.TracebackException | None, seen: set[int]) -> bool:
-    """Removes our frames from an exception and its causes; True if a frame of the user's is left."""
+    """Removes twixt's frames from an exception and its causes. Returns True if a frame of the user's code is left."""
     if report is None or id(report) in seen:
         return False
     seen.add(id(report))
     are_ours = [_is_ours(frame.filename) for frame in report.stack]
-    # A constructor generated by `dataclass` has a frame without a file; it is ours if the next frame is ours.
+    # The constructor of a dataclass is generated, so its frame has no file. The frame counts as ours if the next frame
+    # is ours.
     followed = zip(report.stack, are_ours, [*are_ours[1:], False], strict=True)
     kept = [
         frame for frame, is_ours, is_next in followed if not is_ours and (frame.filename != "<string>" or not is_next)
     ]
     report.stack = traceback.StackSummary.from_list(kept)
-    # A SyntaxError shows its own line and needs no frame.
+    # A SyntaxError (it has `msg`) shows the user's line itself and needs no frame.
     left = bool(kept) or hasattr(report, "msg")
     for cause in (report.__cause__, report.__context__, *(report.exceptions or ())):
         left = _strip(cause, seen) or left

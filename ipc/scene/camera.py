@@ -1,6 +1,7 @@
-"""Camera of a scene: position, target, projection, and the body that it moves with.
+"""Camera of a scene: position, target, projection, and the body that the camera moves with.
 
-Always: a `Camera` that exists is valid; SceneError otherwise. `Scene.check_bodies` checks that its body exists.
+Always: a `Camera` that exists is valid; an invalid one raises SceneError. `Scene.check_bodies` checks that the
+camera's body exists.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from twixt.ipc.errors import text_of
 from twixt.ipc.scene.checks import SceneError, Vector, flag, lengths, number, set_field, vector
 from twixt.ipc.scene.groups import body_index
 
-# Least angle between `up` and the line of sight.
+# Smallest accepted angle between `up` and the line of sight.
 LEAST_ANGLE_RAD = 1e-6
 Z_UP: Vector = (0.0, 0.0, 1.0)
 CENTRE = (0.0, 0.0)
@@ -23,17 +24,18 @@ CENTRE = (0.0, 0.0)
 
 @dataclass(frozen=True)
 class Camera:
-    """Camera at `eye`, looking at `target`. Metres and degrees.
+    """Camera at `eye`, looking at `target`. Positions are in metres, angles in degrees.
 
-    orthographic: False: perspective. A number: no perspective, and the picture is this high, metres. True: the same, as
-    high as `fov_y_deg` sees at the target; it is kept as that number. Without perspective nothing is too near to be
-    seen, and the distance of `eye` does not matter.
-    body: None, or the index of a body that the camera moves with: `eye` and `target` are then in that body's frame.
-    turns: False: the camera moves with that body, but does not turn with it.
-    up: direction that points up in the picture, of any length; with `body`, in that body's frame. Along the line of
-    sight only the default is allowed: seen from straight above, x then points right and y up, as on a map.
-    principal_point: where `target` appears, as shares of the picture's height from its middle, to the right and up,
-    each from -1 to 1. (0, 0): in the middle. It changes neither the angle of view nor the height of the picture.
+    orthographic: False for perspective. A number for an orthographic picture that shows this height, metres. True for
+    an orthographic picture of the height that `fov_y_deg` shows at the target; the field is then set to that number.
+    An orthographic picture shows everything, however near, and the distance of `eye` does not matter.
+    body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
+    turns: True if the camera also turns with that body, False if it only moves with the body.
+    up: direction that points up in the picture, of any length; with `body`, in that body's frame. It must not be
+    parallel to the line of sight, except for the default: seen from straight above, x then points right and y up, as
+    on a map.
+    principal_point: position of `target` in the picture, from the picture's middle: right and up, each from -1 to 1,
+    as a share of the picture's height. (0, 0) is the middle. It changes neither the angle of view nor the height.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
@@ -55,7 +57,7 @@ class Camera:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
-        # Defaults are not checked, to save time: a camera that follows a body is made in each step.
+        # Defaults are not checked. This saves time, because a world may make a new camera in each step.
         if self.up is not Z_UP:
             set_field(self, "up", vector("Camera.up", self.up))
             self._require_up()
@@ -90,7 +92,7 @@ class Camera:
         )
 
     def _height(self) -> float | Literal[False]:
-        """Height of an orthographic picture, metres; False for perspective."""
+        """Height that an orthographic picture shows, metres; False for perspective."""
         given = self.orthographic
         if isinstance(given, bool | np.bool_):
             seen_m = 2 * math.dist(self.eye, self.target) * math.tan(math.radians(self.fov_y_deg) / 2)
@@ -105,11 +107,11 @@ class Camera:
 
 
 def _unit(vector: Vector) -> Vector:
-    """The vector with a length of 1; zero stays zero."""
+    """The vector scaled to length 1. The zero vector stays zero."""
     largest = max(map(abs, vector))
     if not largest:
         return vector
-    x, y, z = (value / largest for value in vector)  # squares of small numbers would be 0
+    x, y, z = (value / largest for value in vector)  # because the squares of very small numbers would be 0
     length = math.hypot(x, y, z)
     return x / length, y / length, z / length
 

@@ -1,7 +1,7 @@
-"""Checks of the values of shapes and scenes: numbers, vectors, lengths, colours.
+"""Checks values of shapes and scenes: numbers, vectors, lengths, colours.
 
-Always: results are finite Python floats, whatever type was given. Other values raise SceneError, with the name of the
-field, the rule and the value.
+Always: numbers in results are finite Python floats, whatever type was given. A value that breaks a rule raises
+SceneError, which names the field, the rule and the value. name: the field's name for that message.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from twixt.ipc.errors import LARGE, TwixtError, text_of
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # xyzw
 Color = tuple[float, float, float]  # red, green, blue, 0..1
-Paint = Color | tuple[float, float, float, float]  # a colour, or one with an alpha, 0..1
-# Lengths this close to 1 count as 1, so that a normalized quaternion is not changed again.
+Paint = Color | tuple[float, float, float, float]  # a colour, or a colour with an alpha, 0..1
+# Lengths this close to 1 count as 1, so that normalizing a unit quaternion again does not change it.
 UNIT_WITHIN = 1e-12
 
 
@@ -35,19 +35,19 @@ def number(name: str, value: Any) -> float:
 
 
 def flag(name: str, value: Any) -> bool:
-    """`value` as True or False, from one of these, 1 or 0. Raises SceneError."""
+    """`value` as True or False. 1 and 0 are accepted as well. Raises SceneError."""
     if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
         raise SceneError(f"{name} must be True or False, got {text_of(value)}")
     return bool(value)
 
 
 def items(values: Any) -> tuple[Any, ...] | None:
-    """Items of an iterable, such as a list or an array; None for text and for values that are not iterable."""
+    """The items of an iterable, such as a list or an array. None for text, and for a value that is not iterable."""
     if isinstance(values, str | bytes):
         return None
     try:
         return tuple(values)
-    except TypeError:  # also for a zero-dimensional array
+    except TypeError:  # raised also for a zero-dimensional array
         return None
 
 
@@ -60,7 +60,8 @@ def vector(name: str, values: Any) -> Vector:
 
 
 def quaternion(name: str, values: Any) -> Quaternion:
-    """`values` as a unit quaternion xyzw, from one of any length but 0. Raises SceneError."""
+    """`values` as a unit quaternion xyzw. A quaternion of any length but 0 is accepted and normalized. Raises
+    SceneError."""
     found = _numbers(values)
     length = math.hypot(*found)
     if len(found) != 4 or not math.isfinite(length) or length == 0:
@@ -91,7 +92,8 @@ def color_or_none(name: str, color: Any) -> Color | None:
 
 
 def paint_or_none(name: str, color: Any) -> Paint | None:
-    """None, or `color` as a tuple of three or four numbers from 0 to 1; an alpha of 1 is left out. Raises SceneError."""
+    """None, or `color` as a tuple of three or four numbers from 0 to 1. An alpha of 1 is left out. Raises
+    SceneError."""
     if color is None:
         return None
     found = _numbers(color)
@@ -104,12 +106,13 @@ def paint_or_none(name: str, color: Any) -> Paint | None:
 
 
 def set_field(instance: Any, name: str, value: Any) -> None:
-    """Sets a field of a frozen dataclass in its `__post_init__`."""
+    """Sets a field of a frozen dataclass. For use in its `__post_init__` or `__init__`."""
     object.__setattr__(instance, name, value)
 
 
 def _numbers(values: Any) -> tuple[float, ...]:
-    """The numbers in `values`, or the one number, as Python floats; empty if any is not a number."""
+    """The numbers in `values` as Python floats; `values` may be a single number. Empty if anything in it is no
+    number."""
     try:
         found = (values,) if isinstance(values, numbers.Real) else tuple(values)
         return tuple(float(value) for value in found) if all(isinstance(value, numbers.Real) for value in found) else ()

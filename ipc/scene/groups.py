@@ -1,6 +1,7 @@
-"""Groups of bodies with their own method or delay, colours by a column, checks of a scene's mappings, and the log of parents.
+"""Values in a scene: groups of bodies, colours by a column, blend rules, parents, and the log of earlier parents.
 
-Always: a `Group` or `ColorBy` is checked when it is made; `Scene.check_bodies` checks that the bodies it names exist.
+Always: a `Group` or `ColorBy` is checked when it is made. `Scene.check_bodies` checks that the bodies of a group
+exist.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from twixt.ipc.config.rules import is_reference, is_rule, unknown_rule
 from twixt.ipc.errors import text_of
 from twixt.ipc.scene.checks import Color, SceneError, color_or_none, items, number, set_field
 
-# Name that the viewer uses for the group of bodies with a parent; a user's group must not have it.
+# Name that the viewer uses for the group of all bodies with a parent. A user's group must not have this name.
 CHILDREN = "children"
 RESERVED_NAMES = (CHILDREN,)
-# Longest delay of a group, ms. The viewer keeps no older snapshots.
+# Longest delay of a group, ms. The viewer stores no snapshots that are older.
 LONGEST_DELAY_MS = 10_000.0
-# Largest index of a body: a scene has 4 bytes for one.
+# Largest index of a body. A scene's message has 4 bytes for an index.
 LAST_BODY = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class Group:
-    """Bodies that are drawn by a method of their own, or `delay_ms` of simulated time behind the others.
+    """Bodies that are drawn with their own interpolation method, or later than the other bodies.
 
-    bodies: their indices. interpolation: one of twixt.ipc.config.flags.INTERPOLATIONS or module:Class; None: the
-    run's.
+    bodies: indices of the bodies. interpolation: one of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class; None
+    for the run's method. delay_ms: how far behind the other bodies this group is drawn, ms of simulated time.
     """
 
     bodies: Sequence[int]
@@ -62,8 +63,8 @@ class Group:
 
 @dataclass(frozen=True)
 class ColorBy:
-    """Colours of bodies from a column of one number each: lerp from `low_color` at `low` to `high_color` at `high`,
-    clamped outside."""
+    """Colours the bodies by a column with one number for each body. A number is clamped to the range from `low` to
+    `high`. Its colour is interpolated linearly from `low_color` at `low` to `high_color` at `high`."""
 
     column: str
     low: float = 0.0
@@ -86,7 +87,7 @@ class ColorBy:
 
 
 def body_index(name: str, value: Any) -> int:
-    """`value` as the index of a body. Raises SceneError."""
+    """`value` as the index of a body. name: the field's name, for the error message. Raises SceneError."""
     try:
         body = index(value)
     except TypeError:
@@ -99,7 +100,8 @@ def body_index(name: str, value: Any) -> int:
 
 
 def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
-    """The groups as a dict. Raises SceneError where two share a body, and for a name or value that breaks a rule."""
+    """The groups as a dict. Raises SceneError if a body is in two groups, and for a name or value that breaks a
+    rule."""
     if not isinstance(groups, Mapping):
         raise SceneError(
             f'Scene.groups must map names to groups, such as {{"hand": Group([4, 5])}}, got {text_of(groups)}'
@@ -120,7 +122,7 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
 
 
 def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Column -> rule by which it is blended, as a dict. Raises SceneError for an unknown rule."""
+    """The mapping of columns to their blend rules, as a dict. Raises SceneError for an unknown rule."""
     if not isinstance(columns, Mapping):
         raise SceneError(
             f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {text_of(columns)}'
@@ -134,13 +136,13 @@ def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
-    """Child -> parent, as a dict. Raises SceneError where parents form a cycle."""
+    """The mapping of children to their parents, as a dict. Raises SceneError if the parents form a cycle."""
     if not isinstance(parents, Mapping):
         raise SceneError(f"Scene.parents must map a child to its parent, such as {{1: 0}}, got {text_of(parents)}")
     checked = {
         body_index("Scene.parents", child): body_index("Scene.parents", parent) for child, parent in parents.items()
     }
-    ends: set[int] = set()  # bodies whose chain of parents is known to end
+    ends: set[int] = set()  # bodies whose chain of parents is known to have no cycle
     for first in checked:
         path: dict[int, None] = {}
         body = first
@@ -158,7 +160,8 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
 
 
 def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]:
-    """Index of the parent for each of `count` bodies, -1 for none or one that does not exist, shape (count,)."""
+    """Index of the parent of each of `count` bodies, shape (count,). -1 if there is no parent, or if it does not
+    exist."""
     rows = np.full(count, -1, np.int32)
     for child, parent in parents.items():
         if child < count and parent < count:
@@ -166,21 +169,22 @@ def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]
     return rows
 
 
-# Log of the parents in the latest scenes of a simulation. An entry has the first scene version that it applies to.
+# Log of the parents in the latest scenes of a simulation. Each entry has the first scene version to which it applies.
 #
-# A snapshot is composed with the parents of its own scene, even after a newer scene has arrived. If scenes follow each
-# other quickly, only the newest is sent; so each scene message also carries the parents of earlier scenes.
+# Bodies of a snapshot are placed with the parents of the snapshot's own scene, even after a newer scene has arrived.
+# If scenes follow each other quickly, only the newest is sent. So each scene message also has the parents of earlier
+# scenes.
 #
-# Always: versions ascend, neighbours differ, and the last entry is the newest scene's.
+# Always: versions ascend, neighbouring entries have different parents, and the last entry is that of the newest scene.
 
-# Entries kept. With a new scene in each step, at 1 kHz, a few scenes are sent in the time of a frame.
-# Most children in all entries of a scene message: about 60 KB.
+# MOST_ENTRIES: most entries in the log. Even with a new scene in each step, at 1 kHz, only a few scenes are sent
+# during one frame. MOST_CHILDREN: most children in all entries of a scene message together, about 60 KB.
 MOST_ENTRIES = 16
 MOST_CHILDREN = 4096
 
 
 class ParentEntry(NamedTuple):
-    """Child -> parent, for scenes from `version` on."""
+    """The parents (child -> parent) in scenes from `version` on, until the next entry."""
 
     version: int
     parents: Mapping[int, int]
@@ -190,7 +194,7 @@ ParentLog = tuple[ParentEntry, ...]
 
 
 def appended(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int]) -> ParentLog:
-    """The log with the newest scene's parents. Returns the same log where they did not change."""
+    """The log with an entry for the newest scene. Returns the log unchanged if the parents did not change."""
     known = tuple(log)
     if known and known[-1].parents == parents:
         return known
@@ -198,7 +202,7 @@ def appended(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int
 
 
 def merged(log: ParentLog, other: Iterable[ParentEntry]) -> ParentLog:
-    """Both logs in one; for a version that both have, the entry of `other`."""
+    """Both logs merged into one. If both have an entry for a version, that of `other` is used."""
     by_version = dict(log) | dict(other)
     entries: ParentLog = ()
     for version in sorted(by_version):
@@ -207,13 +211,14 @@ def merged(log: ParentLog, other: Iterable[ParentEntry]) -> ParentLog:
 
 
 def from_version(log: ParentLog, version: int) -> ParentLog:
-    """Entries that apply to scenes from `version` on."""
+    """The entries that apply to scenes with this version or a later one."""
     first = max((at for at, entry in enumerate(log) if entry.version <= version), default=0)
     return log[first:]
 
 
 def to_field(log: ParentLog) -> list[list[Any]]:
-    """The entries before the newest as values for JSON, with up to MOST_CHILDREN children in all."""
+    """All entries but the newest, as values that JSON can encode. The oldest entries are left out if there are more
+    than MOST_CHILDREN children in total."""
     fields: list[list[Any]] = []
     children = 0
     for version, parents in log[-2::-1]:
@@ -225,7 +230,7 @@ def to_field(log: ParentLog) -> list[list[Any]]:
 
 
 def from_field(field: Any) -> ParentLog:
-    """The entries of `to_field`. Raises SceneError for anything else."""
+    """The entries that `to_field` encoded. Raises SceneError for anything else."""
     if not isinstance(field, list) or len(field) > MOST_ENTRIES:
         raise SceneError("the message with the parents of earlier scenes is damaged; restart the simulation")
     entries = []

@@ -1,10 +1,11 @@
-"""Materials of shapes: an image on the surface, and its highlights. Immutable, checked when they are made.
+"""Materials of shapes: an image on the surface, and its highlights. Materials are immutable and checked when they are
+made.
 
-The colour stays with the shape: `Box(size, RED, material)`. The image is multiplied by it; a shape with an image and
-without a colour is white.
+A material has no colour; the shape has it: `Box(size, RED, material)`. The image is multiplied by the shape's colour.
+A shape with an image and without a colour is white.
 
-Always: an image is identified by the digest of its pixels. It is sent and uploaded once, and comparing two images
-compares 16 bytes. pillow reads files and is imported only then; a viewer never reads one.
+Always: an image is identified by the digest of its pixels (16 bytes). So images are compared by their digests, and
+each is sent and uploaded once. pillow reads image files, and is imported only then. A viewer never reads image files.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from twixt.ipc.errors import text_of
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.scene.checks import SceneError, flag, lengths, number, paint_or_none, set_field
 
-# Largest side of an image, px. One of 4096 x 4096 px takes 48 MiB of a scene's message, and 64 MiB on the GPU with its
-# smaller copies.
+# Largest side of an image, px. An image of 4096 x 4096 px takes 48 MiB in a scene's message. With its smaller copies
+# (mipmaps) it takes 64 MiB on the GPU.
 MOST_SIDE_PX = 4096
-# Largest image file that is read, bytes, and pixels of one: a small file may hold a huge image.
+# Largest image file that is read, bytes, and most pixels of its image. Both are limited, because a small file may have
+# a huge image.
 MOST_FILE_BYTES, MOST_FILE_PIXELS = 256 << 20, 1 << 27
 SHRINK = f"shrink it to {MOST_SIDE_PX} px a side"
 CHECKER_PX = 256
@@ -39,8 +41,8 @@ SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.
 class Texture:
     """An image for surfaces. pixels: (h, w, 3 or 4) u1, red, green, blue and alpha, the top row first.
 
-    Or six square sides of a cube around the shape, (6, h, h, 3 or 4), towards +x, -x, +y, -y, +z, -z, as OpenGL lays
-    them. Raises SceneError.
+    A cube around the shape has six square images, (6, h, h, 3 or 4), towards +x, -x, +y, -y, +z, -z, each oriented as
+    in OpenGL's cube maps. Raises SceneError.
     """
 
     pixels: NDArray[np.uint8] = field(compare=False, repr=False)
@@ -54,14 +56,15 @@ class Texture:
 
     @staticmethod
     def checker(first: Any = (0.2, 0.3, 0.4), second: Any = (0.1, 0.2, 0.3), size_px: int = CHECKER_PX) -> Texture:
-        """Two squares each way: `first` at the upper left and the lower right. Raises SceneError."""
+        """A checkerboard of two by two squares, with `first` at the upper left and the lower right. size_px: length of
+        a side. Raises SceneError."""
         half = _side("Texture.checker: size_px", size_px) // 2
         colors = _colors("Texture.checker", first, second)
         return Texture(colors[np.kron([[0, 1], [1, 0]], np.ones((max(half, 1),) * 2, int))])
 
     @staticmethod
     def gradient(top: Any, bottom: Any, size_px: int = CHECKER_PX) -> Texture:
-        """From one colour at the top to another at the bottom. Raises SceneError."""
+        """A gradient from the colour `top` to the colour `bottom`. size_px: length of a side. Raises SceneError."""
         side = _side("Texture.gradient: size_px", size_px)
         upper, lower = _colors("Texture.gradient", top, bottom).astype(float)
         column = np.rint(np.linspace(upper, lower, side)).astype(np.uint8)
@@ -69,24 +72,24 @@ class Texture:
 
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Texture:
-        """The image of a PNG, JPEG or other file that pillow reads, shrunk to `MOST_SIDE_PX` a side where it is larger,
-        with one notice. Raises SceneError with the file's name."""
+        """The image of a PNG, JPEG or other file that pillow can read. If a side is longer than `MOST_SIDE_PX`, the
+        image is shrunk and a notice is printed. Raises SceneError with the file's name."""
         return Texture(_pixels_of_file(path))
 
     @property
     def is_cube(self) -> bool:
-        """True for six sides of a cube."""
+        """True if the texture has the six sides of a cube."""
         return self.pixels.ndim == 4
 
     @cached_property
     def mean_color(self) -> tuple[float, float, float]:
-        """Mean of its pixels, red, green, blue, 0..1."""
+        """Mean colour of the pixels: red, green, blue, 0..1."""
         red, green, blue = (self.pixels[..., :3].reshape(-1, 3).mean(axis=0) / 255).tolist()
         return red, green, blue
 
     @property
     def has_alpha(self) -> bool:
-        """True if some pixel is transparent."""
+        """True if at least one pixel is not opaque."""
         return self.pixels.shape[-1] == 4 and bool(self.pixels[..., 3].min() < 255)
 
     def __repr__(self) -> str:
@@ -95,13 +98,15 @@ class Texture:
 
 @dataclass(frozen=True)
 class Material:
-    """How a surface looks, beside its colour.
+    """Look of a surface, except its colour.
 
-    texture: an image, times the shape's colour. repeat: how often the image is seen along the shape's x and y; with
-    per_metre=True how often a metre, whatever the shape's size. A plane shows it from above, x to the right; a mesh by
-    its `uv`, without `repeat`; other shapes as a plane at right angles to their z, or, with a cube, from all sides.
-    roughness: width of the highlight, 0.05 (a mirror's point) to 1. specular: its strength, 0..1. emission: share of
-    the colour that shines without light, 0..1. Raises SceneError.
+    texture: an image that is multiplied by the shape's colour. A plane shows it upright as seen from its front, with x
+    to the right. A mesh places it by `uv`. Other shapes show it like a plane at right angles to their z. A cube
+    texture surrounds them on all sides.
+    repeat: number of times that the image is repeated along the shape's x and y; ignored by a mesh. per_metre: if
+    True, `repeat` is the number of times per metre, whatever the shape's size.
+    roughness: width of the highlight, 0.05 (a point, as on a mirror) to 1. specular: strength of the highlight, 0..1.
+    emission: share of the colour that is visible without light, 0..1. Raises SceneError.
     """
 
     texture: Texture | None = None
@@ -161,7 +166,7 @@ def _side(name: str, value: Any) -> int:
 
 
 def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
-    """Two colours as bytes, with alpha if one of them has it: (2, 3 or 4)."""
+    """Two colours as bytes: (2, 3), or (2, 4) with alphas if at least one of the colours has an alpha."""
     found = [paint_or_none(f"{name}: a colour", color) for color in (first, second)]
     if None in found:
         raise SceneError(f"{name} takes two colours, (red, green, blue), each from 0 to 1, got None")
@@ -172,7 +177,7 @@ def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
 
 @cache
 def _say_shrunk(file: str, had: str, has: str) -> None:
-    """Prints once for each file that its image was shrunk."""
+    """Prints that the image of a file was shrunk, once for each file."""
     print_notice(f"{file} has {had} px and is drawn as {has} px; a side has at most {MOST_SIDE_PX} px")
 
 
@@ -209,7 +214,7 @@ def _pixels_of_file(path: Any) -> NDArray[np.uint8]:
         raise
     except MemoryError:
         raise SceneError(f"{file} does not fit into memory; shrink the image") from None
-    except Image.DecompressionBombError:  # pillow's own limit, beyond which it reports no size
+    except Image.DecompressionBombError:  # the image exceeds pillow's own limit, so pillow reports no size
         raise SceneError(f"{file} has more than {MOST_FILE_PIXELS:,} pixels; {SHRINK}") from None
     except Exception as error:  # decoders raise any exception for a damaged file
         reason = f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,10 +1,10 @@
 """Triangle meshes as shapes of bodies, checked when they are made.
 
-A mesh is identified by the digest of its arrays. So meshes of the same content are one shape, sent and uploaded once,
-and comparing two meshes compares 16 bytes.
+A mesh is identified by the digest of its arrays (16 bytes). So two meshes are compared by their digests, and meshes of
+equal content are sent and uploaded only once.
 
-Always: the arrays are finite, read-only copies in the types that drawing uploads; each face names vertices that exist.
-Not here: reading of files (`mesh_files`; a viewer never reads one).
+Always: the arrays are finite, read-only copies in the types that drawing uploads. Each face names vertices that exist.
+Not here: reading of files (`mesh_files`). A viewer never reads mesh files.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from twixt.ipc.scene.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
 
 SMOOTH = "smooth"
 AS_IN_FILE = "file"
-# Largest distance of a vertex from the body's position, metres. float32 keeps its place to 0.1 m.
+# Largest magnitude of a vertex's coordinate, metres. At this distance float32 is accurate to 0.1 m.
 FARTHEST_M = 1e6
-# Lengths this close to 1 count as 1, so that received unit normals keep their bytes.
+# Lengths this close to 1 count as 1. So unit normals that a viewer receives are not changed, and the digest stays
+# equal.
 UNIT_WITHIN = 1e-5
 
 
@@ -38,11 +39,12 @@ class Mesh:
     """A surface of triangles in the body's own frame.
 
     vertices: (v, 3), metres. faces: (f, 3), indices of vertices, counter-clockwise as seen from outside.
-    normals: None: each face is flat; "smooth": at each vertex the mean of its faces, weighted by their areas; or (v, 3)
-    directions of your own. color: None: a colour of the palette, by the body's index. deforms: the vertices travel with
-    each snapshot, and those given are the rest shape (cloth, skins, soft bodies); normals are then computed by the
-    viewer, smooth unless `normals` is None. uv: (v, 2), where in the image of its material each vertex is: from the
-    left and from the bottom, 0..1, repeated beyond. Raises SceneError.
+    normals: None to draw each face flat; "smooth" for the mean normal of the faces around each vertex, weighted by
+    their areas; or your own directions, (v, 3). color: None for a colour of the palette, chosen by the body's index.
+    deforms: True for cloth, skins and soft bodies: each snapshot has new vertices, and `vertices` is the rest shape.
+    The viewer then computes the normals, smooth ones unless `normals` is None.
+    uv: (v, 2), position of each vertex in the image of the material, from the left and from the bottom, 0..1; the
+    image repeats beyond this range. Raises SceneError.
     """
 
     vertices: NDArray[np.float32] = field(compare=False, repr=False)
@@ -79,10 +81,10 @@ class Mesh:
 
     @staticmethod
     def height_field(heights: ArrayLike, size: ArrayLike, color: Any = None) -> Mesh:
-        """Ground of the heights `heights`, (r, c), metres, over a rectangle of `size` (x, y) metres.
+        """Terrain over a rectangle of `size` (x, y) metres. heights: (r, c), metres; r and c are at least 2.
 
-        The rectangle's middle is the body's position. Columns go along x, rows along y, each from its lower end to its
-        upper one; r and c are at least 2. Smooth, front upwards. Raises SceneError.
+        The rectangle's middle is the body's position. Columns of `heights` follow x and rows follow y, both in
+        ascending order. The surface has smooth normals, and its front faces up. Raises SceneError.
         """
         vertices, faces = _height_field(heights, size)
         return Mesh(vertices, faces, SMOOTH, color)
@@ -94,11 +96,12 @@ class Mesh:
         normals: ArrayLike | str | None = AS_IN_FILE,
         color: Any = None,
     ) -> Mesh:
-        """The mesh of an STL, OBJ, GLB or PLY file, all its parts as one, its lengths times `scale`.
+        """The mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh. scale: factor on all
+        lengths.
 
-        normals: "file": those of the file, flat faces where it has none; else as for a mesh. Axes are those of the
-        file. Colours and textures are not read. Needs trimesh (`pip install 'twixt[mesh]'`). A file that was read once
-        is taken from the cache (`TWIXT_CACHE`). Raises SceneError.
+        normals: "file" for the normals in the file, or flat faces if it has none; other values as for `Mesh`. The axes
+        are those of the file. Colours and textures are not read. Needs trimesh (`pip install 'twixt[mesh]'`). A file
+        that was read before is read from the cache on disk (`TWIXT_CACHE`). Raises SceneError.
         """
         if (factor := number("scale", scale)) <= 0:
             raise SceneError(f"scale must be > 0, got {scale!r}")
@@ -117,7 +120,7 @@ class Mesh:
         return made
 
     def recolored(self, color: Paint | None, material: Material | None = None) -> Mesh:
-        """This mesh in another colour and of another material, with the same arrays."""
+        """A mesh with the same arrays, and with this colour and material."""
         other = copy.copy(self)
         set_field(other, "material", material_or_none("Mesh.material", material))
         set_field(other, "color", paint_or_none("Mesh.color", color))
@@ -125,29 +128,30 @@ class Mesh:
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """Vertices and faces, and the normals and places in the image of vertices if there are any."""
+        """Vertices and faces, then the normals and the texture coordinates (uv) if the mesh has them."""
         return [self.vertices, self.faces, *(array for array in (self.normals, self.uv) if array is not None)]
 
     @cached_property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres."""
+        """Largest distance of a vertex from the body's position, metres."""
         return float(math.sqrt((self.vertices.astype(np.float64) ** 2).sum(axis=1).max()))
 
     def __repr__(self) -> str:
         return f"Mesh({len(self.vertices)} vertices, {len(self.faces)} faces)"
 
 
-# Meshes of files that are still in use, by digest of the file, scale and kind of normals: read again, they are reused.
+# Meshes of files that are still in use, by the file's digest, the scale and the kind of normals. If such a file is
+# read again, its mesh is reused.
 _from_files: WeakValueDictionary[tuple[str, float, str | None], Mesh] = WeakValueDictionary()
 
 
 def _is_text(value: Any, text: str) -> bool:
-    """True for this text. `==` on an array would compare each item."""
+    """True if `value` is this text. The type is checked first, because `==` on an array would compare each item."""
     return isinstance(value, str) and value == text
 
 
 def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Vertices, row by row, and two triangles for each four neighbours."""
+    """Vertices and faces: the vertices row by row, and two triangles for each square of four neighbouring vertices."""
     rule = "Mesh.height_field: heights must be numbers, shape (r, c), with r and c >= 2"
     try:
         z = np.asarray(heights)
@@ -174,7 +178,8 @@ def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray
 
 
 def smooth_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Unit normals (v, 3): the mean of the faces around each vertex, weighted by area (Gouraud 1971)."""
+    """Unit normals, (v, 3): the mean normal of the faces around each vertex, weighted by their areas (Gouraud
+    1971)."""
     corners = vertices.astype(np.float64)[faces]
     of_face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     total = np.zeros((len(vertices), 3))
@@ -184,7 +189,8 @@ def smooth_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> 
 
 
 def _of_unit_length(directions: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Rows scaled to length 1; a row of length 0 becomes z, and a row of length 1 stays as it is."""
+    """The rows scaled to length 1. A row of length 0 becomes (0, 0, 1), and a row whose length is almost 1 is not
+    changed."""
     length = np.linalg.norm(directions, axis=1, keepdims=True)
     length[np.abs(length - 1) < UNIT_WITHIN] = 1.0
     with np.errstate(all="ignore"):

@@ -2,8 +2,8 @@
 
 A file is identified by the digest of its content. Files that are not in the cache need the library trimesh.
 
-Always: arrays of a file are checked as those of any mesh. An error names the file. Coordinates are those of the file:
-glTF's y points up, and lengths are in the file's unit.
+Always: arrays of a file are checked like those of any mesh. An error names the file. Coordinates are those of the
+file: in glTF files y points up, and lengths are in the file's unit.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ SUFFIXES = (".stl", ".obj", ".glb", ".ply")
 # Limits of one mesh.
 MOST_VERTICES = 2_000_000
 MOST_FACES = 4_000_000
-# Largest file that is read. An STL with MOST_FACES takes 200 MB. Parsing text takes more than twelve times its size in
-# memory.
+# Largest file that is read, bytes. An STL with MOST_FACES has 200 MB. Parsing a text file takes more than twelve times
+# the file's size in memory.
 MOST_FILE_BYTES, MOST_TEXT_BYTES = 1 << 30, 256 << 20
-# A binary STL: a head, the number of triangles, and so many bytes for each.
+# A binary STL has a head, which ends with the number of triangles, and then STL_FACE_BYTES for each triangle.
 STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
 PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
-# Bytes of the beginning of a file, which states the size of its mesh.
+# Number of bytes at the beginning of a file in which the size of its mesh is looked for.
 BEGINNING_BYTES = 4096
-# A GLB is one chunk of JSON and one of bytes. If the JSON names other files, the GLB's digest does not cover them.
+# A GLB has a chunk of JSON and a chunk of bytes. The JSON may name other files, which the GLB's digest does not cover.
 NAMES_OTHERS = b'"uri"'
 
 
 class MeshFile:
-    """A mesh file. digest: of its content and kind. Raises SceneError for a file that must not be read."""
+    """A mesh file. digest: of its content and suffix. Raises SceneError for a file that must not be read."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _checked(path)
         self.digest = _digest(self.path)
 
     def arrays(self) -> MeshArrays:
-        """Vertices, faces and normals of the file, from the cache if it has them. Raises SceneError."""
+        """Vertices, faces and normals of the file. They are read from the cache if it has them. Raises SceneError."""
         cache = mesh_cache()
         kept = cache.read(self.digest)
         if kept is not None:
             return kept
         arrays = _parsed(self.path)
-        # A file that was changed meanwhile, or that names other files, is parsed each time.
+        # The arrays are not cached if the file was changed while it was parsed, or if it names other files.
         if _digest(self.path) == self.digest and not _names_others(self.path):
             cache.write(self.digest, arrays)
         return arrays
@@ -82,7 +82,7 @@ def _parsed(file: Path) -> MeshArrays:
 
 
 def _joined(file: Path, scene: Any) -> MeshArrays | None:
-    """All geometries of a trimesh scene, each at its pose; None without a triangle. Raises SceneError."""
+    """All geometries of a trimesh scene, each at its pose. None if there is no triangle. Raises SceneError."""
     vertices, faces, normals, count, triangles = [], [], [], 0, 0
     forest, merged = scene.graph.transforms, set[str]()
     places = _places(scene.graph)
@@ -100,7 +100,7 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
         if count + len(geometry.vertices) > MOST_VERTICES:
             raise _too_many(file, MOST_VERTICES, "vertices")
         turn = place[:3, :3]
-        # trimesh's cache has normals only if the file has them; the property would compute missing ones.
+        # trimesh's cache has normals only if the file has them. The property would compute them if they are missing.
         if "vertex_normals" in geometry._cache:
             normals.append(geometry.vertex_normals @ np.linalg.inv(turn))
         vertices.append(geometry.vertices @ turn.T + place[:3, 3])
@@ -113,8 +113,8 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
 
 
 def _places(graph: Any) -> dict[Any, NDArray[Any]]:
-    """Pose of each node of a trimesh graph, (4, 4), computed from its parent's. `graph[node]` walks from the root, which
-    takes minutes for a chain of thousands of nodes."""
+    """Pose of each node of a trimesh graph, (4, 4), computed from the parent's pose. This is faster than
+    `graph[node]`, which starts at the root each time and takes minutes for a chain of thousands of nodes."""
     forest, places, waiting = graph.transforms, {graph.base_frame: np.eye(4)}, [graph.base_frame]
     while waiting:
         parent = waiting.pop()
@@ -125,19 +125,19 @@ def _places(graph: Any) -> dict[Any, NDArray[Any]]:
 
 
 def _merge(file: Path, geometry: Any) -> None:
-    """Merges vertices at the same position; an STL has three for each face. Raises SceneError."""
+    """Merges vertices at equal positions. (An STL has three separate vertices per face.) Raises SceneError."""
     finite = np.isfinite(geometry.vertices).all(axis=1)
     if not finite.all():
         vertex = int(np.flatnonzero(~finite)[0])
         raise SceneError(
             f"{file}: vertices must be finite, got {geometry.vertices[vertex].tolist()} as number {vertex}; export it again"
         )
-    with np.errstate(all="ignore"):  # positions too large to be rounded
+    with np.errstate(all="ignore"):  # some positions are too large to be rounded
         geometry.process()
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
-    """The path of a file that may be read. Raises SceneError."""
+    """The path. Raises SceneError if the file must not be read."""
     try:
         file = Path(path)
     except TypeError:
@@ -165,7 +165,7 @@ def _checked(path: str | os.PathLike[str]) -> Path:
 
 
 def _check_beginning(file: Path, size: int) -> None:
-    """Refuses a file whose beginning states too large a mesh, before it is parsed. Raises SceneError."""
+    """Raises SceneError, before parsing, for a mesh or text that is too large, and for an incomplete STL."""
     try:
         with file.open("rb") as opened:
             beginning = opened.read(BEGINNING_BYTES)
@@ -198,7 +198,7 @@ def _too_many(file: Path, most: int, what: str) -> SceneError:
 
 
 def _digest(file: Path) -> str:
-    """Digest of a file's content and kind, as text. Raises SceneError."""
+    """Digest of a file's content and suffix, as text. Raises SceneError."""
     content = hashlib.blake2b(file.suffix.lower().encode(), digest_size=16)
     try:
         with file.open("rb") as opened:
@@ -209,7 +209,7 @@ def _digest(file: Path) -> str:
 
 
 def _names_others(file: Path) -> bool:
-    """True for a GLB with content in other files."""
+    """True for a GLB that names other files with parts of its content."""
     if file.suffix.lower() != ".glb":
         return False
     with file.open("rb") as opened:
@@ -230,34 +230,34 @@ def _trimesh(file: Path) -> Any:
             f"{file} needs trimesh to be read, which is not installed; install it with: pip install 'twixt[mesh]'"
         ) from None
     log = logging.getLogger("trimesh")
-    if not log.handlers:  # without one, tracebacks of damaged files are printed
+    if not log.handlers:  # without a handler, logging prints tracebacks for damaged files
         log.addHandler(logging.NullHandler())
     return trimesh
 
 
 # Cache on disk of the arrays of mesh files.
 #
-# An entry is named by the digest of the mesh file's content, so it never becomes stale; moving or touching a file
-# changes nothing. It begins with a digest of its own content: a damaged entry counts as missing and is replaced.
+# An entry's name is the digest of the mesh file's content. So an entry is never outdated, and is found after the file
+# was moved. It begins with a digest of its own content, so a damaged entry is detected, ignored and replaced.
 #
-# Always: the cache is optional. If its folder cannot be read or written, files are parsed, and no error is raised. Entries
-# appear whole, by a rename, so that any number of processes may share a folder. After each write the least recently used
-# entries are deleted until all take at most `MOST_BYTES`.
+# Always: if the folder cannot be read or written, files are parsed, and no error is raised. An entry is written under
+# another name and renamed, so that several processes may share a folder. After each write the least recently used
+# entries are deleted until all entries together have at most `MOST_BYTES`.
 
-# The folder, or OFF for no cache; unset: the platform's folder for caches.
+# Environment variable: the folder, or OFF for no cache. If it is not set, the platform's folder for caches is used.
 VARIABLE, OFF = "TWIXT_CACHE", "off"
-# Bytes of all entries. The entry of a mesh with 100,000 faces takes 2 MB.
+# Most bytes of all entries together. The entry of a mesh with 100,000 faces takes 2 MB.
 MOST_BYTES = 512 << 20
-# Raised with every change of an entry's content, and of the conversion of files into arrays.
+# Version of the entries. Increase it when an entry's format changes, or the conversion of files into arrays.
 FORMAT = 2
 SUFFIX = ".mesh"
 DIGEST_BYTES = 16
-HEAD = struct.Struct("<QQ?c6x")  # vertices, faces, has normals, code of the type of coordinates: f or d
+HEAD = struct.Struct("<QQ?c6x")  # numbers of vertices and faces, has normals, type of coordinates: f or d
 COORDINATE_BYTES = {b"f": 4, b"d": 8}
 
 
 class MeshArrays(NamedTuple):
-    """A file's mesh, all its geometries as one: (v, 3) numbers, (f, 3) indices. normals: (v, 3), or None."""
+    """All geometries of a file as one mesh. Shapes: vertices (v, 3), faces (f, 3), normals (v, 3) or None."""
 
     vertices: NDArray[Any]
     faces: NDArray[Any]
@@ -265,13 +265,13 @@ class MeshArrays(NamedTuple):
 
 
 class MeshCache:
-    """Entries in `folder`; None: no cache."""
+    """Cache with its entries in `folder`; None for no cache. most_bytes: of all entries together."""
 
     def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
         self._folder, self._most_bytes = folder, most_bytes
 
     def read(self, key: str) -> MeshArrays | None:
-        """The arrays written under `key`; None if there are no readable ones."""
+        """The arrays written under `key`; None if there is no such entry, or if it cannot be read."""
         if self._folder is None:
             return None
         path = self._path(self._folder, key)
@@ -281,11 +281,11 @@ class MeshCache:
             return None
         if arrays is not None:
             with contextlib.suppress(OSError):
-                os.utime(path)  # marks its last use
+                os.utime(path)  # the file time records its last use
         return arrays
 
     def write(self, key: str, arrays: MeshArrays) -> None:
-        """Keeps the arrays under `key`, unless they alone exceed the cache's limit."""
+        """Stores the arrays under `key`, unless this entry alone exceeds the cache's limit."""
         if self._folder is None:
             return
         with contextlib.suppress(OSError, MemoryError):
@@ -297,7 +297,7 @@ class MeshCache:
             self._delete_oldest(self._folder)
 
     def _content(self, path: Path) -> bytes:
-        """The bytes of an entry; empty if it is no file, or larger than any entry. Raises OSError."""
+        """The bytes of an entry. Empty if it is not a file, or larger than an entry can be. Raises OSError."""
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > self._most_bytes:
             return b""
@@ -308,10 +308,10 @@ class MeshCache:
         return folder / f"{key}-{FORMAT}{SUFFIX}"
 
     def _delete_oldest(self, folder: Path) -> None:
-        """Deletes the least recently used entries and files of killed writers, down to the limit."""
+        """Deletes the least recently used entries, and files left by killed writers, until the limit is met."""
         found = list[tuple[int, int, str]]()
         for entry in os.scandir(folder):
-            with contextlib.suppress(OSError):  # another process deleted it
+            with contextlib.suppress(OSError):  # another process has deleted it
                 if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
                     found.append((status.st_mtime_ns, status.st_size, entry.path))
@@ -325,35 +325,35 @@ class MeshCache:
 
 
 def mesh_cache() -> MeshCache:
-    """The cache of this user's environment."""
+    """The cache in the folder that the environment variables of this process determine."""
     return MeshCache(cache_folder(os.environ))
 
 
 def cache_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Path | None:
-    """Folder of the cache; None where it is switched off or the user has no home."""
+    """Folder of the cache; None if the cache is switched off or the user has no home folder."""
     chosen = environ.get(VARIABLE, "")
     if chosen.lower() == OFF:
         return None
     try:
         return (Path(chosen).expanduser() if chosen else _platform_folder(environ, platform)) / "meshes"
-    except RuntimeError:  # no home
+    except RuntimeError:  # no home folder
         return None
 
 
 def _platform_folder(environ: Mapping[str, str], platform: str) -> Path:
-    """The platform's folder for caches of this program. Raises RuntimeError without a home."""
+    """The platform's folder for caches of this program. Raises RuntimeError if the user has no home folder."""
     if platform == "win32":
         base = environ.get("LOCALAPPDATA", "")
         return (Path(base) if base else Path.home() / "AppData" / "Local") / "twixt" / "Cache"
     if platform == "darwin":
         return Path.home() / "Library" / "Caches" / "twixt"
     base = environ.get("XDG_CACHE_HOME", "")
-    # XDG Base Directory Specification: a relative path is to be ignored.
+    # XDG Base Directory Specification: a relative path must be ignored.
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "twixt"
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Writes a file under another name and renames it. Raises OSError, and then leaves no file."""
+    """Writes a file under another name and then renames it. If this fails, raises OSError and leaves no file."""
     descriptor, temporary = tempfile.mkstemp(suffix=SUFFIX, prefix=".", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:
@@ -375,14 +375,14 @@ def _packed(arrays: MeshArrays) -> bytes:
 
 
 def _smallest_type(numbers: list[NDArray[Any]]) -> np.dtype[Any]:
-    """Smallest type that keeps all numbers exactly. Files mostly hold single precision, which parsers widen."""
+    """float32 if it represents all numbers exactly, else float64. Most files have float32, which parsers widen."""
     with np.errstate(over="ignore"):
         fits = all(np.array_equal(array.astype("<f4"), array, equal_nan=True) for array in numbers)
     return np.dtype("<f4" if fits else "<f8")
 
 
 def _unpacked(entry: bytes) -> MeshArrays | None:
-    """The arrays of an entry, coordinates as float64; None for a damaged one."""
+    """The arrays of an entry, with coordinates as float64. None for a damaged entry."""
     content = memoryview(entry)[DIGEST_BYTES:]
     if entry[:DIGEST_BYTES] != _cache_digest(content) or len(content) < HEAD.size:
         return None

@@ -1,10 +1,13 @@
-"""Shapes of a scene in its message: tables of distinct shapes, of meshes, and of materials and textures.
+"""Shapes of a scene in its message: tables of distinct shapes, meshes, materials and textures, and their contents.
 
-A mesh's row has its digest and lengths. Shapes of the same mesh in other colours name the same row. A compound's parts
-name rows of a second table of shapes. So shared values are sent once.
-Contents are the arrays of meshes and the pixels of textures. They are identified by digests and follow the tables, those
-of textures first, in the order of their rows. A viewer that has a content from the previous scene does not receive it
-again. A mesh's arrays are vertices f4, faces u4, normals f4, texture coordinates f4.
+Each value that several shapes share is a row of a table, so it is sent once. For example, shapes with the same mesh
+and different colours name the same row of the table of meshes. That row has the mesh's digest and lengths. The shapes
+of compounds' parts are in a second table of shapes.
+
+The contents of a scene are the pixels of its textures and the arrays of its meshes, identified by digests. In the
+message they follow the tables: first the pixels, then the arrays, each in the order of the table's rows. A viewer that
+has a content from the previous scene does not receive it again. The arrays of a mesh are vertices f4, faces u4,
+normals f4, texture coordinates f4.
 """
 
 from __future__ import annotations
@@ -22,17 +25,17 @@ from twixt.ipc.scene.material import CUBE_SIDES, MOST_SIDE_PX, Material, Texture
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.scene.shapes import SHAPES, Compound, OneShape, Part, Shape
 
-# Bytes of all contents of a scene: with its tables a scene is one message of at most 64 MiB.
+# Most bytes of all contents of a scene. With its tables, a scene is one message of at most 64 MiB.
 MOST_CONTENT_BYTES = 56 << 20
 
 Row = TypeVar("Row")
 
 
 def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
-    """Entries of the scene's JSON head for a table of distinct shapes, and their contents, in the order in which they
-    travel.
+    """The entries of the scene's JSON head for a table of distinct shapes, and the contents of these shapes in the
+    order in which they are sent.
 
-    Raises SceneError for more bytes of contents than a message holds.
+    Raises SceneError if the contents have too many bytes for a message.
     """
     tables = _PackedTables()
     shapes = [tables.entry(shape) for shape in table]
@@ -49,10 +52,11 @@ def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
 def unpacked_shapes(
     head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Shape] = ()
 ) -> tuple[tuple[Shape, ...], int]:
-    """The table of `packed_shapes`, and the number of bytes of its contents, from `offset` of `packed` on.
+    """The table of shapes that `packed_shapes` encoded, and the number of bytes of its contents, which begin at
+    `offset` in `packed`.
 
-    known: shapes whose meshes and textures are not in `packed`. Raises SceneError, KeyError, ValueError or TypeError for
-    damaged entries.
+    known: shapes whose meshes and textures the sender left out of `packed`. Raises SceneError, KeyError, ValueError or
+    TypeError for damaged entries.
     """
     single = list(_single(known))
     materials, begin = unpacked_materials(head, packed, offset, [one.material for one in single if one.material])
@@ -71,7 +75,7 @@ COMPOUND, MESH = "compound", "mesh"
 
 
 class _PackedTables:
-    """Gathers the rows of meshes, materials and parts' shapes that a table of shapes names."""
+    """Collects the rows of the tables of meshes, materials and parts' shapes, while shapes are encoded."""
 
     def __init__(self) -> None:
         self.materials = PackedMaterials()
@@ -80,7 +84,7 @@ class _PackedTables:
         self._meshes: list[Mesh] = []
 
     def entry(self, shape: Shape) -> dict[str, Any]:
-        """A shape's entry."""
+        """A shape's entry in the JSON head."""
         if isinstance(shape, Mesh):
             looks = {"color": shape.color, "material": self.materials.row(shape.material)}
             return {"kind": MESH, "mesh": self._row(shape), **looks}
@@ -92,7 +96,7 @@ class _PackedTables:
         return {"kind": type(shape).__name__.lower(), **values, "material": self.materials.row(shape.material)}
 
     def head(self) -> dict[str, Any]:
-        """Entries of the scene's JSON head."""
+        """Entries of the scene's JSON head for the tables of meshes, materials and textures."""
         meshes = [
             {"digest": mesh.digest.hex(), "deforms": mesh.deforms, "lengths": _lengths(mesh)} for mesh in self._meshes
         ]
@@ -100,7 +104,7 @@ class _PackedTables:
 
     @property
     def contents(self) -> Contents:
-        """Pixels of textures and arrays of meshes."""
+        """Pixels of the textures and arrays of the meshes, by digest, in the order in which they are sent."""
         return self.materials.contents | {mesh.digest: mesh.arrays for mesh in self._meshes}
 
     def _row(self, mesh: Mesh) -> int:
@@ -111,14 +115,14 @@ class _PackedTables:
 
 
 def _lengths(mesh: Mesh) -> tuple[int, int, bool, bool]:
-    """Numbers of vertices and faces; True if it has normals; True if it has texture coordinates."""
+    """Number of vertices, number of faces, True if the mesh has normals, True if it has texture coordinates."""
     return len(mesh.vertices), len(mesh.faces), mesh.normals is not None, mesh.uv is not None
 
 
 def _unpacked_meshes(
     entries: Iterable[Mapping[str, Any]], packed: bytes, offset: int, known: Mapping[bytes, Mesh]
 ) -> tuple[list[Mesh], int]:
-    """The table of meshes, and the end of their arrays in `packed`."""
+    """The table of meshes, and the offset in `packed` at which their arrays end."""
     meshes: list[Mesh] = []
     for entry in entries:
         digest, lengths = bytes.fromhex(entry["digest"]), tuple(entry["lengths"])
@@ -132,7 +136,7 @@ def _unpacked_meshes(
 
 
 def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], deforms: bool) -> tuple[Mesh, int]:
-    """The mesh whose arrays begin at `offset`, and their end."""
+    """The mesh whose arrays begin at `offset` in `packed`, and the offset at which they end."""
     vertices, faces, has_normals, has_uv = lengths
     arrays: list[Any] = []
     for dtype, rows, columns, is_there in (
@@ -149,7 +153,7 @@ def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], d
 
 
 def _single(shapes: Iterable[Shape]) -> Iterator[OneShape]:
-    """The shapes, with compounds replaced by the shapes of their parts."""
+    """The shapes. The shapes of its parts replace each compound."""
     for shape in shapes:
         yield from (part.shape for part in shape.parts) if isinstance(shape, Compound) else (shape,)
 
@@ -167,7 +171,7 @@ def _shape_of(entry: dict[str, Any], meshes: Sequence[Mesh], materials: Sequence
 
 
 def _row_of(row: int | None, table: Sequence[Row], what: str) -> Row | None:
-    """The row of a table; None for None. Raises SceneError for one that does not exist."""
+    """The value in a row of a table; None if `row` is None. Raises SceneError for a row that does not exist."""
     if row is not None and not 0 <= row < len(table):
         raise SceneError(f"a scene of {len(table)} {what} came with a shape of another")
     return None if row is None else table[row]
@@ -180,24 +184,27 @@ def _compound_of(entry: dict[str, Any], shapes: Sequence[OneShape]) -> Compound:
     return Compound([Part(shapes[row], position, orientation) for row, position, orientation in parts])
 
 
-# Materials: a shape's entry names a row of their table. A texture's entry has its shape and digest.
+# Materials: a shape's entry names a row of the table of materials. A texture's entry has the shape of its pixels and
+# its digest.
 
-# Most distinct materials and textures of a scene: each is a draw call of each kind of shape that has it.
+# Most distinct materials and textures of a scene. They are limited because each needs its own draw call for each kind
+# of shape that has it.
 MOST_MATERIALS, MOST_TEXTURES = 1024, 256
-# Arrays of meshes and pixels of textures, by digest.
+# Arrays of a mesh, or pixels of a texture, by digest.
 Contents = dict[bytes, list[NDArray[Any]]]
 FIGURES = ("repeat", "per_metre", "roughness", "specular", "emission")
 
 
 class PackedMaterials:
-    """Gathers the materials of shapes."""
+    """Collects the rows of the tables of materials and textures, while shapes are encoded."""
 
     def __init__(self) -> None:
         self._materials: dict[Material, int] = {}
         self._textures: dict[Texture, int] = {}
 
     def row(self, material: Material | None) -> int | None:
-        """Row of a material in the table. Raises SceneError for too many."""
+        """Row of a material in the table; None for no material. Raises SceneError for too many materials or
+        textures."""
         if material is None:
             return None
         row = self._materials.setdefault(material, len(self._materials))
@@ -211,7 +218,7 @@ class PackedMaterials:
         return row
 
     def head(self) -> dict[str, Any]:
-        """Entries of the scene's JSON head."""
+        """Entries of the scene's JSON head for the tables of materials and textures."""
         textures = [{"shape": one.pixels.shape, "digest": one.digest.hex()} for one in self._textures]
         materials = [
             {name: getattr(one, name) for name in FIGURES}
@@ -222,16 +229,16 @@ class PackedMaterials:
 
     @property
     def contents(self) -> Contents:
-        """Pixels of the textures."""
+        """Pixels of the textures, by digest."""
         return {texture.digest: [texture.pixels] for texture in self._textures}
 
 
 def unpacked_materials(
     head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Material]
 ) -> tuple[list[Material], int]:
-    """The table of materials, and the end of their pixels in `packed`.
+    """The table of materials, and the offset in `packed` at which the pixels of their textures end.
 
-    known: materials whose textures are not in `packed`. Raises as `unpacked_shapes`.
+    known: materials whose textures the sender left out of `packed`. Raises the errors of `unpacked_shapes`.
     """
     if len(head["materials"]) > MOST_MATERIALS or len(head["textures"]) > MOST_TEXTURES:
         raise SceneError(f"a scene came with {len(head['materials'])} materials and {len(head['textures'])} textures")
@@ -259,7 +266,7 @@ def unpacked_materials(
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
-    """The shape of a texture's pixels, checked before anything is read. Raises SceneError."""
+    """The shape of a texture's pixels as a tuple. It is checked before the pixels are read. Raises SceneError."""
     is_whole = isinstance(shape, list) and all(type(side) is int and 1 <= side <= MOST_SIDE_PX for side in shape)
     if not is_whole or not (len(shape) == 3 or (len(shape) == 4 and shape[0] == CUBE_SIDES)):
         raise SceneError("a scene came with a texture of a shape that is none")

@@ -1,10 +1,10 @@
 """Colours of the parts of a scene's bodies, in the order of the rows of part columns.
 
-The rows of a part column are the parts in the order of their bodies. Both processes compute this order from the scene and
-the number of bodies, so it is not sent. A body with one shape is one part. A compound without parts counts as one part,
-which draws nothing.
+A part column has one row for each part, in the order of the bodies. Both processes compute this order from the scene
+and the number of bodies, so it is not sent. A body with one shape has one part. A compound without parts counts as one
+part, which draws nothing.
 
-Always: the parts of the first n bodies come first, whatever the number of bodies.
+Always: the rows of the first n bodies are the same, however many bodies follow.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from twixt.ipc.scene.scene import Scene, part_bodies
 from twixt.ipc.scene.shapes import color_of, rgba_of, shapes_of
 
-# Colours, in turn, of bodies whose shape has none: distinct, of equal lightness, for a dark background.
+# Palette: colours of bodies whose shape has no colour. Body i has colour i modulo the number of colours. They are
+# distinct, of equal lightness, and chosen for a dark background.
 PALETTE = np.array(
     [
         (0xE8, 0x6A, 0x5C),
@@ -32,7 +33,7 @@ PALETTE = np.array(
 
 
 def part_colors(scene: Scene, count: int) -> NDArray[np.uint8]:
-    """The colour of each part of the first `count` bodies, as the scene has it, rgba (p, 4)."""
+    """The colour that the scene gives to each part of the first `count` bodies: rgba, (p, 4)."""
     bodies, table, rows = part_bodies(scene, count), scene.distinct_shapes, scene.shape_rows(count)
     colors = np.empty((len(bodies), 4), np.uint8)
     colors[:, :3], colors[:, 3] = PALETTE[bodies % len(PALETTE)], 255

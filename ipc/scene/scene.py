@@ -1,11 +1,13 @@
-"""Scene of a world: everything that does not change with every step, and its message.
+"""Scene of a world: everything that does not change with every step, and the message with which it is sent.
 
-That is shapes and colours of the bodies, camera, ground, light, parents of bodies, and rules for drawing groups and
-columns. It is published once, and again with a new version when it changes; a viewer that attaches late receives the
-newest. Parents and shapes apply from the scene's first snapshot on, all else as soon as the scene arrives.
-Shapes are kept as a table of the distinct ones and one index per body.
+A scene has the shapes and colours of the bodies, camera, ground, light, parents of bodies, and rules for drawing
+groups and columns. It is published once, and again with a new version when it changes. A viewer that attaches late
+receives the newest version. Parents and shapes apply to snapshots of this scene; all else applies as soon as the scene
+arrives.
+Shapes are stored as a table of the distinct shapes and one index per body.
 
-Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the number of bodies, see `check_bodies`.
+Always: a `Scene` that exists is valid; an invalid one raises SceneError. A scene does not know the number of bodies:
+see `check_bodies`.
 """
 
 from __future__ import annotations
@@ -28,32 +30,33 @@ from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
 from twixt.ipc.scene.shapes import Shape, ShapeList, Sphere, shapes_of
 
 LOOKS = ("lit", "flat")
-# Most characters of a label: more than fit into a picture.
+# Most characters of a label. Longer texts would not fit into a picture.
 LONGEST_LABEL = 200
-# Largest brightness of a scene: beyond it everything is white.
+# Largest brightness of a scene. With more, everything would be white.
 MOST_BRIGHTNESS = 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything about a world that does not change per step: shapes, colours, camera, groups, columns.
+    """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.
 
-    shapes: one per body, in the bodies' order; bodies beyond the last shape use that last one.
-    camera: None frames all bodies. ground: height (z, metres) of a grid of lines, None for none.
-    outline: two corners of a box drawn as thin lines, such as a container's walls; None for none.
-    background: a colour; or a Texture around everything: six sides of a cube, towards +x, -x, +y, -y, +z, -z, or an
-    image from straight up, its top row, to straight down, so that `Texture.gradient(top, bottom)` is a sky.
+    shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape.
+    camera: None for a camera that shows all bodies. ground: height (z, metres) of a grid of lines; None for no grid.
+    outline: two opposite corners of a box drawn as thin lines, such as a container's walls; None for no box.
+    background: a colour, or a Texture around everything. The texture has either six sides of a cube (towards +x, -x,
+    +y, -y, +z, -z), or one image with its top row straight up and its bottom row straight down, such as the sky
+    `Texture.gradient(top, bottom)`.
     brightness: factor on the brightness of lit surfaces, 0 to MOST_BRIGHTNESS.
-    parents: child -> parent, indices of bodies; a child's record holds its pose in its parent's frame. They apply to
-    snapshots of this scene; a body whose parent changes from one snapshot to the next is blended in the world's frame.
-    groups: by name, bodies drawn with a method or a delay of their own; a body is in one at most.
-    look: "lit", or "flat": plain colours without light and shadows, and a thin darker outline around each body.
-    pattern: True: round shapes have two tones of their colour, so that their rotation is visible.
-    unlit: every shape in its plain colour, without light, outline, pattern and shadow: for measuring pixels.
+    parents: child -> parent, indices of bodies. A child's record has its pose in its parent's frame. Parents apply to
+    snapshots of this scene. If a body's parent changes between two snapshots, it is blended in the world's frame.
+    groups: name -> bodies that are drawn with their own method or delay. A body may be in one group only.
+    look: "lit"; or "flat" for plain colours without light and shadows, with a thin dark outline around each body.
+    pattern: True to draw round shapes in two tones of their colour, so that their rotation is visible.
+    unlit: True to draw all shapes in plain colours without light, outline, pattern and shadow, to measure pixels.
     columns: column -> rule by which it is blended; set from the columns declared to `Bodies` or `show`.
-    part_columns: names of the columns with a row for each part of the bodies; set likewise.
-    color_by: the column that colours the bodies; None: their own colours.
-    labels: texts that marks may have: one whose `label` is i + 1 has the text of place i beside it.
+    part_columns: names of the columns with a row for each part of the bodies; set in the same way.
+    color_by: the column that determines the colours of the bodies; None to use the colours of their shapes.
+    labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
     """
 
     shapes: Sequence[Shape] = ()
@@ -104,19 +107,20 @@ class Scene:
         set_field(self, "part_columns", _names_of(self.part_columns, self.columns))
 
     def with_camera(self, camera: Camera | None) -> Scene:
-        """This scene with another camera. Costs nothing, whatever the number of bodies."""
+        """Copy of this scene with another camera. It takes the same short time for any number of bodies."""
         other = copy.copy(self)
         set_field(other, "camera", camera)
         return other
 
     def with_children(self, parents: Mapping[int, int]) -> Scene:
-        """Copy with other parents, unchecked: the parents of several scenes together may form a cycle."""
+        """Copy with other parents, which are not checked, because parents of several scenes together may form a
+        cycle."""
         other = copy.copy(self)
         set_field(other, "parents", parents)
         return other
 
     def with_shapes(self, shapes: ShapeList) -> Scene:
-        """This scene with the shapes of another one."""
+        """Copy of this scene with other shapes."""
         other = copy.copy(self)
         set_field(other, "shapes", shapes)
         set_field(other, "distinct_shapes", shapes.table)
@@ -134,19 +138,19 @@ class Scene:
         return self.look == "flat" and not self.unlit
 
     def to_bytes(self) -> bytes:
-        """The scene as bytes for `from_bytes`, with the contents of its meshes and textures."""
+        """The scene as bytes, including its meshes and textures. `from_bytes` reads them."""
         return self.packed().to_bytes()
 
     def packed(self) -> PackedScene:
-        """The scene, ready to be sent. Raises SceneError for meshes and textures larger than a message."""
+        """The scene, encoded for sending. Raises SceneError if its meshes and textures are too large for a message."""
         return packed_scene(self)
 
     @staticmethod
     def from_bytes(packed: bytes, before: Scene | None = None) -> Scene:
-        """The scene of `to_bytes`. Raises SceneError for anything else.
+        """The scene that `to_bytes` encoded. Raises SceneError for anything else.
 
-        before: a scene whose meshes and textures were left out of `packed`: they are used again, neither checked nor
-        copied.
+        before: a scene whose meshes and textures the sender left out of `packed`. They are used again, without a check
+        or a copy.
         """
         try:
             return Scene(**unpacked_fields(packed, before))
@@ -154,7 +158,7 @@ class Scene:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
     def shape_rows(self, count: int) -> NDArray[np.uint16]:
-        """Index into `distinct_shapes` for each of `count` bodies, shape (count,)."""
+        """Index into `distinct_shapes` of the shape of each of `count` bodies, shape (count,)."""
         rows = np.zeros(count, self.shape_index.dtype)
         known = min(count, len(self.shape_index))
         rows[:known] = self.shape_index[:known]
@@ -163,16 +167,19 @@ class Scene:
         return rows
 
     def part_bodies(self, count: int | None = None) -> NDArray[np.intp]:
-        """The body of each part of the first `count` bodies (None: as many as there are shapes), (p,) ascending: a row of
-        a part column for each. `np.flatnonzero(scene.part_bodies() == 5)` are the rows of body 5, in its parts' order."""
+        """For each row of a part column, the index of the body that has that part: (p,), ascending. count: number of
+        bodies; None for the number of shapes. For example, `np.flatnonzero(scene.part_bodies() == 5)` gives the rows
+        of the parts of body 5, in the order of its parts."""
         return part_bodies(self, len(self.shapes) if count is None else count)
 
     def parent_rows(self, count: int) -> NDArray[np.int32]:
-        """Index of the parent for each of `count` bodies, -1 for none or one that does not exist, shape (count,)."""
+        """Index of the parent of each of `count` bodies, shape (count,). -1 if there is none, or if it does not
+        exist."""
         return rows_of_parents(self.parents, count)
 
     def group_rows(self, count: int) -> NDArray[np.int32]:
-        """Index into `groups` for each of `count` bodies, -1 for none, shape (count,)."""
+        """Index into `groups` of the group of each of `count` bodies, shape (count,). -1 for a body without a
+        group."""
         rows = np.full(count, -1, np.int32)
         for place, group in enumerate(self.groups.values()):
             members = np.array(group.bodies, np.int64)
@@ -180,7 +187,7 @@ class Scene:
         return rows
 
     def check_bodies(self, count: int) -> None:
-        """Raises SceneError where parents, groups or the camera name a body beyond `count`."""
+        """Raises SceneError if parents, groups or the camera name a body with an index of `count` or more."""
         named = {
             "Scene.parents": max([*self.parents, *self.parents.values()], default=-1),
             **{f"group {name!r}": max(group.bodies, default=-1) for name, group in self.groups.items()},
@@ -244,28 +251,29 @@ def _texts(labels: Any) -> tuple[str, ...]:
 
 # Message of a scene: a line of JSON, u2 indices of shapes, u4 indices of bodies, and the contents.
 #
-# Shapes are a table of the distinct ones and one index per body, so that the message of a scene of many equal bodies
-# is small. Contents, the arrays of meshes and the pixels of textures, are identified by digests; contents that the
-# receiver has are left out. A background's texture travels as that of one more shape, after the scene's shapes.
+# Shapes are sent as a table of the distinct shapes and one index per body, so that a scene of many equal bodies has a
+# small message. Contents are the pixels of textures and the arrays of meshes. They are identified by digests, and
+# contents that the receiver has are left out. The texture of a background is sent as the texture of an additional
+# shape, after the scene's shapes.
 # Always: unpacked fields are consistent; `Scene` checks their values.
 
 FORMAT = 10
 
 
 class PackedScene(NamedTuple):
-    """A scene, ready to be sent. tables: all but its contents, equal for equal scenes."""
+    """A scene, encoded for sending. tables: everything but the contents; equal for equal scenes."""
 
     tables: bytes
     contents: Contents
 
     def to_bytes(self, known: Collection[bytes] = ()) -> bytes:
-        """The message for `unpacked_fields`, without the contents of the digests `known`."""
+        """The message, without the contents whose digests are in `known`. `unpacked_fields` reads it."""
         arrays = [array for digest, content in self.contents.items() if digest not in known for array in content]
         return b"".join([self.tables, *map(np.ndarray.tobytes, arrays)])
 
 
 def packed_scene(scene: Scene) -> PackedScene:
-    """The scene, ready to be sent. Its contents are not copied."""
+    """The scene, encoded for sending. Its contents are not copied."""
     shapes, contents = packed_shapes(_table(scene))
     head = {
         "format": FORMAT,
@@ -299,9 +307,10 @@ def packed_scene(scene: Scene) -> PackedScene:
 
 
 def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
-    """Fields of the scene of `PackedScene.to_bytes`, by name. Raises SceneError, or the error of a value of another type.
+    """Fields of the scene that `PackedScene.to_bytes` encoded, by name. Raises SceneError for damaged values. A value
+    of a wrong type may raise another exception.
 
-    before: a scene whose meshes and textures were left out.
+    before: a scene whose meshes and textures the sender left out; None if nothing was left out.
     """
     head_bytes, _, index_bytes = packed.partition(b"\n")
     head = json.loads(head_bytes)
@@ -316,7 +325,7 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
     background = head["background"]
     if background is None:
         table, last = table[:-1], table[-1]
-        background = last.material.texture  # type: ignore[union-attr]  # else the scene is damaged
+        background = last.material.texture  # type: ignore[union-attr]  # raises if the scene is damaged
     index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
     if bodies and int(index.max()) >= len(table):
         raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
@@ -346,14 +355,15 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
 
 
 def _table(scene: Scene) -> tuple[Shape, ...]:
-    """The distinct shapes, and a shape with the background's texture if the background is one."""
+    """The distinct shapes. If the background is a texture, a further shape with this texture follows."""
     if not isinstance(scene.background, Texture):
         return scene.distinct_shapes
     return (*scene.distinct_shapes, Sphere(material=Material(scene.background)))
 
 
 def part_bodies(scene: Scene, count: int) -> NDArray[np.intp]:
-    """The body of each part of the first `count` bodies, (p,) ascending. In a scene without shapes each has one."""
+    """For each part of the first `count` bodies, the index of its body: (p,), ascending. In a scene without shapes,
+    each body counts as one part."""
     if not scene.distinct_shapes:
         return np.arange(count)
     counts = np.array([len(shapes_of(shape)) for shape in scene.distinct_shapes], np.intp)

@@ -1,10 +1,11 @@
-"""Shapes of bodies, and the list of all bodies' shapes: a table of the distinct ones and one index per body.
+"""Shapes of bodies, and `ShapeList`: a table of the distinct shapes and one index per body.
 
-A million bodies share a few shapes, mostly the same object. So bodies are grouped by the identity of their shape object
-first, and shapes are compared once for each distinct object.
+A world of a million bodies usually has a few shapes, and most bodies share the same shape object. So bodies are first
+grouped by the identity of their shape object. Shapes are then compared once for each distinct object.
 
-Always: shapes are checked when they are made; sizes are finite, > 0 and Python floats, whatever type was given. Equal
-shapes have one row of the table, in the order of their first body; a table never changes. Not here: palette colours.
+Always: shapes are checked when they are made. Sizes are finite, > 0 and Python floats, whatever type was given. Equal
+shapes have one row of the table. Rows are in the order of their first bodies. A table never changes. Not here: palette
+colours.
 """
 
 from __future__ import annotations
@@ -37,14 +38,15 @@ from twixt.ipc.scene.mesh import Mesh
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball of `radius` metres; `Scene(pattern=True)` shows its spin. With a column `scale3` an ellipsoid.
+    """A ball of `radius` metres. `Scene(pattern=True)` makes its rotation visible. A column `scale3` makes it an
+    ellipsoid.
 
-    color: of any shape: red, green, blue and, for a transparent shape, an alpha, each from 0 to 1. material: of any
-    shape: an image on it, and its highlights.
+    color: red, green, blue and, for a transparent shape, an alpha, each from 0 to 1. material: an image on the
+    surface, and its highlights. All shapes but `Compound` have these two fields.
     """
 
     radius: float = 0.5
-    color: Paint | None = None  # None: a colour of the palette, by the body's index
+    color: Paint | None = None  # None: a colour of the palette, chosen by the body's index
     material: Material | None = None
 
     def __post_init__(self) -> None:
@@ -79,7 +81,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Plane:
-    """A rectangle in the body's own xy plane, facing its z. size: along x and y, metres."""
+    """A rectangle in the body's own xy plane; its front faces +z. size: lengths along x and y, metres."""
 
     size: tuple[float, float] = (10.0, 10.0)
     color: Paint | None = None
@@ -98,9 +100,10 @@ class Plane:
 
 @dataclass(frozen=True)
 class Capsule:
-    """A cylinder with a hemisphere on each end. radius; length: of the straight part along its own z. Both in metres.
+    """A cylinder with a hemisphere on each end. radius: metres. length: of the straight part along its own z, metres.
 
-    With a column `scale3` it stays round: the radius is scaled by the mean of x and y, the length by z.
+    A column `scale3` scales the radius by the mean of its x and y, and the length by its z, so that the shape stays
+    round.
     """
 
     radius: float = 0.25
@@ -122,7 +125,8 @@ class Capsule:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder of `radius` around its own z, `length` from end to end, metres. With `scale3` scaled as `Capsule`."""
+    """A cylinder around its own z. radius, length (from end to end): metres. `scale3` scales it as it does a
+    `Capsule`."""
 
     radius: float = 0.5
     length: float = 1.0
@@ -161,13 +165,13 @@ class Ellipsoid:
 
 
 SimpleShape = Sphere | Box | Plane | Capsule | Cylinder | Ellipsoid
-# Shape of a part.
+# Shapes that a part may have.
 OneShape = SimpleShape | Mesh
 
 
 @dataclass(frozen=True)
 class Part:
-    """One shape of a body of several, at a pose of its own in the body's frame.
+    """One shape of a body with several shapes, at its own pose in the body's frame.
 
     position: metres. orientation: quaternion xyzw, of any length but 0.
     """
@@ -187,12 +191,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Compound:
-    """A body of several shapes, each at a pose of its own: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.
+    """A body with several shapes, each at its own pose: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.
 
-    Parts cost nothing a snapshot: the body's pose moves them all. Parts whose shape has no colour share the body's
-    colour of the palette. A scale moves parts apart and scales each. With a column `scale3` parts move apart along the
-    body's axes; each keeps its orientation, and is scaled along its own axes by as much as the body is in these
-    directions. For parts turned by multiples of 90 degrees that is exact; others would have to be sheared.
+    Parts do not make snapshots larger, because the body's pose moves all of them. Parts whose shape has no colour have
+    the body's colour of the palette. A body's scale applies to the positions and the sizes of its parts. A column
+    `scale3` scales the positions along the body's axes. Each part keeps its orientation. The part is scaled along its
+    own axes, by as much as the body is scaled in these directions. This is exact for parts turned by multiples of 90
+    degrees; other parts would have to be sheared.
     """
 
     parts: Sequence[Part]
@@ -210,7 +215,7 @@ class Compound:
 
     @property
     def reach(self) -> float:
-        """Bounding radius around the body's position, metres; 0 without parts."""
+        """Bounding radius around the body's position, metres. 0 without parts."""
         return max((math.hypot(*part.position) + part.shape.reach for part in self.parts), default=0.0)
 
 
@@ -226,14 +231,16 @@ SHAPES: dict[str, type[SimpleShape]] = {
 
 
 KINDS = (*SHAPES.values(), Mesh, Compound)
-# Most distinct shapes of one scene. A shape is a row of a small table, shared by bodies.
+# Most distinct shapes of one scene, because a body's index of its shape has 2 bytes.
 MAX_DISTINCT_SHAPES = 65_535
-# With more runs of equal objects than this share of the bodies, looking up each body is faster than each run.
+# A run is a sequence of bodies with the same shape object. If there are more runs than this share of the bodies,
+# looking up the shape of each body is faster than looking up the shape of each run.
 SHORT_RUNS = 0.25
 
 
 class ShapeList(Sequence[Shape]):
-    """Sequence of one shape per body. table: the distinct shapes. rows: each body's index into it, u2, (bodies,)."""
+    """Sequence of one shape per body. table: the distinct shapes. rows: each body's index into `table`, u2,
+    (bodies,)."""
 
     __slots__ = ("rows", "table")
 
@@ -242,7 +249,8 @@ class ShapeList(Sequence[Shape]):
 
     @staticmethod
     def of(shapes: Any) -> ShapeList:
-        """The list of `shapes`, as given to `Scene`. Raises SceneError, also for too many distinct shapes."""
+        """A ShapeList of `shapes` as the user gives them to `Scene`. Raises SceneError for values that are not shapes,
+        and for too many distinct shapes."""
         if isinstance(shapes, ShapeList):
             return shapes
         listed = None if isinstance(shapes, KINDS) else shapes if isinstance(shapes, list) else items(shapes)
@@ -271,19 +279,20 @@ class ShapeList(Sequence[Shape]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
 
-    __hash__ = None  # type: ignore[assignment]  # as a list's
+    __hash__ = None  # type: ignore[assignment]  # not hashable, like a list
 
     def __repr__(self) -> str:
         return repr(list(self))
 
 
 def _compared(shape: Any) -> list[str]:
-    """Names of the fields that make two shapes of a kind equal."""
+    """Names of the fields that are compared to find whether two shapes of the same class are equal."""
     return [field.name for field in fields(shape) if field.compare]
 
 
 def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint16], tuple[Shape, ...]]:
-    """Rows of `heads` in a table of distinct shapes, and that table. listed: all bodies' shapes, for the error."""
+    """For each item of `heads` its row in the table of distinct shapes, and this table. listed: the shapes of all
+    bodies, for the error message."""
     objects = dict(zip(map(id, heads), heads, strict=True))
     key_of_kind: dict[type, Callable[[Any], object]] = {}
     row_of_key: dict[object, int] = {}
@@ -296,7 +305,8 @@ def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint1
                 body = next(body for body, other in enumerate(listed) if other is shape)
                 names = ", ".join(kind.__name__ for kind in KINDS)
                 raise SceneError(f"Scene shapes must be one of {names}, got {text_of(shape)} for body {body}")
-            # A tuple of class and fields as key takes a third of the time of the dataclass' own hash and comparison.
+            # A tuple of the class and the fields is used as key. It takes a third of the time of the dataclass' own
+            # hash and comparison.
             shape_key = key_of_kind[type(shape)] = attrgetter("__class__", *_compared(shape))
         row_of_object[key] = row = row_of_key.setdefault(shape_key(shape), len(table))
         if row == len(table):
@@ -310,25 +320,25 @@ def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint1
     return rows, tuple(table)
 
 
-# Colour of a shape with a texture and without a colour.
+# Colour of a shape that has a texture but no colour.
 WHITE = (1.0, 1.0, 1.0)
 
 
 def shapes_of(shape: Shape) -> tuple[Shape, ...]:
-    """The shapes of the parts of a body of this shape."""
+    """The shapes of the parts of a body with this shape: those of a compound's parts, else the shape itself."""
     if not isinstance(shape, Compound) or not shape.parts:
         return (shape,)
     return tuple(part.shape for part in shape.parts)
 
 
 def color_of(shape: Shape) -> Paint | None:
-    """A shape's colour; for a compound that of its first part, used for a dot or a line of the whole body. None: a colour
-    of the palette."""
+    """A shape's colour; None for a colour of the palette. For a compound it is the colour of the first part, which is
+    used where the whole body is drawn as a dot or a line."""
     if isinstance(shape, Compound):
         return color_of(shape.parts[0].shape) if shape.parts else None
     return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)
 
 
 def rgba_of(paint: Paint) -> tuple[int, ...]:
-    """A colour as bytes, rgba."""
+    """A colour as four numbers from 0 to 255, rgba."""
     return tuple(round(channel * 255) for channel in (*paint, 1)[:4])

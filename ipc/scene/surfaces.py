@@ -1,11 +1,11 @@
-"""Vertices of deforming surfaces: the bodies that have them, and their rows in a snapshot.
+"""Vertices of deforming surfaces: which bodies have such vertices, and in which rows of a snapshot these are.
 
-A body deforms if its shape is a mesh with `deforms`. The vertices of all such bodies follow each other in the bodies'
-order, (v, 3) metres as float32, each body's in its own frame. Both processes compute this order from the scene and the
-number of bodies, so it is not sent.
+A body deforms if its shape is a mesh with `deforms`. A snapshot has the vertices of all such bodies, in the order of
+the bodies: (v, 3) metres, float32, each vertex in the frame of its body. Both processes compute this order from the
+scene and the number of bodies, so it is not sent.
 
-Always: the vertices of the first n bodies come first, whatever the number of bodies. A snapshot with too few vertices is
-no error: bodies without vertices have their rest shapes.
+Always: the vertices of the first n bodies are in the same rows, however many bodies follow. A snapshot with too few
+vertices is no error: bodies whose vertices are missing have their rest shapes.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.mesh import Mesh
 from twixt.ipc.snapshot import MARK, NO_MARKS, RECORD, VERTEX_BYTES, vertex_records
 
-# Largest distance of a vertex, m. A surface with a farther or non-finite vertex is not drawn: areas would overflow.
+# Largest magnitude of a vertex's coordinate, m. A surface with a larger or non-finite coordinate is not drawn, because
+# the areas of its triangles would overflow.
 FARTHEST_VERTEX = 1e15
 
 
 class SurfaceRows(NamedTuple):
-    """Deforming bodies, (k,) ascending, and their rows among all vertices: `starts[i]` to `starts[i + 1]`, (k + 1,)."""
+    """bodies: indices of the deforming bodies, (k,), ascending. starts: (k + 1,); body `bodies[i]` has the rows from
+    `starts[i]` up to, but not including, `starts[i + 1]` among all vertices."""
 
     bodies: NDArray[np.intp]
     starts: NDArray[np.intp]
 
     @property
     def vertices(self) -> int:
-        """Number of vertices of all of them."""
+        """Number of vertices of all deforming bodies together."""
         return int(self.starts[-1])
 
     def rows(self, place: int) -> slice:
-        """Rows of the vertices of `bodies[place]`."""
+        """Rows of the vertices of the body `bodies[place]`."""
         return slice(int(self.starts[place]), int(self.starts[place + 1]))
 
     def first(self, vertices: int) -> int:
-        """Number of bodies whose vertices are all among the first `vertices`."""
+        """Number of deforming bodies whose vertices are all among the first `vertices` rows."""
         return int(np.searchsorted(self.starts, vertices, "right")) - 1
 
 
@@ -62,24 +64,26 @@ def surface_records(scene: Scene, count: int) -> int:
 
 
 def deforming(shape: object) -> Mesh | None:
-    """The shape if it is a mesh whose vertices travel, else None."""
+    """The shape if it is a mesh with `deforms`, else None."""
     return shape if isinstance(shape, Mesh) and shape.deforms else None
 
 
 def are_drawable(vertices: NDArray[np.float32]) -> bool:
-    """True if all are finite and within FARTHEST_VERTEX. vertices: (v, 3), v > 0."""
-    with np.errstate(all="ignore"):  # a comparison with NaN is False
+    """True if all coordinates are finite, with magnitudes below FARTHEST_VERTEX. vertices: (v, 3), v > 0."""
+    with np.errstate(all="ignore"):  # comparisons with NaN give False
         return bool(vertices.min() > -FARTHEST_VERTEX and vertices.max() < FARTHEST_VERTEX)
 
 
 class Extras(NamedTuple):
-    """Records after those of the bodies: marks, then packed vertices. vertices: number of vertices."""
+    """Records that follow the bodies in a snapshot. records: marks, then packed vertices. vertices: number of
+    vertices."""
 
     records: NDArray[np.void]
     vertices: int = 0
 
     def first(self, most: int) -> Extras:
-        """At most `most` of the records: all vertices are left out first, then marks."""
+        """At most `most` of the records. If there are more, all vertices are left out, and then as many marks as
+        needed."""
         if most >= len(self.records):
             return self
         marks = len(self.records) - vertex_records(self.vertices)
@@ -90,7 +94,7 @@ NO_EXTRAS = Extras(NO_MARKS)
 
 
 def packed(marks: NDArray[np.void], records: NDArray[np.void], vertices: int) -> Extras:
-    """Marks, (m,) of dtype MARK, and after them the `records` into which `vertices` vertices are packed."""
+    """Extras of `marks`, (m,) of dtype MARK, and `records`, into which `vertices` vertices are packed."""
     if not len(marks):
         return Extras(records, vertices)
     both = np.concatenate((np.ascontiguousarray(marks).view(RECORD), records.view(RECORD)))
@@ -98,5 +102,5 @@ def packed(marks: NDArray[np.void], records: NDArray[np.void], vertices: int) ->
 
 
 def unpacked(records: NDArray[np.void], vertices: int) -> NDArray[np.float32]:
-    """The vertices in records, a view, (vertices, 3)."""
+    """The first `vertices` vertices that are packed into `records`: a view, (vertices, 3)."""
     return records.view(np.float32)[: vertices * VERTEX_BYTES // 4].reshape(vertices, 3)
