@@ -172,7 +172,7 @@ class Bodies:
             self._sums = LostSums(self._views["position"])
 
     def lost_sums(self) -> NDArray[np.float64] | None:
-        """Additions lost since `note_lost_sums`, metres, (n, 3); None if they were not recorded. Ends the recording."""
+        """Additions lost since `note_lost_sums`, metres, (n, 3); None if not recorded. Ends the recording."""
         sums, self._sums = self._sums, None
         return None if sums is None else sums.end()
 

@@ -93,8 +93,8 @@ class Marks:
         same mark; marks with equal keys in one snapshot are matched in order. Default key: the index among the marks
         of that kind. label: i + 1 shows text i of `Scene.labels` beside the mark; custom drawing may use any number.
 
-        Raises TwixtError for wrong kinds, shapes, types and ranges. A mark with a number that is not finite, or with an
-        orientation of zeros, is not drawn and sets `fault`.
+        Raises TwixtError for wrong kinds, shapes, types and ranges. A mark with a number that is not finite, or with
+        an orientation of zeros, is not drawn and sets `fault`.
         """
         number = _kind_number(kind)
         places = _vectors("position", position, None)
