@@ -165,7 +165,7 @@ class MotionReplay:
 
 
 def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) -> MotionFigures:
-    """Errors of `shown`, compared with `truth`. rows: the trace that was played."""
+    """Errors of the drawn frames `shown` relative to true motion. rows: the trace that was played."""
     drawn, there = shown.places, truth.at(shown.asked_ns)
     passed = _passed(truth, shown)
     counts = _comparable(drawn, there) & passed.one_life & truth.moves

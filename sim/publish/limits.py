@@ -21,8 +21,8 @@ from twixt.ipc.system.interface import SharedMemoryError
 # lets a world that steps at exactly `publish_hz` publish a little early at times.
 BURST = 3
 # Limits if the user sets no rate: at most USUAL_HZ states a second, and at most SHARE of the wall time for publishing,
-# but at least LEAST_HZ, at which motion still looks even. The cost is the median of the last COSTS publishes in the
-# loop. A benchmark would mislead: after a step the cache is cold, and a publish costs ten times as much.
+# but at least LEAST_HZ, at which motion still looks even. The cost is the median of the last COSTS publishes. It must
+# be measured in the loop, because after a step the cache is cold and a publish costs ten times as much.
 USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.01, 9
 # Time before memory is requested again after a refusal.
 RETRY_NS = 1_000_000_000

@@ -24,9 +24,10 @@ from typing import Protocol
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
 
-# Two measures decide on widening; each covers this number of steps. The first is the lower median: five slow steps of
+# Two measures decide on widening. The first is the lower median of the last MEDIAN_STEPS costs: five slow steps of
 # eight widen. (With four slow and four fast steps, the ordinary median lies between both costs and would widen too
-# little.) The second is the mean, because a few very slow steps lose as much time as many slightly slow ones.
+# little.) The second is the mean of the last MEAN_STEPS costs, because a few very slow steps lose as much time as
+# many slightly slow ones.
 MEDIAN_STEPS, MEAN_STEPS = 8, 128
 # Shares of the time available for a step. If steps cost more than FULL, a debt can no longer be made up.
 FULL, ROOMY = 0.97, 0.85
@@ -276,7 +277,7 @@ class Log:
 
 
 def read_dt_log(path: str) -> Log:
-    """Reads a log. Raises TwixtError, which names the line at fault where one is."""
+    """Reads a log. Raises TwixtError if the file is no log or is damaged; the error then names the damaged line."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.readline(len(HEADER) + 40)

@@ -39,7 +39,7 @@ EARLY_LOOKS, MOST_INTERVAL = 5, 8192
 
 
 class LoopWarnings:
-    """Warnings of the loop that publishes on `host`.
+    """Checks the states of the loop that publishes on `host`, and warns its user.
 
     lost_motion_tick: the tick from which on `check_motion` is due.
     """

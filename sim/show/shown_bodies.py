@@ -288,7 +288,7 @@ class ShownBodies:
             for field, value in fields.items():
                 writers.append(writer := self._writers[field])
                 writer.begin(value, count, contents.targets[field])
-            with np.errstate(all="ignore"):  # overrides the loop's setting; `LoopWarnings` reports such values
+            with np.errstate(all="ignore"):  # too large values are reported, whatever errstate the loop set
                 write_chunks(writers, count)
             self.not_drawable = ()
             for writer in writers:

@@ -56,7 +56,7 @@ class LoopStatus:
             self.send_controls()
 
     def set_fields(self, **fields: Any) -> None:
-        """Sets these fields of the status and sends the status."""
+        """Sets these fields of the status that viewers get."""
         self._fields |= fields
         self._host.set_status(self._fields)
 

@@ -37,7 +37,7 @@ from twixt.sim.world.tracking import (
 
 # Spare records when the array grows, as a share of its length. With them, spawning one by one copies a body few times.
 GROWTH = 0.5
-# Largest number of bodies for which lost sums are recorded. Recording needs 128 bytes per body, in an occasional step.
+# Lost sums are recorded, in an occasional step, for at most this many bodies. The recording needs 128 bytes per body.
 MOST_SUMMED = 32_768
 FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
 

@@ -102,7 +102,7 @@ class FiniteCheck:
     def _first(
         self, part: NDArray[np.void], start: int, tick: int, field: CheckedField, is_fine: NDArray[np.bool_]
     ) -> str:
-        """Text about the first body in `part` that has the field's flags and is not fine; "" if there is none."""
+        """Text about the first body in `part` with the field's flags and a False in `is_fine`; "" if there is none."""
         wrong = np.flatnonzero(~is_fine & ((part["flags"] & field.flags) == field.flags))
         if not len(wrong):
             return ""
