@@ -1,7 +1,7 @@
 """Commands of `python -m bench`: their options and functions.
 
-Always: a command's code is imported when it runs. Costs are measured in the order of `COSTS`: entries that only copy
-memory come first.
+Always: a command's code is imported only when the command runs. Costs are measured in the order of `COSTS`, in which
+entries that only copy memory come first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COSTS = {
     "vsync": "Evenness of frames where swap waits for the display.",
     "peers": "Other viewers on the same scene, where installed.",
 }
-# Measured only when asked for.
+# Measured only on request.
 PEERS = "peers"
 
 
@@ -60,7 +60,8 @@ def read_counts(text: str) -> tuple[int, ...]:
 
 
 def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """A reader of some of the known names, separated by commas. Returns each once, in the order of `known`."""
+    """Returns a function that reads known names, separated by commas, and returns each once, in the order of
+    `known`."""
 
     def read(text: str) -> tuple[str, ...]:
         wanted = {name.strip() for name in text.split(",")}
@@ -72,7 +73,7 @@ def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
 
 
 class FiniteRange(click.FloatRange):
-    """A range of finite numbers. `click.FloatRange` accepts nan, and inf without an upper bound."""
+    """A range of finite numbers. `click.FloatRange` would accept nan and, without an upper bound, inf."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
         if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):
@@ -110,7 +111,7 @@ def measure_costs(names: Iterable[str], **wanted: Any) -> int:
 
 
 def cost_command(name: str) -> Callable[..., int]:
-    """Function of the command for one entry of `COSTS`, with its name and its help."""
+    """Command function for one entry of `COSTS`, with the entry's name and help text."""
 
     def command(**wanted: Any) -> int:
         return measure_costs([name], **wanted)
@@ -264,7 +265,7 @@ def evenness(display: str | None, json_file: str | None, out: str | None, **chos
 
 
 def group() -> click.Group:
-    """The group of all commands; without a command, all costs are measured."""
+    """The group of all commands. If no command is given, it measures all costs."""
 
     def measure_all(peers: bool, **wanted: Any) -> int:
         if click.get_current_context().invoked_subcommand is not None:
@@ -283,8 +284,8 @@ def group() -> click.Group:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a bench, by default that of `sys.argv`; returns the exit code. Prints a TwixtError as one line on standard
-    error."""
+    """Runs the bench of `arguments` (None: of `sys.argv`); returns the exit code. Prints a TwixtError as one line on
+    standard error."""
     try:
         return command_line(sys.argv[1:] if arguments is None else arguments, group(), PROGRAM)
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
-"""`python -m bench`: groups of rows measured one after the other, shown, written and compared with an earlier run.
+"""`python -m bench`: measures groups of rows one after the other; shows, writes and compares them with an earlier run.
 
-A group is a function that yields rows; yielded rows are kept however it ends. Ctrl-C ends the measurement, and the rows
-measured so far are shown. A group that cannot be measured gives a row with the reason.
+A group is a function that yields rows. Rows that it has yielded remain, even if it fails later. Ctrl-C ends the
+measurement, and the rows measured so far are shown. A group that cannot be measured gives a row with the reason.
 
 Always: the table, the page and the JSON document have the same rows.
 """
@@ -31,27 +31,28 @@ from twixt.render.measure.plots import FONT_PT, INK, RULE, new_figure, save
 from twixt.render.measure.report import machine
 
 SCHEMA = "twixt-bench-2"
-# Noise of a row that has none; smallest noise of a comparison of two runs.
+# Assumed noise of a row whose noise is not known; smallest noise assumed when two runs are compared.
 UNKNOWN_NOISE, LEAST_NOISE = 0.10, 0.05
 
 RowKey = tuple[str, str]
 WIDTH_IN, HEIGHT_IN = 8.0, 4.5
 COLORS = {"sphere": "#2a78c2", "box": "#d62728", "capsule": "#2ca02c", "cylinder": "#9467bd", "ellipsoid": "#e8a317"}
 GREY = "#999999"
-# Share of a whole run's rounds in a quick run, which only shows that everything works.
+# A quick run only shows that everything works. It makes this share of a whole run's rounds.
 QUICK = 0.01
 Rows = Callable[[float, Say], Iterator[Row]]
 
 
 class EarlierFigure(NamedTuple):
-    """A ratio of an earlier run, and its noise."""
+    """Ratio of a row in an earlier run, and its noise."""
 
     ratio: float | None
     noise: float | None
 
 
 class RatioChange(NamedTuple):
-    """Change of a ratio. worse: share by which it is worse, negative: better. is_sure: larger than the noise."""
+    """Change of a ratio. worse: share by which the ratio became worse; negative if better. is_sure: True if the change
+    is larger than the noise."""
 
     before: float
     worse: float
@@ -86,7 +87,7 @@ def read_earlier(path: str) -> dict[RowKey, EarlierFigure]:
 
 
 def change(row: Row, earlier: dict[RowKey, EarlierFigure]) -> RatioChange | None:
-    """Change of a row's ratio; None where one of the two runs has no ratio."""
+    """Change of a row's ratio; None if one of the two runs has no ratio."""
     before = earlier.get((row.name, row.limit_name))
     if before is None or not before.ratio or not row.ratio:
         return None
@@ -96,7 +97,7 @@ def change(row: Row, earlier: dict[RowKey, EarlierFigure]) -> RatioChange | None
 
 
 def page(groups: dict[str, list[Row]], where: dict[str, Any]) -> Iterator[Block]:
-    """Figures of docs/bench.md."""
+    """Figures for docs/bench.md."""
     for group, rows in groups.items():
         yield f"## {group}"
         yield from group_blocks(group, rows)
@@ -105,7 +106,8 @@ def page(groups: dict[str, list[Row]], where: dict[str, Any]) -> Iterator[Block]
 
 
 def group_blocks(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierFigure] | None = None) -> list[Block]:
-    """Table of a group's rows, with their change against an `earlier` run where there is one; then their notes."""
+    """Table of a group's rows, then their notes. If there is an `earlier` run, the table shows the changes since
+    then."""
     columns = [
         TableColumn("figure", lambda row: row.name, in_terminal=group, wraps=True),
         TableColumn("is", lambda row: row.figure, as_text),
@@ -122,7 +124,7 @@ def group_blocks(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierF
 
 
 def condition_lines(where: dict[str, Any]) -> list[str]:
-    """The conditions in words, one a line."""
+    """The conditions as text lines."""
     plain = [f"{name.replace('_', ' ')} {value}" for name, value in where.items() if name != "others_had_cores"]
     lines = ["medians, taken in turns; " + ", ".join(plain)]
     cores = where.get("others_had_cores")
@@ -133,7 +135,8 @@ def condition_lines(where: dict[str, Any]) -> list[str]:
 
 
 def bar_text(row: Row) -> str:
-    """The row's bar, and ok or MISSED. A ratio has an x, an excess over the limit a +."""
+    """Text of the row's bar, followed by ok or MISSED. Ratios are shown with an x, excesses over the limit with a
+    +."""
     if not row.bar:
         return ""
     what, sign, value = row.bar.split()
@@ -143,7 +146,7 @@ def bar_text(row: Row) -> str:
 
 
 def change_text(row: Row, earlier: dict[RowKey, EarlierFigure]) -> str:
-    """Ratio of an earlier run, and, where the change is sure, the share by which this run is better or worse."""
+    """Ratio in the earlier run. If the change is sure, also the share by which this run is better or worse."""
     found = change(row, earlier)
     if found is None:
         return "-"
@@ -158,7 +161,7 @@ def as_text(value: float | None) -> str:
 
 
 def draw(rows: Iterable[Row], path: str) -> None:
-    """Saves the plot; shapes that were not measured are not in it. Raises TwixtError."""
+    """Saves the plot of the shapes that were measured. Raises TwixtError."""
     ours: dict[str, list[tuple[int, float]]] = {}
     least: dict[str, list[tuple[int, float]]] = {}
     empty: list[tuple[int, float]] = []
@@ -190,7 +193,7 @@ def draw(rows: Iterable[Row], path: str) -> None:
 
 
 class SuiteOptions(NamedTuple):
-    """Options of a run of the benchmark. None: not asked for. is_logged: see `progress`."""
+    """Options of a run of the benchmark. None: not requested. is_logged: see `progress`."""
 
     quick: bool = False
     json_file: str | None = None
@@ -203,9 +206,9 @@ class SuiteOptions(NamedTuple):
 
 
 def rows_of_functions(*functions: str, when_whole: str = "") -> Rows:
-    """The rows of functions of `bench` (`module:function`), each in a process of its own.
+    """A group with the rows of these functions of `bench` (`module:function`), each run in a separate process.
 
-    when_whole: a function that takes as long for few rounds as for many, and so is left out of quick runs.
+    when_whole: a further function that is skipped in quick runs, because fewer rounds do not make it faster.
     """
 
     def rows(share: float, say: Say) -> Iterator[Row]:
@@ -215,7 +218,7 @@ def rows_of_functions(*functions: str, when_whole: str = "") -> Rows:
     return rows
 
 
-# In the order of measurement: groups that only copy memory first, the one that fills it among the last.
+# In the order of measurement. Groups that only copy memory come first; the group that fills memory is among the last.
 GROUPS: dict[str, Rows] = {
     "channel": channel_rows,
     "show": show_rows,
@@ -235,9 +238,10 @@ GROUPS: dict[str, Rows] = {
 
 
 def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
-    """Measures these groups, with progress on standard error; shows and writes them. Returns the exit code.
+    """Measures these groups, with progress on standard error; shows and writes the rows. Returns the exit code.
 
-    0; 1 where --fail-over is exceeded; 130 after Ctrl-C. Raises TwixtError before anything is measured.
+    The exit code is 1 if --fail-over is exceeded, 130 after Ctrl-C, else 0. Raises TwixtError before anything is
+    measured.
     """
     results = Results(options.command, options.json_file, options.out, options.plot)
     results.check_files()
@@ -255,7 +259,7 @@ def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
         try:
             with progress(options.is_logged) as say:
                 for row in _measured(group, rows, share, say, f"measuring {number} of {len(groups)}"):
-                    found.append(row)  # one by one: Ctrl-C keeps the rows measured before
+                    found.append(row)  # one by one, so that rows measured before Ctrl-C remain
         except KeyboardInterrupt:
             interrupted = True
             where["cut_short"] = "ended with Ctrl-C: what was not measured by then is missing"
@@ -268,7 +272,7 @@ def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
     where["seconds"] = round(time.monotonic() - begin_s, 1)
     if options.quick:
         where["quick"] = "few rounds: shows that it works, not how fast"
-    where = conditions() | where  # last: an OpenGL context changes how this process allocates memory
+    where = conditions() | where  # called last, because an OpenGL context changes how this process allocates memory
     results.write(
         document(measured, where, options.command),
         page=page(measured, where),
@@ -281,7 +285,7 @@ def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
 
 
 def _measured(group: str, rows: Rows, share: float, say: Say, progress_so_far: str) -> Iterator[Row]:
-    """The rows of a group; a row with the reason if it cannot be measured."""
+    """Yields the rows of a group; if it cannot be measured, yields a row with the reason."""
 
     def say_in_group(what: str) -> None:
         say(f"{progress_so_far}, {group}: {what}")
@@ -294,7 +298,7 @@ def _measured(group: str, rows: Rows, share: float, say: Say, progress_so_far: s
 
 
 def conditions() -> dict[str, Any]:
-    """Conditions of the figures: machine and display, as one flat table. Opens a window for a moment."""
+    """Conditions of the figures (machine and display) in one flat dict. Opens a window for a moment."""
     return machine() | {"numpy": np.__version__} | _display()
 
 
@@ -316,6 +320,6 @@ def _display() -> dict[str, Any]:
 
 
 def _worst(measured: dict[str, list[Row]], earlier: dict[RowKey, EarlierFigure] | None) -> float:
-    """Largest share by which a row became surely worse; 0 where none did."""
+    """Largest share by which a row became worse, counting only sure changes; 0 if there are none."""
     changes = [change(row, earlier or {}) for rows in measured.values() for row in rows]
     return max((found.worse for found in changes if found is not None and found.is_sure), default=0.0)

@@ -1,10 +1,11 @@
-"""`python -m bench evenness`: evenness of worlds on free cores and under busy programs, beside an earlier version.
+"""`python -m bench evenness`: evenness of worlds on free cores and under busy programs; optionally compared with an
+earlier version.
 
-Versions take turns, in alternating order, so that the machine's state affects them equally. All figures are computed
-from frame logs by this version's definition. The worst turn is shown beside the median: no turn is left out.
+Versions run in turns, in alternating order, so that the machine's state affects them equally. All figures are computed
+from frame logs with this version's definitions. No turn is excluded: the worst turn is shown beside the median.
 
-Always: progress on standard error; Ctrl-C ends the measurement, and figures so far are shown; busy programs and
-displays end with their measurement. A figure that was not measured is None and counts in no median; a failed run is
+Always: progress goes to standard error. Ctrl-C ends the measurement, and the figures so far are shown. Busy programs
+and displays end with their measurement. A figure that was not measured is None and is in no median. A failed run is
 reported and is in no figure.
 """
 
@@ -37,15 +38,15 @@ from twixt.render.measure.report import machine
 from twixt.sim.process.viewer_command import python_program, twixt_command
 
 SCHEMA = "twixt-evenness/1"
-# An animation error that an eye may notice, in ms of display time.
+# Smallest animation error that an eye may notice, in ms of display time.
 NOTICED_MS = 2.0
-# Numbers of programs that never wait beside a run, by the load's name.
+# Loads: no busy programs beside a run, or one busy loop per core.
 NONE, LOOPS = "none", "loops"
-# Arguments of each world, and its name on a page.
+# Command-line arguments of each world, and its name on a page.
 WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "--set", "count=2000")}
 WORLD_NAMES = {"balls": "default world", "metronome": "metronome", "swarm": "swarm, 2,000"}
 HERE, BEFORE = "this version", "before"
-# A run that has not ended this long after its time counts as hanging.
+# A run that takes longer than its planned seconds plus this time counts as hanging.
 TIMEOUT_S = 60.0
 LEGEND = (
     "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
@@ -56,8 +57,8 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Evenness:
-    """Figures of one run. frames: shown after the start. off_percent: share of the animation errors above
-    `NOTICED_MS`."""
+    """Figures of one run. frames: number of frames shown after the start. off_percent: share of animation errors above
+    `NOTICED_MS`, in percent."""
 
     frames: int
     fps: float | None
@@ -68,27 +69,27 @@ class Evenness:
 
 
 FIGURES = tuple(item.name for item in fields(Evenness) if item.name != "frames")
-# Figures of which more is better.
+# Figures for which a larger value is better.
 MORE_IS_BETTER = ("fps",)
 
 
 @dataclass(frozen=True)
 class Spread:
-    """One figure of several runs. runs: number of runs that have it."""
+    """One figure over several runs. runs: number of runs that have this figure."""
 
     median: float | None
     worst: float | None
     runs: int
 
     def text(self, form: str) -> str:
-        """The median, and the worst in brackets where there are several."""
+        """Text of the median, followed by the worst value in brackets if there are several runs."""
         if self.median is None or self.worst is None:
             return "-"
         return f"{self.median:{form}}" + (f" ({self.worst:{form}})" if self.runs > 1 else "")
 
 
 class Case(NamedTuple):
-    """A world, drawn by one version under one load; measured once in each turn."""
+    """A world, a version that draws it, and a load. Measured once in each turn."""
 
     load: str
     world: str
@@ -108,8 +109,8 @@ class EvennessOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseRun:
-    """One run of a case. free_before: cores that no program used before it. others: cores that other programs used
-    during it, beside the chosen load. failure: reason why there are no figures."""
+    """One run of a case. free_before: number of cores that were free before the run. others: number of cores that
+    other programs used during the run, without the chosen load. failure: reason why there are no figures."""
 
     case: Case
     turn: int
@@ -133,7 +134,7 @@ class CaseRun:
 
 
 class CaseFigures(NamedTuple):
-    """All turns of a case. turns: those with figures; frames: of all of them."""
+    """Results of all turns of a case. turns: number of turns that have figures. frames: total number of frames."""
 
     case: Case
     turns: int
@@ -148,7 +149,7 @@ class CaseFigures(NamedTuple):
         return self.case._asdict() | counts | figures
 
     def text(self, name: str, form: str) -> str:
-        """Text of a figure in the format `form`; "not measured" without a turn that has figures."""
+        """Text of a figure in the format `form`; "not measured" if no turn has figures."""
         return self.figures[name].text(form) if self.turns else "not measured"
 
 
@@ -170,7 +171,7 @@ COLUMNS = (
 
 
 def run(choice: EvennessOptions, results: Results) -> int:
-    """Measures, shows and writes; the exit code. Raises TwixtError before anything is measured."""
+    """Measures; shows and writes the results. Returns the exit code. Raises TwixtError before anything is measured."""
     results.check_files()
     commands = {HERE: twixt_command()}
     if choice.before is not None:
@@ -188,7 +189,8 @@ def run(choice: EvennessOptions, results: Results) -> int:
 
 
 def command_in(folder: str) -> list[str]:
-    """Arguments that start twixt in a checkout: by its own environment, where it has one. Raises TwixtError."""
+    """Command that starts twixt in a checkout, with the checkout's own environment if it has one. Raises
+    TwixtError."""
     program = os.path.join(os.path.abspath(folder), "twixt.py")
     if not os.path.isfile(program):
         raise TwixtError(f"--before {folder!r} is no checkout of twixt: it has no twixt.py; give a folder that has one")
@@ -197,7 +199,8 @@ def command_in(folder: str) -> list[str]:
 
 
 def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple[int, Case]]:
-    """Turn and case: each case once a turn. Versions of a case follow each other, in reverse order every other turn."""
+    """Turns and cases in the order of measurement. Each turn measures each case once. The versions of a case run
+    directly after each other, in reverse order in every other turn."""
     for turn in range(choice.turns):
         for load in choice.loads:
             for world in choice.worlds:
@@ -224,7 +227,7 @@ def evenness(table: FrameTable) -> Evenness:
 
 
 def several(runs: Sequence[Evenness]) -> dict[str, Spread]:
-    """The figures of several runs, by name."""
+    """Median and worst of each figure over several runs, by the figure's name."""
     found = {}
     for name in FIGURES:
         values = [value for run in runs if (value := getattr(run, name)) is not None and math.isfinite(value)]
@@ -257,14 +260,14 @@ def write_results(runs: Sequence[CaseRun], choice: EvennessOptions, results: Res
         "rows": [one.to_json() for one in cases],
         "runs": [one.to_json() for one in runs],
     }
-    # Readers of the page do not have that folder.
+    # The page shows FOLDER, because its readers do not have that folder.
     command = results.command.replace(choice.before, "FOLDER") if choice.before else results.command
     table, notes = Table(COLUMNS, cases), Notes([LEGEND, *_conditions_in_words(where), *_failures(runs)])
     results.write(document, page=[f"Made by `{command}`.", table, notes], shown=[table, notes])
 
 
 def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, interrupted: bool) -> dict[str, Any]:
-    """Conditions of the figures."""
+    """Conditions under which the figures were measured."""
     free = [one.free_before for one in runs if one.free_before is not None]
     others = [one.others for one in runs if one.others is not None]
     where: dict[str, Any] = machine() | {
@@ -306,14 +309,14 @@ def _measured(case: Case, turn: int, command: list[str], seconds: float, display
         loops = busy_loops(usable_cores() if case.load == LOOPS else 0)
         with loops, process([*command, *arguments], display.environ) as child:
             failure = child.failure(seconds + TIMEOUT_S)
-        end = CpuTime.now(*display.pids)  # the busy loops have ended: their time counts as our own
+        end = CpuTime.now(*display.pids)  # after the busy loops have ended, so that their time counts as our own
         if not failure:
             figures, failure = _figures(log)
     return CaseRun(case, turn, figures, free, end.others_since(begin), end.stolen_since(begin), failure)
 
 
 def _figures(log: str) -> tuple[Evenness | None, str]:
-    """The figures of a log; else the reason why there are none."""
+    """Figures of a log and "", or None and the reason why there are no figures."""
     try:
         found = evenness(read_log(log))
     except TwixtError as error:

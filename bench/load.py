@@ -1,4 +1,4 @@
-"""Number of free cores, and busy programs as a load beside a measurement."""
+"""Number of free cores, and busy programs that load the machine during a measurement."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FREE_CORES_S = 0.5
 
 
 def free_cores() -> float | None:
-    """Number of cores that this process may use, less those that other programs use, on average over `FREE_CORES_S`.
+    """Number of cores that this process may use, minus those that other programs use, on average over `FREE_CORES_S`.
 
-    None where unknown.
+    None if it is not known.
     """
     begin = CpuTime.now()
     time.sleep(FREE_CORES_S)
@@ -29,11 +29,12 @@ def free_cores() -> float | None:
 
 @contextmanager
 def busy_loops(count: int) -> Iterator[list[int]]:
-    """Process ids of `count` busy programs at normal priority, which end with the context and with this process."""
+    """Runs `count` busy programs at normal priority; yields their process ids. They end with the context or with this
+    process."""
     loops: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(count):
-            # In a process group of its own: Ctrl-C reaches the measurement alone, which ends them.
+            # In its own process group, so that Ctrl-C reaches only the measurement, which then ends the loops.
             loops.append(subprocess.Popen([python_program(), "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0))
         yield [loop.pid for loop in loops]
     finally:

@@ -1,11 +1,12 @@
 """Processes of watched loops: start, requests for turns, end.
 
-A loop reads commands from a file descriptor and writes answers to standard output, a line of JSON each: first that it
-is ready (`viewer`: the pid of its viewer, where that is a process to be continued in the end), then an answer to each
-`{"do": "turn", "watched": true, "seconds": 1.0}`: watched, begin_ns, end_ns, steps, cpu_ns. `failure`: it has ended.
+A loop reads commands from a file descriptor and writes answers to standard output, each as one line of JSON. The first
+answer says that the loop is ready; its `viewer` is the pid of a viewer process that must be continued at the end, if
+there is one. Then each command `{"do": "turn", "watched": true, "seconds": 1.0}` gets an answer with watched,
+begin_ns, end_ns, steps, cpu_ns. An answer with `failure` means that the loop has ended.
 
-Always: the program is stopped (SIGSTOP) between its answers, so that it does not disturb the turns of others. It ends
-with its context.
+Always: the program is stopped (SIGSTOP) between its turns, so that it does not disturb the turns of other programs. It
+ends with its context.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from bench.slowdown import LoopTurn
 from twixt.ipc.errors import TwixtError
 
 CODE = "import runpy, sys\nrunpy.run_module('bench.stepping.viewed_loop', run_name='__main__')"
-# Time for a viewer to close, seconds.
+# Time that a viewer may take to close, seconds.
 EXIT_GRACE_S = 10.0
 
 
 class LoopTimes(NamedTuple):
-    """A stretch of steps, by the wall clock and by the processor time of the thread that steps."""
+    """One turn of steps, measured in wall time and in processor time of the stepping thread."""
 
     wall: LoopTurn
     cpu: LoopTurn
 
 
 class LoopProcess:
-    """A running loop. failure: why it cannot take turns (any more), or empty. pids: its process, and its viewer's where
-    the loop names one."""
+    """A running loop. failure: reason why it cannot run turns (any more), else empty. pids: the loop's process and, if
+    the loop names one, its viewer's process."""
 
     def __init__(self, child: Process, commands: Any) -> None:
         self._child, self._commands, self._lines = child, commands, child.lines()
@@ -50,28 +51,28 @@ class LoopProcess:
         self._stop()
 
     def turn(self, watched: bool, seconds: float) -> LoopTimes:
-        """A stretch of steps. Raises TwixtError where the viewer or the program has ended."""
+        """Runs one turn of steps. Raises TwixtError if the viewer or the program has ended."""
         answer = self._ask(do="turn", watched=watched, seconds=seconds)
         cpu = LoopTurn(watched, 0, answer.pop("cpu_ns"), answer["steps"])
         return LoopTimes(LoopTurn(**answer), cpu)
 
     def sync_us(self, calls: int) -> list[float]:
-        """Times of states handed over back to back, us. Raises TwixtError as `turn`."""
+        """Times of `calls` syncs in direct succession, us. Raises TwixtError as `turn` does."""
         return list(self._ask(do="sync", calls=calls)["us"])
 
     def end(self) -> None:
-        """Has the program close its viewer, and waits for its end."""
+        """Makes the program close its viewer, and waits until the program ends."""
         self._signal(signal.SIGCONT)
         self._commands.close()
         self._child.failure(EXIT_GRACE_S)
         if self._viewer is not None:
-            with suppress(OSError):  # of a loop that was killed while it was stopped; it then ends by itself
+            with suppress(OSError):  # raised if the loop was killed while stopped; the viewer then ends by itself
                 signal.pidfd_send_signal(self._viewer, signal.SIGCONT)
             os.close(self._viewer)
 
     def _ask(self, **command: Any) -> dict[str, Any]:
         self._signal(signal.SIGCONT)
-        with suppress(BrokenPipeError):  # then there is no answer either
+        with suppress(BrokenPipeError):  # `_answer` then reports that the loop has ended
             self._commands.write(json.dumps(command).encode() + b"\n")
         answer = self._answer()
         self._stop()
@@ -100,9 +101,10 @@ class LoopProcess:
 
 @contextmanager
 def loop_process(arguments: list[str]) -> Iterator[LoopProcess]:
-    """A loop, started by this command; it gets `--commands FD`, the file descriptor that it reads."""
+    """Starts a loop with this command. Adds the option `--commands FD`, the file descriptor from which the loop
+    reads."""
     reads, writes = os.pipe()
-    # Unbuffered: after a broken pipe `close` would write the rest of a buffer again, and raise there.
+    # Unbuffered, because after a broken pipe `close` would write the rest of a buffer again, and raise.
     with (
         os.fdopen(writes, "wb", buffering=0) as commands,
         process([*arguments, "--commands", str(reads)], is_read=True, pass_fds=(reads,)) as child,
@@ -116,5 +118,5 @@ def loop_process(arguments: list[str]) -> Iterator[LoopProcess]:
 
 
 def model_loop(viewer: str, path: str, settling_s: float, *options: str) -> AbstractContextManager[LoopProcess]:
-    """A program that steps the model in a file with this viewer. options: further ones of `viewed_loop`."""
+    """A program that steps the model in file `path` with this viewer. options: further options of `viewed_loop`."""
     return loop_process([*python(CODE), "--viewer", viewer, "--model", path, "--settle", str(settling_s), *options])

@@ -1,8 +1,8 @@
-"""Tables and files of benches: one description for the terminal and for Markdown.
+"""Tables and files of benches, described once for both the terminal and Markdown.
 
-A column has its title, a reader of its value from a row, and a format. Terminal output and pages are lists of blocks:
-texts, `Table`, `Notes`. The prose of the pages in docs/ is written by hand: a bench replaces the figures between two
-marker lines.
+A column has a title, a function that reads its value from a row, and a format. Terminal output and pages are lists of
+blocks: texts, `Table`, `Notes`. The prose of the pages in docs/ is written by hand; a bench replaces only the figures
+between two marker lines.
 
     results = Results(command, json_file, out, plot)
     results.check_files()                      # before anything is measured
@@ -11,8 +11,9 @@ marker lines.
     table, notes = Table(COLUMNS, found), Notes(lines)
     results.write({"rows": ...}, page=[table, notes], shown=[table, notes], draw=lambda path: plot(found, path))
 
-Always: a missing value (None, not a number) is "-"; a string is unchanged; no text is parsed as markup. rich is
-imported for output only. If a file cannot be written (a full disk), the others still are.
+Always: a missing value (None, not a number) is shown as "-"; strings are unchanged; no text is parsed as markup. rich
+is imported only for output. If one file cannot be written (for example on a full disk), the other files are still
+written.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ if TYPE_CHECKING:
 
 # Places where a column appears.
 BOTH, TERMINAL, PAGE = "both", "terminal", "page"
-# Width of a table that is printed into a file or a pipe (characters); a terminal has its own.
+# Width of a table that is printed into a file or a pipe, in characters. A terminal uses its own width.
 FILE_WIDTH = 150
 WIDTH_VARIABLE = "COLUMNS"
 
-# Marker lines of a page in docs/, around its figures.
+# Marker lines before and after the figures in a page of docs/.
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column: its title, a reader of its value from a row, and the format of that value.
+    """A column of a table. read: returns the column's value from a row.
 
-    form: a format specification, or a function from the value to its text; unused for strings. in_terminal: its title
-    in a terminal, where it differs; may have several lines. where: BOTH, TERMINAL or PAGE. right: aligned to the right;
-    None: if it has a form. wraps: its texts may be folded in a narrow terminal.
+    form: format specification, or function from the value to its text; not used for strings. in_terminal: title in a
+    terminal, if it differs; may have several lines. where: BOTH, TERMINAL or PAGE. right: True to align right; None:
+    aligned right if `form` is set. wraps: True if texts may be folded in a narrow terminal.
     """
 
     title: str
@@ -57,7 +58,7 @@ class TableColumn:
     wraps: bool = False
 
     def text_of(self, row: Any) -> str:
-        """Text of the cell in this row."""
+        """Text of the column's cell in this row."""
         value = self.read(row)
         if isinstance(value, str):
             return value
@@ -72,7 +73,8 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of any type, and the columns that read them. title: above it in a terminal; a page has headings."""
+    """Rows of any type, and the columns that read them. title: heading in a terminal; pages have their own
+    headings."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[Any]
@@ -109,7 +111,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Notes:
-    """Remarks and conditions, one a line."""
+    """Remarks and conditions, one per line."""
 
     lines: Sequence[str]
 
@@ -122,7 +124,7 @@ Block = str | Table | Notes
 
 @dataclass(frozen=True)
 class Results:
-    """Files for the figures of a command; None: not requested. command: the command line that reproduces them."""
+    """Files for the figures of a command; None: not requested. command: command line that reproduces the figures."""
 
     command: str = ""
     json_file: str | None = None
@@ -130,14 +132,14 @@ class Results:
     plot: str | None = None
 
     def check_files(self) -> None:
-        """Raises TwixtError where one of them cannot be written."""
+        """Raises TwixtError if one of the files cannot be written."""
         for flag, path in (("--json", self.json_file), ("--out", self.out), ("--plot", self.plot)):
             if path is not None:
                 check_file(flag, path, is_picture=flag == "--plot")
 
     @property
     def is_shown(self) -> bool:
-        """True where standard output is free for tables."""
+        """True if tables may be printed, because standard output is not used for JSON."""
         return self.json_file != "-"
 
     def write(
@@ -147,8 +149,8 @@ class Results:
         shown: Sequence[Block] = (),
         draw: Callable[[str], None] | None = None,
     ) -> None:
-        """Writes the files and prints `shown`. document: for --json. page: figures of the Markdown page. draw: makes
-        the picture at a path. Raises the first TwixtError, after all are tried."""
+        """Writes the files and prints `shown`. document: content for --json. page: figures of the Markdown page. draw:
+        saves the picture at a path. Tries all outputs, then raises the first TwixtError."""
         ways: list[Callable[[], None]] = []
         if (json_file := self.json_file) is not None:
             ways.append(lambda: write_json(document, json_file))
@@ -162,13 +164,13 @@ class Results:
 
 
 def markdown(page: Iterable[Block]) -> str:
-    """Markdown of these blocks, a blank line between them."""
+    """Markdown of these blocks, with blank lines between them."""
     texts = [block.strip("\n") if isinstance(block, str) else block.markdown() for block in page]
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def filled(page: str, figures: str) -> str:
-    """The page with these figures between its two lines; without such lines, the figures alone."""
+    """The page with `figures` between its marker lines; only `figures` if the page has no marker lines."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{figures}\n{END}{after}" if begin and end else figures
@@ -184,7 +186,7 @@ def _write_page(path: str, blocks: Iterable[Block]) -> None:
 
 
 def show(*blocks: Block) -> None:
-    """Prints these blocks, each note on one line."""
+    """Prints these blocks. Each note is one line."""
     from rich.text import Text
 
     console = standard_output()

@@ -1,12 +1,12 @@
-"""Rows of all benchmarks: a figure beside its limit, measured in turns; functions that yield rows, in own processes.
+"""Rows of all benchmarks: a figure and its limit, measured in turns; functions that yield rows in separate processes.
 
-A disturbance of the machine affects both of two works that take turns, so their ratio is stable where their times are
-not. The ratios of the quarters of a run show how stable. Only two works take turns: a third would displace them from
-the cache.
+Two functions ("works") are measured in turns. A disturbance of the machine affects both, so their ratio is stable even
+if their times are not. The ratios in the quarters of a run show how stable it is. Only two works alternate, because a
+third would displace their data from the cache.
 
-A function takes `share` (of a whole run's rounds; below 1, fewer) and `say` (called with the next step) and yields
-rows. Its own process isolates it: OpenGL contexts, memory and threads do not affect the next function, and a failure of
-a display or a driver ends only this one; its earlier rows are kept.
+A row function gets `share` (the share of a whole run's rounds to make) and `say` (called with a text about the next
+step) and yields rows. It runs in a separate process, so that its OpenGL contexts, memory and threads do not affect the
+next function. If a display or driver fails, only this function ends, and the rows that it yielded before remain.
 
 Always: all works are called equally often, in the same order. A figure that could not be measured is None, with the
 reason in `note`. A row is compared only with its own `bar`.
@@ -32,11 +32,11 @@ from bench.child_process import process, python
 from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 
-# Fewest rounds of a median.
+# Smallest number of rounds for a median.
 FEWEST_ROUNDS = 3
-# Sections of a run whose ratios give the noise; fewest rounds of a section.
+# Number of sections of a run, whose ratios give the noise; smallest number of rounds in a section.
 PARTS, FEWEST_ROUNDS_A_PART = 4, 2
-# Units of which more is better; of all others, less.
+# Units in which a larger figure is better. In all others, a smaller one is better.
 MORE_IS_BETTER = ("fps",)
 
 _COMPARED: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge}
@@ -45,10 +45,10 @@ Work = Callable[[], object]
 
 
 class Row(NamedTuple):
-    """One figure beside its limit, both in `unit`. rounds: how often both were measured.
+    """One figure and its limit, both in `unit`. rounds: number of times that both were measured.
 
-    noise: uncertainty of the ratio, as a share of it; None where it is not known. bar: what `figure`, `ratio` or `over`
-    must be, such as "ratio <= 1.05"; empty: no bar.
+    noise: uncertainty of the ratio, as a share of the ratio; None if it is not known. bar: required value of `figure`,
+    `ratio` or `over`, such as "ratio <= 1.05"; empty: no bar.
     """
 
     name: str
@@ -63,17 +63,17 @@ class Row(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """The figure in units of the limit."""
+        """The figure divided by the limit."""
         return self.figure / self.limit if self.figure is not None and self.limit else None
 
     @property
     def over(self) -> float | None:
-        """The figure less the limit, in its unit."""
+        """The figure minus the limit, in their unit."""
         return self.figure - self.limit if self.figure is not None and self.limit is not None else None
 
 
 def holds(measured: Row) -> bool | None:
-    """True where the row reaches its bar; None without a bar or a figure."""
+    """True if the row meets its bar; None if it has no bar or no figure."""
     if not measured.bar:
         return None
     what, sign, value = measured.bar.split()
@@ -82,16 +82,17 @@ def holds(measured: Row) -> bool | None:
 
 
 def rounds_of(whole: int, share: float) -> int:
-    """That share of a whole run's rounds, at least FEWEST_ROUNDS."""
+    """Number of rounds: the `share` of the rounds of a whole run, at least FEWEST_ROUNDS."""
     return max(FEWEST_ROUNDS, round(whole * share))
 
 
 def times_us(
     rounds: int, *works: Work, calls: int = 1, before: Work | None = None, budget_s: float = math.inf
 ) -> list[list[float]]:
-    """Times (us) of a call of each of `works`, round by round; each round makes `calls` calls of each, in turns.
+    """Times (us) per call for each function in `works`, one time per round. In each round, every function in turn is
+    called `calls` times.
 
-    before: called ahead of each turn, and not timed. budget_s: no round begins after it, see `turns`.
+    before: called before each turn, not timed. budget_s: time after which no new round starts, see `turns`.
     """
     all_times: list[list[float]] = [[] for _ in works]
     with uncollected():
@@ -107,7 +108,7 @@ def times_us(
 
 
 def turns(rounds: int, budget_s: float) -> Iterator[int]:
-    """Numbers of the rounds. No new round begins once the budget is spent, except the few that a median needs."""
+    """Numbers of the rounds. Once `budget_s` has passed, no new round starts, but at least FEWEST_ROUNDS are made."""
     ends_s = time.perf_counter() + budget_s
     for number in range(max(FEWEST_ROUNDS, rounds)):
         if number >= FEWEST_ROUNDS and time.perf_counter() > ends_s:
@@ -117,7 +118,7 @@ def turns(rounds: int, budget_s: float) -> Iterator[int]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switches the garbage collector off while the context lasts: it would run in one work's turn."""
+    """Switches the garbage collector off during the context, because a collection would fall into one work's turn."""
     collects = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -132,13 +133,13 @@ def row(
     name: str, unit: str, figures: Sequence[float], limit_name: str, limits: Sequence[float],
     bar: str = "", note: str = "",
 ) -> Row:  # fmt: skip
-    """The row of figures and limits that were measured in turns, one of each a round: their medians."""
+    """The row with the medians of figures and limits that were measured in turns, one of each per round."""
     figure, limit, noise = statistics.median(figures), statistics.median(limits), noise_of(figures, limits)
     return Row(name, unit, figure, limit_name, limit, len(figures), note, noise=noise, bar=bar)
 
 
 def noise_of(figures: Sequence[float], limits: Sequence[float]) -> float | None:
-    """Half the spread of the ratio between sections of the run, as a share of it; None after too few rounds."""
+    """Half the spread of the ratio between sections of the run, as a share of the ratio; None after too few rounds."""
     size = len(figures) // PARTS
     if size < FEWEST_ROUNDS_A_PART:
         return None
@@ -148,10 +149,10 @@ def noise_of(figures: Sequence[float], limits: Sequence[float]) -> float | None:
 
 
 class Memcpy:
-    """Copies `size` bytes, a multiple of 8, to the next of `places` at each call."""
+    """Copies `size` bytes, a multiple of 8, at each call. The `places` target arrays are used in rotation."""
 
     def __init__(self, size: int, places: int = 1) -> None:
-        # As words: numpy copies them with memcpy, and bytes in a way that takes twice as long where not cached.
+        # 64-bit words, because numpy copies these with memcpy. Its copy of bytes takes twice as long if not cached.
         self._source = np.ones(size // 8, np.uint64)
         self._places = [np.ones(size // 8, np.uint64) for _ in range(places)]
         self._next = 0
@@ -162,7 +163,7 @@ class Memcpy:
 
 
 def rows_of(function: str, share: float, say: Say) -> Iterator[Row]:
-    """The rows that a function (`module:function`) yields in a process of its own. Raises TwixtError."""
+    """Runs a function (`module:function`) in a separate process and yields its rows. Raises TwixtError."""
     code = f"from bench.rows import measure_function\nmeasure_function({function!r}, {share!r})"
     with process(python(code), is_read=True) as child:
         for line in child.lines():
@@ -178,7 +179,7 @@ def rows_of(function: str, share: float, say: Say) -> Iterator[Row]:
 
 
 def measure_function(function: str, share: float) -> None:
-    """Measures the rows of a function (`module:function`) and writes them to standard output, in lines of JSON."""
+    """Runs a function (`module:function`) and writes its rows to standard output, as lines of JSON."""
     out = sys.stdout
     sys.stdout = sys.stderr  # other output must not come between the lines of JSON
 

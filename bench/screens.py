@@ -1,7 +1,6 @@
 """Displays for a measurement: Xvfb, whose swap never blocks, and sway, whose swap does.
 
-Always: a display ends with its context. If its program is missing or does not start, the error names the package to
-install.
+Always: a display ends with its context. If its program is missing, the error names the package to install.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, TwixtError
 
 SCREEN_PX = (1280, 800)
 SWAY_HZ = 60
-# Longest start of a display, and longest end (s).
+# Time limits for starting and for ending a display, seconds.
 START_LIMIT_S = 30.0
 EXIT_GRACE_S = 10.0
-# sway refuses to run as root; any user without processes serves.
+# sway refuses to run as root. Any user without processes can be used instead.
 SWAY_USER = 65534
 HERE, XVFB, SWAY = "here", "xvfb", "sway"
 PR_SET_PDEATHSIG = 1
@@ -40,7 +39,8 @@ _OF_A_DISPLAY = {
 
 @dataclass(frozen=True)
 class Screen:
-    """A display. about: its description. environ: of a program that draws there. pids: of the display's processes."""
+    """A display. about: description. environ: environment for programs that draw there. pids: the display's
+    processes."""
 
     about: str
     environ: dict[str, str]
@@ -49,7 +49,7 @@ class Screen:
 
 @contextmanager
 def screen(kind: str) -> Iterator[Screen]:
-    """Starts a display of this kind for as long as the context lasts. Raises TwixtError."""
+    """Runs a display of this kind for as long as the context lasts. Raises TwixtError."""
     if kind == XVFB:
         with _xvfb() as made:
             yield made
@@ -86,14 +86,14 @@ def _xvfb() -> Iterator[Screen]:
 @contextmanager
 def _sway() -> Iterator[Screen]:
     program = _program("sway", "sway")
-    folder = tempfile.mkdtemp(prefix="sway-", dir="/tmp")  # short: a socket's path has at most 107 bytes
+    folder = tempfile.mkdtemp(prefix="sway-", dir="/tmp")  # short, because a socket's path has at most 107 bytes
     try:
         config = os.path.join(folder, "config")
         with open(config, "w", encoding="ascii") as file:
             file.write(
                 f"xwayland disable\noutput HEADLESS-1 mode {SCREEN_PX[0]}x{SCREEN_PX[1]}@{SWAY_HZ}Hz\n"
-                "seat seat0 fallback true\n"  # GLFW needs one
-                'for_window [app_id=".*"] floating enable\n'  # else every window is made as large as the output
+                "seat seat0 fallback true\n"  # GLFW needs a seat
+                'for_window [app_id=".*"] floating enable\n'  # else sway makes every window as large as the output
             )
         os.chmod(config, 0o644)
         other_user = {}
@@ -127,7 +127,7 @@ def _socket_in(folder: str, process: subprocess.Popen[bytes]) -> str:
 
 @contextmanager
 def _running(command: list[str], environ: dict[str, str], **how: object) -> Iterator[subprocess.Popen[bytes]]:
-    # In a process group of its own: Ctrl-C ends the measured program first, the display after it.
+    # In its own process group, so that Ctrl-C ends first the measured program and then the display.
     try:
         process = subprocess.Popen(
             command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -144,7 +144,8 @@ def _running(command: list[str], environ: dict[str, str], **how: object) -> Iter
 
 
 def end_with_parent() -> None:
-    """Runs in the child before its program: the display ends with its parent, however that ends (Linux)."""
+    """Called in the child before its program starts. Makes the display end with its parent, however it ends
+    (Linux)."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 

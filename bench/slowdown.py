@@ -1,7 +1,7 @@
-"""Slowdown of a watched loop, from turns with the viewer stopped and running.
+"""Slowdown of a watched loop, computed from turns with the viewer stopped and turns with the viewer running.
 
-A turn is compared with those right before and after it, so that drift (clocks, other programs, the loop's own work)
-cancels out. The figure is the median over the turns, with a bootstrap interval and the worst turn.
+A turn is compared with the turns right before and after it, so that drift (clocks, other programs, the loop's own
+work) cancels out. The figure is the median over the turns, with a bootstrap interval and the worst turn.
 
 Pure. Always: an unknown figure is None.
 """
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_rows import FrameTable
 
-# Resamples of the bootstrap, and the share of them inside the interval.
+# Number of bootstrap resamples, and the share of them that lies inside the interval.
 RESAMPLES, INTERVAL_SHARE = 2000, 0.95
 
 
 class LoopTurn(NamedTuple):
-    """A stretch of the loop. watched: the viewer was running."""
+    """One turn of the loop. watched: True if the viewer was running."""
 
     watched: bool
     begin_ns: int
@@ -30,12 +30,12 @@ class LoopTurn(NamedTuple):
 
     @property
     def step_us(self) -> float:
-        """Mean time of a step, us."""
+        """Mean duration of a step, us."""
         return (self.end_ns - self.begin_ns) / 1e3 / max(1, self.steps)
 
 
 class Slowdown(NamedTuple):
-    """Slowdown in percent of the time of a step with the viewer stopped. low, high: ends of the median's interval."""
+    """Slowdown in percent of the duration of a step with the viewer stopped. low, high: interval of the median."""
 
     median: float
     low: float
@@ -52,7 +52,8 @@ class WatchedFrames(NamedTuple):
 
 
 def slowdown(turns: list[LoopTurn], seed: int = 0) -> Slowdown | None:
-    """Each watched turn against the mean of its two neighbours; None without a whole pair."""
+    """Slowdown of the watched turns, each relative to the mean of its two unwatched neighbours. None if no watched
+    turn has two such neighbours."""
     ratios = np.array(
         [
             2 * turn.step_us / (before.step_us + after.step_us) - 1
@@ -70,12 +71,12 @@ def slowdown(turns: list[LoopTurn], seed: int = 0) -> Slowdown | None:
 
 
 def step_us(turns: list[LoopTurn], watched: bool) -> float | None:
-    """Median time of a step in the watched turns, or in the others."""
+    """Median duration of a step, us, in the watched turns (`watched` True) or in the others."""
     return float(np.median([t.step_us for t in turns if t.watched == watched] or [np.nan])) if turns else None
 
 
 def watched_frames(frames: FrameTable, turns: list[LoopTurn]) -> WatchedFrames:
-    """Frames a second, and the animation error's p99 in ms of display time, over the watched turns."""
+    """Frames a second and p99 of the animation error, in ms of display time, over the watched turns."""
     shown, seconds = 0, 0.0
     errors: list[NDArray[np.float64]] = []
     for turn in turns:

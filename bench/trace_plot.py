@@ -1,6 +1,6 @@
 """Picture (PNG) of a section of a `--profile` trace, for a page: `python -m bench.trace_plot`.
 
-The layout is that of a trace viewer. Time runs to the right; each process has a row for each depth of its spans; an
+The layout is like that of a trace viewer. Time runs to the right; each process has one row per depth of its spans; an
 arrow leads from each publish to the first frame that draws its snapshot.
 """
 
@@ -14,9 +14,9 @@ from twixt.ipc.errors import TwixtError
 
 LENGTH_MS = 100.0
 WIDTH_IN, ROW_IN = 9.0, 0.4
-# Shorter spans are drawn as long as this, so that they can be seen: half a pixel of 100 ms.
+# Shorter spans are drawn with this length, so that they are visible. It is half a pixel if the plot covers 100 ms.
 SHORTEST_MS = 0.04
-# Colours of spans, by name; others are grey. Waiting is pale.
+# Colours of spans, by name. Other spans are grey. Waits are pale.
 COLORS = {
     "step": "#3b7dd8", "publish": "#12355b", "injected work": "#d1495b", "injected stall": "#d1495b", "wait": "#e6e9ee",
     "wait for the swap": "#d5dde0", "frame": "#cfd8e3", "read and upload": "#f2a541", "clock and draw": "#3c9d6b",
@@ -26,7 +26,7 @@ OTHER = "#9aa5b1"
 
 
 class TraceSpan(NamedTuple):
-    """One span. depth: number of spans of its thread around it."""
+    """One span. depth: number of spans of the same thread that enclose it."""
 
     process: str
     name: str
@@ -36,7 +36,7 @@ class TraceSpan(NamedTuple):
 
 
 def trace_spans(document: dict[str, Any]) -> list[TraceSpan]:
-    """The spans that each process recorded on its main thread, with their depths."""
+    """The spans of each process's main thread, with their depths."""
     names = {e["pid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name"}
     spans = [event for event in document["traceEvents"] if event["ph"] == "X" and event["tid"] == 1]
     found: list[TraceSpan] = []
@@ -53,13 +53,14 @@ def trace_spans(document: dict[str, Any]) -> list[TraceSpan]:
 
 
 def arrows(document: dict[str, Any]) -> list[tuple[float, float]]:
-    """Instants (ms) of each snapshot's publish and of its first frame."""
+    """For each snapshot that was drawn, the instants (ms) of its publish and of its first frame."""
     begins = {event["id"]: event["ts"] / 1e3 for event in document["traceEvents"] if event["ph"] == "s"}
     return [(begins[event["id"]], event["ts"] / 1e3) for event in document["traceEvents"] if event["ph"] == "f"]
 
 
 def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: float = LENGTH_MS) -> None:
-    """Draws `length_ms` of the trace from `from_ms` after the command's start (None: its middle). Raises TwixtError."""
+    """Draws `length_ms` of the trace, starting `from_ms` after the command's start (None: at the middle of the trace).
+    Raises TwixtError."""
     try:
         with open(trace, encoding="utf-8") as file:
             document = json.load(file)

@@ -1,4 +1,5 @@
 """The physics process. world: bodies and their checks; worlds: the built-in ones; contacts: collisions.
 
-schedule: instants of steps; publish: snapshots into the channel; process: the run; show: a user's own loop; engines.
+schedule: instants of steps; publish: snapshots into the channel; process: the run; show: publishing from a user's own
+loop; engines: viewers for physics engines.
 """

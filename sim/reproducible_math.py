@@ -1,10 +1,10 @@
 """Sine, cosine, decay, dot products and random numbers with the same bits on every processor.
 
-IEEE 754 fixes the rounding of + - * / and of square roots. So a computation from these alone, in a fixed order, has the
-same result everywhere. `sin`, `exp` and `power` of numpy and of the C library do not; neither do numpy's sums of many
-numbers and products of matrices: their last bits depend on the instructions of the processor.
+IEEE 754 fixes the rounding of + - * / and of square roots. So a computation that uses only these, in a fixed order,
+has the same result everywhere. This does not hold for `sin`, `exp` and `power` of numpy and of the C library, nor for
+numpy's sums of many numbers and matrix products: their last bits depend on the instructions of the processor.
 
-Always: the result for an array is that of its elements one by one, in the array's precision.
+Always: each element of an array gets the same result as it would alone, in the array's precision.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Fraction(NamedTuple):
-    """tan x = x over(x^2) / under(x^2): coefficients from the highest power down."""
+    """Coefficients of tan x = x over(x^2) / under(x^2), from the highest power down."""
 
     over: tuple[float, ...]
     under: tuple[float, ...]
@@ -32,19 +32,20 @@ class Wave(NamedTuple):
     cos: Any
 
 
-# The continued fraction of the tangent (Lambert 1761), with eleven levels and with seven. Up to a quarter turn, the
-# errors of sine and cosine of the double angle are 1e-15, and below the rounding of single precision.
+# The continued fraction of the tangent (Lambert 1761), with eleven levels for DOUBLE and seven for SINGLE. Sine and
+# cosine of the double angle, for x up to a quarter turn, then have errors of 1e-15 with DOUBLE; with SINGLE the errors
+# are below the rounding of single precision.
 DOUBLE = Fraction(
     (-1.0, 2145.0, -675675.0, 64324260.0, -1964187225.0, 13749310575.0),
     (-66.0, 45045.0, -7567560.0, 413513100.0, -6547290750.0, 13749310575.0),
 )
 SINGLE = Fraction((-1.0, 378.0, -17325.0, 135135.0), (-28.0, 3150.0, -62370.0, 135135.0))
-# Terms of the series of e^x; its error at x = 1 is 2e-15.
+# Number of terms of the series of e^x. The error at x = 1 is 2e-15.
 TERMS = 16
 
 
 def sin_cos(turns: float | Floats) -> Wave:
-    """Sine and cosine of angles in full turns; a float or an array of any shape."""
+    """Sine and cosine of angles. turns: angles in full turns, a float or an array of any shape."""
     half: Any
     if isinstance(turns, np.ndarray):
         half = math.pi * (turns - np.rint(turns))
@@ -79,7 +80,7 @@ def dot(one: Floats, other: Floats) -> Floats:
 
 
 def uniform(random: np.random.Generator, low: float, high: float, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
-    """Random numbers from `low` to `high`. The rounding of the generator's own `uniform` depends on its compiler."""
+    """Random numbers from `low` to `high`. Replaces numpy's `uniform`, whose rounding depends on numpy's compiler."""
     return low + (high - low) * random.random(shape)
 
 

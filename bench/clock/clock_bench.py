@@ -1,7 +1,7 @@
 """Smoothness of each playback clock on each trace, and the cost of a call: `python -m bench clock`.
 
-No window, no physics, no waiting: the figures are the same on every machine. Each figure is the worst of all seeds.
-Only the cost of a call is measured in real time. Writes `docs/playback.md`.
+The figures are the same on every machine, because there is no window, no physics and no waiting. Each figure is the
+worst of all seeds. Only the cost of a call is measured in real time. Writes the figures of `docs/playback.md`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from twixt.render.playback import PREFERENCES, PlaybackClock
 SCHEMA = "twixt-bench-clock-1"
 # Long enough for two changes of load and four stalls.
 SECONDS = 20.0
-# Trace of stalls, its length in s, and the time left out of the figures: two stalls.
+# Trace of stalls, its length in s, and the initial time that is excluded from the figures, which covers two stalls.
 STALLS, STALL_SECONDS, STALL_SETTLING_NS = "stall 500 ms every 5 s", 60.0, 10 * SECOND
-# A worst error above RARE_FACTOR * median + RARE_MS is shown with the median of the seeds.
+# If the worst error is above RARE_FACTOR * median + RARE_MS, the median of the seeds is shown beside it.
 RARE_FACTOR, RARE_MS = 2.0, 1.0
-# Traces for the cost of a frame, their length in s, and the first frames left out.
+# Traces for the cost of a frame, their length in s, and the number of first frames that are excluded.
 COST_TRACES, COST_SECONDS, COST_FIRST = ("60 Hz", "steps 20-120 ms", "net 30 Hz"), 30.0, 200
 
 Make = Callable[[], PlaybackClock]
@@ -40,15 +40,16 @@ CLOCKS: dict[str, Make] = {
 
 @dataclass(frozen=True)
 class ClockRow:
-    """One clock on one trace: the worst of all seeds; reversals and beyond are sums. Times in ms, shares 0..1."""
+    """One clock on one trace. Figures are the worst of all seeds, but `reversals` and `beyond` are sums. Times in ms,
+    shares 0..1."""
 
     trace: str
     clock: str
     error_p99_ms: float
-    error_p99_median_ms: float  # of all seeds
+    error_p99_median_ms: float  # median of all seeds
     age_ms: float
     held_share: float
-    judder: float  # largest change of speed from frame to frame, of full speed
+    judder: float  # largest change of speed from frame to frame, as a share of full speed
     reversals: int
     beyond: int  # frames drawn past the newest snapshot
 
@@ -61,7 +62,7 @@ def table(
     traces: Sequence[str] = tuple(TRACES),
     say: Say = str,
 ) -> list[ClockRow]:
-    """Figures of every clock on every trace, at `fps` frames a second. say: receives the next trace and clock."""
+    """Figures of every clock on every trace, at `fps` frames a second. say: called with the next trace and clock."""
     rows = []
     for name in traces:
         for clock, make in CLOCKS.items():
@@ -72,17 +73,17 @@ def table(
 
 
 def stalls(seeds: int = 12, fps: float = 60.0, say: Say = str) -> list[ClockRow]:
-    """Figures of every clock on a minute of stalls, the first two left out: the effect of each preference."""
+    """Figures of every clock on a minute of stalls, without the first two. They show the effect of each preference."""
     return table(seeds, fps, STALL_SECONDS, STALL_SETTLING_NS, [STALLS], say)
 
 
 def cost_us(make: Make = PlaybackClock) -> dict[str, float]:
-    """Median time (us) of one frame for each trace: observing its new snapshots and computing its draw time."""
+    """Median time (us) of one frame for each trace, for observing its new snapshots and computing its draw time."""
     return {name: _frame_us(make(), TRACES[name](0, COST_SECONDS)) for name in COST_TRACES}
 
 
 def rows_table(rows: Sequence[ClockRow]) -> Table:
-    """Table with a line for each trace and a column for each clock: error p99 ms / age ms / held / judder."""
+    """Table with one line per trace and one column per clock. A cell has: error p99 ms / age ms / held / judder."""
     by_trace: dict[str, dict[str, ClockRow]] = {}
     for row in rows:
         by_trace.setdefault(row.trace, {})[row.clock] = row
@@ -95,14 +96,14 @@ def rows_table(rows: Sequence[ClockRow]) -> Table:
 
 
 def broken_rules(rows: Sequence[ClockRow]) -> str:
-    """A sentence that names the clocks that went backwards, or drew past the newest snapshot."""
+    """A sentence that names the clocks that went backwards or drew past the newest snapshot."""
     broken = [row for row in rows if row.reversals or row.beyond]
     words = [f"{row.clock} on {row.trace}: {row.reversals} reversals, {row.beyond} beyond" for row in broken]
     return "Reversals and frames beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
 
 
 def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Block]:
-    """Figures of docs/playback.md."""
+    """Figures for docs/playback.md."""
     return [
         f"The worst of {seeds} seeds, {fps:g} frames a second, {SECONDS:g} s each, the first {SETTLING_NS // SECOND} s "
         "left out.",
@@ -118,7 +119,7 @@ def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, f
 def run(json: bool = False, seeds: int = 12, out: str | None = None, fps: float = 60.0) -> int:
     """Plays all traces, with progress on standard error; shows the tables, or JSON; writes `out`. The exit code.
 
-    Raises TwixtError, before anything is played, where seeds < 1 or `out` cannot be written.
+    Raises TwixtError, before anything is played, if seeds < 1 or if `out` cannot be written.
     """
     if seeds < 1:
         raise TwixtError(f"seeds must be >= 1, got {seeds}")
@@ -166,7 +167,7 @@ def _cell(row: ClockRow) -> str:
 
 
 def _error(row: ClockRow) -> str:
-    """The worst error in ms; with the median where the worst is far above it and so comes from a rare event."""
+    """The worst error in ms. If it is far above the median, it comes from a rare event, and the median is added."""
     rare = row.error_p99_ms > RARE_FACTOR * row.error_p99_median_ms + RARE_MS
     return f"{row.error_p99_ms:.2f}" + (f" (median {row.error_p99_median_ms:.2f})" if rare else "")
 

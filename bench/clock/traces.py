@@ -1,11 +1,12 @@
-"""Traces of snapshots, and figures of the motion that a playback clock draws on a trace.
+"""Traces of snapshots, and figures of the motion that a playback clock draws from a trace.
 
-A trace has the snapshots that physics would publish under one kind of trouble: rows of (sim, due, arrival) in ns, from
-a seed and a length. Lost snapshots are left out. The display is a grid of instants.
+A trace has the snapshots that physics would publish under one kind of trouble. It is generated from a seed and a
+length and has rows of (sim, due, arrival) in ns, without lost snapshots. The display is a grid of instants.
 
-Always: the same seed gives the same rows, in order of simulated time; `arrival` is the instant at which a viewer could
-draw the snapshot. A frame uses only earlier arrivals. The truth is the trace's own map from due to simulated time. The
-first seconds, in which a clock settles, count only in `reversals` and `beyond`. Pure; reads no clock.
+Always: the same seed gives the same rows, in order of simulated time. `arrival` is the earliest instant at which a
+viewer can draw the snapshot; a frame uses only earlier arrivals. True motion is the trace's own map from due instant
+to simulated time. The first seconds, in which a clock settles, count only in `reversals` and `beyond`. Pure; reads no
+clock.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ MS = 1_000_000
 SECOND = 1_000_000_000
 START_NS = 123_456_789_012_345  # arbitrary, far from 0
 STEP_NS = SECOND // 60
-# Lateness of a quiet machine's timers: the absolute value of a normal distribution of this standard deviation.
+# Timers on an idle machine are late by the absolute value of a normal distribution with this standard deviation.
 JITTER_NS = 300_000
-# Length of the light load, then of the heavy one, in turns: two changes in a run of 20 s, far from each other.
+# Light and heavy load alternate with these lengths. A run of 20 s has two changes, far from each other.
 LIGHT_NS, HEAVY_NS = 7 * SECOND, 6 * SECOND
 STALL_NS, STALL_EVERY_NS = 500 * MS, 5 * SECOND
-# Snapshots that a stall delayed arrive in a burst: their spacing divided by this.
+# Snapshots that a stall delayed arrive in a burst, in which their spacing is divided by this.
 BURST = 100
 
 
@@ -44,7 +45,8 @@ Trace = Callable[[int, float], list[Arrival]]
 
 
 def steady(hz: float, early_ns: int = 0, jitter_ns: int = JITTER_NS) -> Trace:
-    """Even steps at `hz`, published `early_ns` before they are due; each late by |normal| of deviation `jitter_ns`."""
+    """Even steps at `hz`, published `early_ns` before they are due. Each is late by the absolute value of a normal
+    distribution with standard deviation `jitter_ns`."""
 
     def rows(seed: int, seconds: float) -> list[Arrival]:
         generator = random.Random(seed)
@@ -59,10 +61,10 @@ def steady(hz: float, early_ns: int = 0, jitter_ns: int = JITTER_NS) -> Trace:
 
 
 def dilated(cost_ns: Callable[[random.Random, int], float], lead_ns: int = 0) -> Trace:
-    """Steps of 1/60 s of simulated time whose cost may delay them: due = max(previous due + step, now).
+    """Steps of 1/60 s of simulated time that their cost may delay: due = max(previous due + step, now).
 
-    cost_ns: cost of a step, from a random generator and the wall time (ns) since the start. lead_ns: time before its
-    due instant at which a step is published, where its cost allows it.
+    cost_ns: returns the cost of a step, given a random generator and the wall time (ns) since the start. lead_ns: a
+    step is published this long before its due instant, if its cost allows.
     """
 
     def rows(seed: int, seconds: float) -> list[Arrival]:
@@ -79,7 +81,8 @@ def dilated(cost_ns: Callable[[random.Random, int], float], lead_ns: int = 0) ->
 
 
 def network(hz: float, least_ms: float = 60.0, most_ms: float = 100.0, lost: float = 0.05) -> Trace:
-    """Even steps at `hz`, each with a random delay (so they may overtake each other); the share `lost` is missing."""
+    """Even steps at `hz`, each with a random delay, so snapshots may overtake each other. A share `lost` is
+    missing."""
 
     def rows(seed: int, seconds: float) -> list[Arrival]:
         generator = random.Random(seed)
@@ -95,7 +98,8 @@ def network(hz: float, least_ms: float = 60.0, most_ms: float = 100.0, lost: flo
 
 
 def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_NS) -> Trace:
-    """Nothing arrives in the last `stall_ns` of every `every_ns`; delayed snapshots arrive in one burst at its end."""
+    """A trace with stalls: nothing arrives in the last `stall_ns` of every `every_ns`. The delayed snapshots arrive in
+    one burst at the end of the stall."""
 
     def rows(seed: int, seconds: float) -> list[Arrival]:
         made = []
@@ -104,7 +108,7 @@ def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_
             end = row.arrival_ns - into + every_ns
             if into >= every_ns - stall_ns:
                 row = row._replace(arrival_ns=end + (into - every_ns + stall_ns) // BURST)
-            elif row.arrival_ns - START_NS > every_ns:  # not before the delayed ones
+            elif row.arrival_ns - START_NS > every_ns:  # not before the delayed snapshots
                 row = row._replace(arrival_ns=max(row.arrival_ns, end - every_ns + stall_ns // BURST))
             made.append(row)
         return made
@@ -113,7 +117,7 @@ def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_
 
 
 def found_late(cost_ns: Callable[[random.Random, int], float]) -> Trace:
-    """Steps whose due instants follow the plan until the schedule detects overload (`OverloadWindow`)."""
+    """Steps whose due instants follow the plan until the schedule detects overload, see `OverloadWindow`."""
 
     def rows(seed: int, seconds: float) -> list[Arrival]:
         generator = random.Random(seed)
@@ -131,22 +135,22 @@ def found_late(cost_ns: Callable[[random.Random, int], float]) -> Trace:
 
 
 def slow_cost_ns(generator: random.Random, wall_ns: int) -> float:
-    """41 ms, nearly even."""
+    """Cost of a step: always about 41 ms."""
     return generator.gauss(41 * MS, 0.1 * MS)
 
 
 def uneven_cost_ns(generator: random.Random, wall_ns: int) -> float:
-    """20 to 120 ms, at random for each step."""
+    """Cost of a step: 20 to 120 ms, at random."""
     return generator.uniform(20 * MS, 120 * MS)
 
 
 def changing_cost_ns(generator: random.Random, wall_ns: int) -> float:
-    """1 ms, then 41 ms, in turns."""
+    """Cost of a step: 1 ms under light load, 41 ms under heavy load; the loads alternate."""
     heavy = wall_ns % (LIGHT_NS + HEAVY_NS) >= LIGHT_NS
     return generator.gauss(41 * MS, 0.2 * MS) if heavy else generator.gauss(1 * MS, 0.05 * MS)
 
 
-# name -> trace, as docs and `python -m bench clock` show them
+# Traces by name, in the order of the docs and of `python -m bench clock`.
 TRACES: dict[str, Trace] = {
     "ahead 60 Hz": steady(60, early_ns=STEP_NS),
     "60 Hz": steady(60),
@@ -162,14 +166,14 @@ TRACES: dict[str, Trace] = {
 }
 
 
-# Time in which a clock settles, left out of the figures.
+# Time in which a clock settles; it is excluded from the figures.
 SETTLING_NS = 3 * SECOND
-# Half the window over which the true rate of physics at a frame is measured.
+# The true rate of physics at a frame is measured over a window of twice this length.
 RATE_HALF_NS = SECOND // 2
 
 
 class TriedClock(Protocol):
-    """Interface of a clock on trial; all times in ns."""
+    """Interface of a clock under test; all times in ns."""
 
     def observe(self, sim_time_ns: int, due_ns: int, arrival_ns: int) -> None: ...
 
@@ -177,7 +181,7 @@ class TriedClock(Protocol):
 
 
 class TriedFrame(NamedTuple):
-    """One frame, at its present instant."""
+    """One frame. present_ns: instant at which it is visible."""
 
     present_ns: int
     draw_time_ns: int
@@ -186,26 +190,27 @@ class TriedFrame(NamedTuple):
 
 @dataclass(frozen=True)
 class ClockFigures:
-    """Figures of the drawn motion after the settling time; reversals and beyond are counts over the whole run.
+    """Figures of the drawn motion after the settling time; `reversals` and `beyond` count over the whole run.
 
-    Errors and ages in ms; shares 0..1; judder relative to the true rate.
+    Errors and ages are in ms; shares are 0..1; judder is relative to the true rate.
     """
 
     error_p99_ms: float  # |drawn step - rate x frame interval|, simulated time
     error_mean_ms: float
     error_max_ms: float
-    age_mean_ms: float  # present - due of the draw time
-    age_last_ms: float  # the mean of the last second
-    held_share: float  # frames that drew the same instant while physics advanced
-    distinct_share: float  # frames that drew another instant than the frame before
-    judder_p99: float  # |speed - speed of the frame before| / rate
+    age_mean_ms: float  # visible instant - due instant of the draw time
+    age_last_ms: float  # mean age in the last second
+    held_share: float  # frames with the same draw time as the previous frame although physics advanced
+    distinct_share: float  # frames with another draw time than the previous frame
+    judder_p99: float  # |speed - speed of the previous frame| / rate
     judder_max: float
-    reversals: int  # frames drawn before the frame before
-    beyond: int  # frames drawn past the newest snapshot
+    reversals: int  # frames with an earlier draw time than the previous frame
+    beyond: int  # frames with a draw time past the newest snapshot
 
 
 def presents(seed: int, first_ns: int, last_ns: int, fps: float = 60.0, missed: float = 0.0) -> Iterator[int]:
-    """Present instants (ns): a grid with a random phase, from first_ns to last_ns, without a random share `missed`."""
+    """Visible instants (ns) of frames from first_ns to last_ns: a grid with a random phase, from which a random share
+    `missed` is removed."""
     generator = random.Random(seed + 1000)
     start = first_ns + round(generator.random() * SECOND / fps)
     k = 0
@@ -218,8 +223,8 @@ def presents(seed: int, first_ns: int, last_ns: int, fps: float = 60.0, missed: 
 def play(
     clock: TriedClock, rows: list[Arrival], seed: int = 0, fps: float = 60.0, latch_ns: int = 0, missed: float = 0.0
 ) -> list[TriedFrame]:
-    """Plays the trace `rows`: each frame observes, in order of arrival, all arrivals until `latch_ns` before its
-    present."""
+    """Plays the trace `rows`. Each frame observes, in order, all snapshots that arrived until `latch_ns` before the
+    frame's visible instant."""
     arrivals = sorted(rows, key=lambda row: row.arrival_ns)
     arrived, newest, frames = 0, arrivals[0].sim_ns, []
     for present in presents(seed, arrivals[0].arrival_ns + latch_ns, rows[-1].due_ns, fps, missed):
@@ -233,7 +238,7 @@ def play(
 
 
 def clock_figures(frames: list[TriedFrame], rows: list[Arrival], settling_ns: int = SETTLING_NS) -> ClockFigures:
-    """Figures of `frames` against the trace on which they were played."""
+    """Figures of `frames`, compared with the trace `rows` from which they were drawn."""
     ordered = sorted(rows)
     origin = ordered[0].due_ns
     due = np.array([row.due_ns - origin for row in ordered], float)

@@ -1,1 +1,2 @@
-"""`python -m bench motion`: drawn motion against the truth. recordings: truth; drawn_motion: replay, figures."""
+"""`python -m bench motion`: drawn motion against true motion. recordings: true motion; drawn_motion: replay,
+figures."""

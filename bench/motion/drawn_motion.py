@@ -1,12 +1,12 @@
 """Replay of a recorded world through clock and method under each trouble, and errors of the drawn motion.
 
-`MotionReplay.show` plays a trace: at each present instant of a display, a playback clock and a method receive the
-snapshots that have arrived, and the poses that the method returns are kept. `motion_figures` compares these with the
-recording. Traces replace a network, a grid of instants a display: the speed of the machine changes no figure.
+`MotionReplay.show` plays a trace. At each frame of a display, a playback clock and a method receive the snapshots that
+have arrived, and the poses that the method returns are stored. `motion_figures` compares these with the recording. A
+trace replaces the network and a grid of instants replaces the display, so the speed of the machine changes no figure.
 
 Always: a frame uses only snapshots that arrived before it; the same seed gives the same poses, bit for bit. Bodies that
 never move do not count. A body counts in frames in which it is visible and has one life between the two snapshots
-around the draw time. Where it is spawned, despawned or teleported between them, its distance from its true paths counts
+around the draw time. If it is spawned, despawned or teleported between them, its distance from its true paths counts
 instead (`off_path`). Runs no process, reads no clock.
 """
 
@@ -28,28 +28,28 @@ from twixt.render.interpolation.poses import compose
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.groups import AS_PUBLISHED
 
-# Time in which methods are sampled before the first counted frame: some depend on their earlier poses.
+# Methods are sampled for this time before the first counted frame, because some depend on their earlier poses.
 BEFORE_NS = 250_000_000
-# The method that ignores the clock: it is compared with the state due at present.
+# The method that ignores the clock. It is compared with the state that is due when the frame is visible.
 OF_THE_PRESENT = "latest"
 
 Floats = NDArray[np.float64]
 
 
 class DrawnFrames(NamedTuple):
-    """f frames, as they were drawn. All times of snapshots and draw times are simulated."""
+    """f drawn frames. `present_ns` is wall time; all other times are simulated."""
 
     present_ns: Times
     asked_ns: Times  # the clock's draw time
-    drawn_ns: Times  # the time of the drawn state
-    previous_ns: Times  # the newest arrived snapshot at or before asked_ns
-    next_ns: Times  # the oldest arrived snapshot after it; asked_ns where there was none
+    drawn_ns: Times  # time of the drawn state
+    previous_ns: Times  # newest arrived snapshot at or before asked_ns
+    next_ns: Times  # oldest arrived snapshot after asked_ns; asked_ns if there was none
     places: RecordedPoses
 
 
 @dataclass(frozen=True)
 class MotionFigures:
-    """Errors of drawn motion, in mm, degrees and ms; docs/motion.md defines each."""
+    """Errors of drawn motion, in mm, degrees and ms; docs/motion.md defines each error."""
 
     position_p50_mm: float
     position_p99_mm: float
@@ -64,16 +64,16 @@ class MotionFigures:
     now_p50_mm: float
     age_mean_ms: float
     age_p99_ms: float
-    compared: int  # poses
+    compared: int  # number of compared poses
 
 
-# Length of a trace: the clock settles in the first three; a stall lasts from 4.5 to 5.0 s, and then is made up for.
+# Length of a trace. The clock settles in the first 3 s. A stall lasts from 4.5 to 5.0 s; then the clock catches up.
 SECONDS = 5.6
 FPS = 60.0
 
 
 class TroubleTrace(NamedTuple):
-    """Trace of the snapshots under one trouble, and its description."""
+    """Trace of snapshots under one trouble. about: description of the trouble."""
 
     about: str
     trace: Trace
@@ -94,7 +94,7 @@ TROUBLES = {
 
 
 class MotionReplay:
-    """A recorded world, played to a viewer's clock and methods."""
+    """Plays a recorded world to a viewer's clock and methods."""
 
     def __init__(self, recorded: Recording) -> None:
         self._states = recorded.states
@@ -103,7 +103,7 @@ class MotionReplay:
         self.truth = Truth(recorded.states, self._parents)
 
     def rows(self, trace: Sequence[Arrival]) -> list[Arrival]:
-        """The trace with each simulated time replaced by that of the nearest state."""
+        """The trace with each simulated time replaced by the time of the nearest recorded state."""
         times = self.truth.times_ns
         nearest = np.searchsorted((times[1:] + times[:-1]) / 2, [row.sim_ns for row in trace])
         return [row._replace(sim_ns=int(times[index])) for row, index in zip(trace, nearest, strict=True)]
@@ -120,11 +120,11 @@ class MotionReplay:
         of_the_present: bool = False,
         as_published: bool = False,
     ) -> DrawnFrames:
-        """Plays the trace `rows`, whose snapshots are the states of those simulated times.
+        """Plays the trace `rows`. Its simulated times must be times of recorded states.
 
-        of_the_present: frames are compared with the state due at present, not with that of the clock's draw time.
-        as_published: the method draws a snapshot unchanged: the newest, or the newest at or before the draw time.
-        Frames before the clock has settled are left out.
+        of_the_present: compare a frame with the state due when it is visible, not with the state at the draw time.
+        as_published: the method draws a snapshot unchanged, either the newest (with of_the_present) or the newest at
+        or before the draw time. Frames before the clock has settled are excluded.
         """
         clock = PlaybackClock()
         arrivals = sorted(rows, key=lambda row: row.arrival_ns)
@@ -165,7 +165,7 @@ class MotionReplay:
 
 
 def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) -> MotionFigures:
-    """Errors of `shown` against the truth. rows: the trace that was played."""
+    """Errors of the drawn frames `shown` relative to true motion. rows: the trace that was played."""
     drawn, there = shown.places, truth.at(shown.asked_ns)
     passed = _passed(truth, shown)
     counts = _comparable(drawn, there) & passed.one_life & truth.moves
@@ -199,7 +199,8 @@ def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) ->
 
 
 class Passed(NamedTuple):
-    """True places between the two snapshots around each frame: their box, and a mask of bodies with one life."""
+    """True positions between the two snapshots around each frame: their bounding box, and whether each body has one
+    life there."""
 
     low: NDArray[np.floating]  # (f, n, 3)
     high: NDArray[np.floating]  # (f, n, 3)
@@ -218,7 +219,7 @@ def _passed(truth: Truth, shown: DrawnFrames) -> Passed:
 
 
 def _off_path(truth: Truth, shown: DrawnFrames, passed: Passed) -> Floats:
-    """Metres from the drawn position to the nearest true one, for bodies whose life changed meanwhile."""
+    """Metres from the drawn position to the nearest true one, for bodies whose life changed between the snapshots."""
     off = [np.zeros(0)]
     for frame, key in enumerate(_between(shown)):
         cut = np.flatnonzero(~passed.one_life[frame] & shown.places.visible[frame])
@@ -237,7 +238,7 @@ def _comparable(drawn: RecordedPoses, true: RecordedPoses) -> Flags:
 
 
 def _stacked(poses: Sequence[Poses], count: int) -> RecordedPoses:
-    """Poses of all frames, (f, count): bodies that do not exist yet are hidden."""
+    """Poses of all frames, shape (f, count). Bodies that do not exist yet are hidden."""
     position = np.zeros((len(poses), count, 3), np.float32)
     orientation = np.zeros((len(poses), count, 4), np.float32)
     orientation[:, :, 3] = 1.0
@@ -257,7 +258,7 @@ def _map_of(rows: Sequence[Arrival]) -> tuple[Times, Times]:
 
 
 def _angles(a: NDArray[np.floating], b: NDArray[np.floating]) -> Floats:
-    """Angles between orientations, radians. 4 atan is exact for small angles, arccos is not."""
+    """Angles between orientations, radians. Uses 4 atan, which is exact for small angles; arccos is not."""
     b = np.where((a * b).sum(axis=-1, keepdims=True) < 0, -b, b)
     return 4.0 * np.arctan2(_lengths(a - b), _lengths(a + b))
 

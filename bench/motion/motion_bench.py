@@ -1,7 +1,7 @@
-"""`python -m bench motion`: errors of each method, for each world under each trouble, against the truth.
+"""`python -m bench motion`: errors of each method, for each world under each trouble, against true motion.
 
-Worlds are recorded, arrivals of snapshots are a trace, the display is a grid of instants. So the figures depend only on
-the clock and the methods, not on the speed of the machine.
+The figures depend only on the clock and the methods, not on the speed of the machine, because worlds are recorded,
+arrivals of snapshots come from a trace, and the display is a grid of instants.
 
 Always: the table, the JSON document and the page in docs/ have the same figures. Runs no process, reads no clock.
 """
@@ -40,7 +40,7 @@ METHOD = TableColumn("method", lambda row: row.method)
 WIDTH_IN, HEIGHT_IN = 8.0, 4.6  # 800 px
 PICTURED_METHODS = ("none", "linear", "catmull", "hermite", "auto")
 TROUBLE = "ahead 10 Hz"
-# Simulated seconds: around one impact of the bounce; one turn of the circle.
+# Intervals in the picture, simulated seconds: around one impact of the bounce, and one turn of the circle.
 BOUNCE_S, ROUND_S = (4.6, 5.0), (3.4, 4.4)
 # Visible depth of the floor (metres).
 BELOW_M = 0.1
@@ -50,14 +50,14 @@ QUICK_SECONDS, QUICK_WORLDS, QUICK_TROUBLES = 4.0, 1, 2
 
 
 def as_text(value: float) -> str:
-    """Text of a figure: three digits, at most two decimals; "-" where nothing could be compared."""
+    """Text of a figure: three digits, at most two decimals; "-" if nothing could be compared."""
     if value != value:
         return "-"
     return f"{value:.0f}" if abs(value) >= 99.5 else f"{value:.1f}" if abs(value) >= 9.95 else f"{value:.2f}"
 
 
 def _figure(name: str, unit: str, statistic: str, key: str, where: str = BOTH) -> TableColumn:
-    """The column of one of the `MotionFigures`, narrow in a terminal."""
+    """The column of a field of `MotionFigures`. Its title is narrow in a terminal."""
     narrow = name.replace(" ", "\n") + f"\n{unit} {statistic}"
     return TableColumn(f"{name} {unit} {statistic}", lambda row: getattr(row.figures, key), as_text, narrow, where)
 
@@ -80,7 +80,7 @@ FIGURES = (
 
 
 def tables(results: Sequence[Result]) -> list[Block]:
-    """A table for each world and trouble, 80 characters wide in a terminal."""
+    """One table per world and trouble, 80 characters wide in a terminal."""
     return [
         Table((METHOD, *FIGURES), list(rows), f"{world}: {trouble}")
         for (world, trouble), rows in groupby(results, key=lambda result: (result.world, result.trouble))
@@ -88,7 +88,7 @@ def tables(results: Sequence[Result]) -> list[Block]:
 
 
 def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
-    """Figures of docs/motion.md."""
+    """Figures for docs/motion.md."""
     yield f"Seed {what.seed}, {what.seconds:g} s each."
     yield "## Figures"
     for world, rows in groupby(results, key=lambda result: result.world):
@@ -98,7 +98,8 @@ def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
 
 
 class BodyPath(NamedTuple):
-    """Path of one body in the plane of its motion: (f, 2) each, metres."""
+    """Paths of one body in the plane of its motion: true positions, drawn positions, snapshots; (f, 2) each,
+    metres."""
 
     true: NDArray[np.floating]
     drawn: NDArray[np.floating]
@@ -108,7 +109,7 @@ class BodyPath(NamedTuple):
 def picture(recorded: Recording, path: str, seed: int = 0) -> None:
     """Saves the picture. Raises TwixtError.
 
-    recorded: body 0 bounces in the plane of x and z, body 1 moves on a circle in that of x and y.
+    recorded: body 0 bounces in the xz plane, body 1 moves on a circle in the xy plane.
     """
     figure = empty_figure(WIDTH_IN, HEIGHT_IN)
     replay = MotionReplay(recorded)
@@ -168,7 +169,7 @@ class Result(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Worlds, troubles and methods to be measured; length of each trace."""
+    """Worlds, troubles and methods to measure. seconds: length of each trace."""
 
     worlds: Mapping[str, Subject]
     troubles: Mapping[str, TroubleTrace]
@@ -180,22 +181,24 @@ class Size(NamedTuple):
 def size(
     worlds: Mapping[str, Subject], troubles: Sequence[str], methods: Sequence[str], seed: int, quick: bool
 ) -> Size:
-    """`Size` of a command's choice. troubles, methods: names; empty: all. Raises TwixtError for an unknown name."""
+    """`Size` for the options of a command. troubles, methods: names; empty: all. Raises TwixtError for an unknown
+    name."""
     for name in troubles:
         if name not in TROUBLES:
             raise TwixtError(f"--trouble must be one of: {'; '.join(TROUBLES)}; got {name!r}")
     chosen = {name: TROUBLES[name] for name in troubles or TROUBLES}
     for name in methods:
-        create(name)  # raises for an unknown one
+        create(name)  # raises for an unknown name
     if quick:
         worlds, chosen = dict([*worlds.items()][:QUICK_WORLDS]), dict([*chosen.items()][:QUICK_TROUBLES])
     return Size(worlds, chosen, methods or tuple(METHODS), QUICK_SECONDS if quick else SECONDS, seed)
 
 
 def run(what: Size, results: Results) -> int:
-    """Measures, with progress on standard error; shows and writes. Returns the exit code; raises TwixtError.
+    """Measures, with progress on standard error; shows and writes the results. Returns the exit code. Raises
+    TwixtError.
 
-    The picture is of `PICTURED`, whose body 0 bounces and whose body 1 moves on a circle.
+    The picture shows `PICTURED`, in which body 0 bounces and body 1 moves on a circle.
     """
     results.check_files()
     rows: list[Result] = []
@@ -213,7 +216,7 @@ def run(what: Size, results: Results) -> int:
 
 
 def measured(what: Size, say: Say = str) -> Iterator[Result]:
-    """Yields the results one by one. say: receives the next piece of work."""
+    """Yields the results one by one. say: called with a text about the next piece of work."""
     for world, subject in what.worlds.items():
         say(f"recording {world}")
         replay = MotionReplay(subject.record(what.seconds, what.seed))

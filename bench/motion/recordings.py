@@ -1,12 +1,12 @@
 """Reference recordings of finely stepped worlds: true poses at any instant, for comparison with drawn motion.
 
-A world with contacts moves differently at another dt. So there is one trajectory, stepped `FINE` times as
-finely as the fastest snapshots come. Snapshots are some of its states, and the motion between them is known.
+A world with contacts moves differently at another dt. So each world is recorded once, with `FINE` steps per snapshot
+of the highest rate. The snapshots are some of these states, so the motion between two snapshots is known.
 
-Always: states are copies, `1 / (SNAPSHOT_HZ * FINE)` s apart; a corrected body has its visible pose.
-Between two states the truth is a straight line and the shortest turn, in the frame of the parent where there is one. A
-body whose life changes between two states keeps the older state until the newer. A body that does not exist yet is
-hidden. No process, no clock, no schedule: worlds are only stepped.
+Always: states are copies, `1 / (SNAPSHOT_HZ * FINE)` s apart; a corrected body has its visible pose. Between two
+states, true motion is a straight line and the shortest turn, in the frame of the body's parent if it has one. If the
+life of a body changes between two states, the older state holds until the newer one. A body that does not exist yet
+is hidden. Worlds are only stepped, without process, clock or schedule.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World, drawable_scene, filled_bodies
 from twixt.sim.worlds.find import load_world
 
-# Rate of the fastest snapshots; those of slower rates that divide it (30, 20, 10 Hz) are states of the same recording.
+# Highest rate of snapshots. Snapshots at rates that divide it (30, 20, 10 Hz) are states of the same recording.
 SNAPSHOT_HZ = 60
-# States for each such snapshot: a straight line through 1 ms of free fall is off by 1 um.
+# States per snapshot at the highest rate. A straight line through 1 ms of free fall is off by 1 um.
 FINE = 16
-# Rate of the steps before the recording begins.
+# Rate of steps before the recording begins.
 WARM_UP_HZ = 240
 
 
@@ -45,7 +45,7 @@ class Recording(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """A world to be recorded. begin_s: simulated time before the recording. velocities: the snapshots have them."""
+    """A world to record. begin_s: simulated time before the recording. velocities: True if snapshots have them."""
 
     about: str
     world: str
@@ -54,7 +54,7 @@ class Subject:
     velocities: bool = True
 
     def record(self, seconds: float, seed: int = 0) -> Recording:
-        """Records `seconds` of simulated time. seed: for worlds that have one."""
+        """Records `seconds` of simulated time. seed: used by worlds that accept a seed."""
         world = Known() if self.world == KNOWN else load_world(self.world, self.settings, seed)
         for _ in range(round(self.begin_s * WARM_UP_HZ)):
             world.step(1 / WARM_UP_HZ)
@@ -64,14 +64,15 @@ class Subject:
 
 # Name of the world `Known`, below.
 KNOWN = "known"
-# For the picture: a bounce and a circle so fast that ten snapshots a second show the differences.
+# World of the picture. Bounce and circle are so fast that methods differ visibly at ten snapshots a second.
 PICTURED = Subject("a ball that bounces, and one that runs round, 36 degrees in a tenth of a second", KNOWN)
 SUBJECTS = {
     "circles": Subject("balls on a circle, 15 degrees in a tenth of a second, and balls that bounce", "circles"),
     "circles, no velocities": Subject("the same; physics publishes no velocities", "circles", velocities=False),
     "balls": Subject("60 balls pour from side to side in a rocking box", "balls", (("count", "60"),), begin_s=3.0),
     "verlet": Subject("a curtain of 120 beads in the wind", "verlet", (("columns", "12"), ("rows", "10")), begin_s=1.0),
-    # Turns per half second. The last three are 0.5, 1.5 and 3 turns in 50 ms, the interval of snapshots at 20 Hz.
+    # `turns` is per half second. At 20 Hz (one snapshot per 50 ms), the last three turn 0.5, 1.5 and 3 times between
+    # two snapshots.
     "spinners": Subject("bars and balls that turn 1 to 60 times a second", "spinners", (("turns", "0.5,1.5,5,15,30"),)),
     "wobble": Subject("a cube turning 2.5 times a second, balls on its corners as children and on their own", "wobble"),
     "teleporters": Subject("12 balls that jump between two rails, come and go", "teleporters"),
@@ -79,7 +80,7 @@ SUBJECTS = {
 
 
 def subjects(names: Sequence[str]) -> Mapping[str, Subject]:
-    """Entries of SUBJECTS by name (no names: all). Raises TwixtError for an unknown name."""
+    """Entries of SUBJECTS with these names; all if there are no names. Raises TwixtError for an unknown name."""
     for name in names:
         if name not in SUBJECTS:
             raise TwixtError(f"--world must be one of: {'; '.join(SUBJECTS)}; got {name!r}")
@@ -87,7 +88,7 @@ def subjects(names: Sequence[str]) -> Mapping[str, Subject]:
 
 
 def record(world: World, seconds: float) -> Recording:
-    """Steps `world` through `seconds` of simulated time, and keeps every state."""
+    """Steps `world` through `seconds` of simulated time and records every state."""
     hz = SNAPSHOT_HZ * FINE
     states = [_state(world, 0, 0)]
     for tick in range(1, round(seconds * hz) + 1):
@@ -114,15 +115,17 @@ def _without_velocities(recording: Recording) -> Recording:
 
 
 class Known(World):
-    """Motions by formula: body 0 falls and bounces, drifting along x, and is put back up; body 1 moves on a circle.
+    """Motion computed from formulas. Body 0 falls and bounces, drifts along x, and is then teleported back to its
+    start. Body 1 moves on a circle.
 
     Centres bounce at z = 0, as if the balls had no size.
     """
 
     GRAVITY_M_S2 = 9.81
-    # Chosen so that an impact comes just before a tenth of a second, where a curve goes below the floor.
+    # The height is chosen so that an impact comes shortly before a multiple of 0.1 s (a snapshot at 10 Hz), where an
+    # interpolated curve goes below the floor.
     DROP_M, DRIFT_M_S = 2.004, 0.6
-    # Share of the speed that is left after an impact; impacts before the ball is put back up.
+    # Share of the speed that is left after an impact; number of impacts before the ball returns to its start.
     RESTITUTION, BOUNCES = 0.8, 3
     CIRCLE_RADIUS_M, CIRCLE_RAD_S = 0.5, math.pi / 0.5
 
@@ -143,7 +146,7 @@ class Known(World):
 
     def _write_bounce(self) -> None:
         impact_m_s = math.sqrt(2 * self.GRAVITY_M_S2 * self.DROP_M)
-        # Flights from one impact to the next; the first is a fall, half a flight.
+        # Durations of the flights between impacts. The first flight is only a fall, half of a full flight.
         speeds = [impact_m_s * self.RESTITUTION**bounce for bounce in range(self.BOUNCES + 1)]
         flights = [speed / self.GRAVITY_M_S2 * (1 if speed == impact_m_s else 2) for speed in speeds]
         drops, since_drop_s = divmod(self._time_s, sum(flights))
@@ -174,7 +177,7 @@ Flags = NDArray[np.bool_]
 
 
 class RecordedPoses(NamedTuple):
-    """n bodies at f instants, in the world. life: continuity epochs."""
+    """Poses of n bodies at f instants, in the world frame. life: continuity epochs."""
 
     position: NDArray[np.floating]  # (f, n, 3), metres
     orientation: NDArray[np.floating]  # (f, n, 4)
@@ -183,7 +186,7 @@ class RecordedPoses(NamedTuple):
 
 
 class Truth:
-    """A recording as arrays over time, linear between its states, which are close to each other."""
+    """A recording as arrays over time. It interpolates linearly between its states, which are close to each other."""
 
     def __init__(self, states: Sequence[Snapshot], parent_rows: NDArray[np.int32] | None = None) -> None:
         self.times_ns: Times = np.array([state.sim_time_ns for state in states])
@@ -201,7 +204,7 @@ class Truth:
             poses.visible.reshape(shape),
         )
         self.states = self._in_the_world(self._own)
-        # Bodies that never move do not test a method, and are most of some worlds.
+        # Mask of moving bodies. The others, which are the majority in some worlds, do not test a method.
         self.moves = _changes(self.states.position) | _changes(self.states.orientation) | _changes(self.states.visible)
 
     @property
@@ -210,7 +213,7 @@ class Truth:
         return self.states.life.shape[1]
 
     def at(self, sim_times_ns: Times) -> RecordedPoses:
-        """Poses of all bodies at those simulated times, (f,) in ns."""
+        """Poses of all bodies at the simulated times `sim_times_ns`, (f,), in ns."""
         times, own = self.times_ns, self._own
         index = np.clip(np.searchsorted(times, sim_times_ns, side="right") - 1, 0, len(times) - 2)
         share = np.clip((sim_times_ns - times[index]) / (times[index + 1] - times[index]), 0.0, 1.0)[:, None, None]
@@ -230,8 +233,8 @@ class Truth:
         return slice(max(0, int(first)), int(last) + 1)
 
     def _in_the_world(self, own: RecordedPoses) -> RecordedPoses:
-        """Poses in the world, from those in the parents' frames. Interpolated there, children of a turning parent keep
-        their distance between states too."""
+        """Converts poses from the parents' frames to the world frame. Interpolation happens before, in the parents'
+        frames, so that children of a turning parent have the right distance between states too."""
         if self._parents is None:
             return own
         frames, count = own.life.shape

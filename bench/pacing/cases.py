@@ -1,9 +1,9 @@
-"""Cases of the laboratory (displays and works), and targets: figures with a limit for the pacer.
+"""Cases of the laboratory (displays and works), and targets: figures of the pacer that must keep a limit.
 
-A target's figure is computed from true presents and from the pacer's plans, the worst of all seeds. Only costs, which
-are compared with costs on another display, are means of all seeds.
+A target's figure is computed from the pacer's plans and from the true instants at which frames became visible. It is
+the worst of all seeds. Only costs are means of all seeds, because they are compared with costs on another display.
 
-Always: a case is made anew from its seed for each contestant; all contestants get the same case.
+Always: each case is created from its seed again for every contestant, so all contestants get the same case.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from bench.pacing.play import (
 from bench.pacing.works import ALL_WORKS, MS, SECOND, Make, Work, constant, single, spikes, step
 from twixt.cli.progress import Say
 
-# Contestants: the pacer as it is, one that never widens its interval, and one that knows all work ahead.
+# Contestants: the real pacer, one that never widens its interval, and one that knows all work in advance.
 TWIXT, NEVER, ORACLE = "twixt", "never widen", "oracle"
 CONTESTANTS = (TWIXT, NEVER, ORACLE)
 
 # A real display's rate differs from its nominal rate by up to this share.
 OFF_NOMINAL = 0.002
-# Changes of mode are delayed by up to this, at random: they come anywhere between two frames.
+# Changes of mode are delayed at random by up to this, so that they come at any point between two frames.
 LATEST_CHANGE_NS = 100_000_000
 SECONDS, QUICK_SECONDS = 10.0, 4.0
 QUICK_WORKS = ("constant 10 ms", "25 ms in one of 30", "stolen 5-40 ms")
 
 
 class Shape(NamedTuple):
-    """A kind of display. hz: its nominal rate. fence_mode, sends_reports: see `ModelDisplay`."""
+    """A kind of display. hz: nominal rate. fence_mode, sends_reports: see `ModelDisplay`."""
 
     kind: type[ModelDisplay]
     hz: float = 60.0
@@ -60,7 +60,7 @@ class Shape(NamedTuple):
     sends_reports: bool = False
 
     def made(self, seed: int) -> ModelDisplay:
-        """A display of this kind, with a rate and a phase from the seed."""
+        """A display of this kind, with rate and phase chosen from the seed."""
         choose = random.Random(seed * 13 + 1)
         hz = self.hz if self.kind is Timer else self.hz * (1 + choose.uniform(-OFF_NOMINAL, OFF_NOMINAL))
         return self._of(steady(hz, -choose.randrange(round(1e9 / hz))), seed)
@@ -75,9 +75,11 @@ class Shape(NamedTuple):
 
 
 FENCE, WORD = ", fence", ", own word"
-# Displays whose cost must be near plain blocking's: each as it is, with a fence, and with the display's reports.
+# Displays on which the cost must be close to the cost on `Blocking`. Each is played without additions, with a fence,
+# and with the display's reports.
 TRICKY = {"returns at once": ReturnsAtOnce, "queue of two": Queue, "queue of three": QueueOfThree}
-# Fences as twixt's window makes them. It tries none on a queue, whose swaps wait; the effect of one is measured there.
+# How fences are made on these displays. On a queue, twixt's window tries no fence, because swaps wait; there a fence
+# is always made, to measure its effect.
 FENCES = {"returns at once": TRIED, "queue of two": ALWAYS, "queue of three": ALWAYS}
 BLOCKING = "blocking"
 SHAPES: dict[str, Shape] = {
@@ -96,7 +98,8 @@ SHAPES: dict[str, Shape] = {
 
 
 class ModeChange(NamedTuple):
-    """A change of mode while running, at CHANGE_NS. gap_ns: time in which nothing is shown. work_ms: of each frame."""
+    """A change of mode while running, at CHANGE_NS. gap_ns: time during which nothing is shown. work_ms: cost of each
+    frame."""
 
     hz: float
     then_hz: float
@@ -115,12 +118,12 @@ CHANGES: dict[str, ModeChange] = {
     "60 to 30 Hz": ModeChange(60, 30, gap_ns=120_000_000),
 }
 CHANGED_ON = (BLOCKING, BLOCKING + WORD, "returns at once" + FENCE)
-# Displays on which nothing reports when a frame was seen: on the page, without a target.
+# Displays that give no information about when a frame became visible. They are shown on the page, without targets.
 CHANGED_UNSEEN_ON = ("returns at once", "queue of two")
 
 
 class Trial(NamedTuple):
-    """Work and length of a run whose figures have targets."""
+    """Work and length of a run that has targets."""
 
     work: Make
     seconds: float
@@ -141,25 +144,26 @@ TRIED_ON: Callable[[str], tuple[str, ...]] = {
 
 
 def works(quick: bool) -> dict[str, Make]:
-    """Work by name; a few for a quick run."""
+    """Works by name; for a quick run only a few."""
     return {name: make for name, make in ALL_WORKS.items() if not quick or name in QUICK_WORKS}
 
 
-# An interval of more than so many refreshes is slow.
+# An interval longer than this number of refreshes is slow.
 SLOW = 1.1
 MOST_SLOW, MOST_FRAMES_TO_WIDEN, MOST_SECONDS_BACK, LEAST_FPS = 2, 5, 3.0, 57.5
-# The pacer is back when its interval is at most so many refreshes.
+# The pacer has recovered when its interval is at most this number of refreshes.
 BACK = 1.02
-# Limit of a cost: COST_SHARE times plain blocking's, plus COST_MORE.
+# Limit of a cost: COST_SHARE times the cost on `Blocking`, plus COST_MORE.
 COST_SHARE, COST_MORE = 1.1, 1.0
-# After a change of mode: share of the new rate to be reached, and by when; largest share of frames that are off.
+# After a change of mode, this share of the new rate must be reached after FOLLOW_NS, and at most MOST_OFF of the
+# frames may have a visible error.
 FOLLOWED = 0.95
 FOLLOW_NS = 3 * SECOND
 MOST_OFF = 0.01
 
 
 class Target(NamedTuple):
-    """A figure with a limit. is_most: the figure must be <= the limit, else >=. unit: of both."""
+    """A figure with a limit. is_most: the figure must be <= the limit, else >=. unit: unit of figure and limit."""
 
     name: str
     figure: float
@@ -169,22 +173,22 @@ class Target(NamedTuple):
 
     @property
     def is_met(self) -> bool:
-        """True where the figure keeps the limit."""
+        """True if the figure keeps the limit."""
         return self.figure <= self.limit if self.is_most else self.figure >= self.limit
 
 
 def most(name: str, figure: float, limit: float, unit: str) -> Target:
-    """Bar whose figure must be <= the limit."""
+    """Target whose figure must be <= the limit."""
     return Target(name, figure, limit, unit, True)
 
 
 def least(name: str, figure: float, limit: float, unit: str) -> Target:
-    """Bar whose figure must be >= the limit."""
+    """Target whose figure must be >= the limit."""
     return Target(name, figure, limit, unit, False)
 
 
 def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Target]:
-    """Bars of a single long frame, of a load that comes and goes, and of spikes."""
+    """Targets for a single long frame, for a temporary load, and for spikes."""
     for trial, read in ((SINGLE, _single), (LOAD, _load), (SPIKES, _spikes)):
         for display in TRIED_ON(trial):
             say(f"{trial} on {display}")
@@ -192,7 +196,7 @@ def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say
 
 
 def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Target]:
-    """Bars of displays that change their mode."""
+    """Targets for displays that change their mode."""
     for display in CHANGED_ON:
         for name in ("60 to 144 Hz", "60 to 90 Hz, seamless"):
             say(f"{name}, {display}")
@@ -206,7 +210,8 @@ def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Sa
 
 
 def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:
-    """Bars of displays whose swap does not wait for its frame, against plain blocking. costs: by display and work."""
+    """Targets for the costs on displays whose swap does not wait for its own frame, relative to costs on `Blocking`.
+    costs: figures by display and work."""
     for display, work in costs:
         if display.split(",")[0] in TRICKY and (BLOCKING, work) in costs:
             limit = COST_SHARE * costs[BLOCKING, work].cost + COST_MORE
@@ -214,7 +219,7 @@ def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:
 
 
 class PlayedRun(NamedTuple):
-    """A run with its display and work. change_ns: instant of the change of mode; 0: none."""
+    """A run with its display and work. change_ns: instant of the change of mode; 0: no change."""
 
     seen: list[PlayedFrame]
     display: ModelDisplay
@@ -264,18 +269,19 @@ def _loaded(run: PlayedRun) -> list[PlayedFrame]:
 
 
 def _frames_to_widen(run: PlayedRun) -> int:
-    """Number of the load's frames before the first whose planned interval is at least LOAD_MS."""
+    """Number of frames during the load before the first frame with a planned interval of at least LOAD_MS."""
     loaded = _loaded(run)
     return next((n for n, frame in enumerate(loaded) if frame.interval_ns >= LOAD_MS * MS), len(loaded))
 
 
 def _shortest_ms(run: PlayedRun) -> float:
-    """Shortest interval (ms) planned during the load once widened, at the latest after MOST_FRAMES_TO_WIDEN frames."""
+    """Shortest interval (ms) planned during the load, from the first wide frame on, or from frame MOST_FRAMES_TO_WIDEN
+    on if no earlier frame is wide."""
     return min(frame.interval_ns for frame in _loaded(run)[min(_frames_to_widen(run), MOST_FRAMES_TO_WIDEN) :]) / MS
 
 
 def _seconds_back(run: PlayedRun) -> float:
-    """Seconds from the end of the load until all frames are planned for the display's own interval."""
+    """Seconds from the end of the load to the last frame that is planned wider than the display's own interval."""
     (load,) = run.work.loads
     wide = [
         frame.start_ns
@@ -290,19 +296,19 @@ def _spikes(display: str, runs: list[PlayedRun]) -> Iterator[Target]:
 
 
 def _fps_from(run: PlayedRun, after_ns: int) -> float:
-    """Frames a second of those seen at least `after_ns` after the change of mode, or after 0 without a change."""
+    """Frames per second, counted from `after_ns` after the change of mode (without a change, after the start) on."""
     shown = [frame.visible_ns for frame in run.seen if frame.visible_ns >= run.change_ns + after_ns]
     return (len(shown) - 1) / (shown[-1] - shown[0]) * SECOND if len(shown) > 1 else 0.0
 
 
 def _off_from(run: PlayedRun) -> float:
-    """Share of frames with a visible error after the change of mode; the interval of the change itself is not in it."""
+    """Share of frames with a visible error after the change of mode; the interval of the change itself is excluded."""
     after = [frame for frame in run.seen if frame.visible_ns >= run.change_ns]
     return sum(abs(error) > VISIBLE_ERROR_MS for error in errors_ms(after)) / len(after)
 
 
 class CaseRow(NamedTuple):
-    """One contestant on one display under one work: the mean of all seeds."""
+    """Figures of one contestant on one display under one work, as means of all seeds."""
 
     display: str
     work: str
@@ -315,6 +321,6 @@ class LaboratoryResults(NamedTuple):
 
     rows: list[CaseRow]
     targets: list[Target]
-    changes: list[CaseRow]  # "work" is the change of mode; figures from the change on
+    changes: list[CaseRow]  # `work` names the change of mode; figures count from the change on
     seeds: int
     seconds: float  # length of each trace

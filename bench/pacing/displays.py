@@ -1,15 +1,15 @@
-"""Model displays: instants at which a swapped frame becomes visible, and at which the swap returns.
+"""Model displays: they compute when a swapped frame becomes visible, and when the swap returns.
 
-`visible_ns` has the true instants at which frames become visible; a pacer only gets the results of calls. Times are in
+`visible_ns` has the true instants at which frames become visible. A pacer gets only the results of calls. Times are in
 ns of virtual time.
 
-    timer           shown at once; swap waits for nothing
+    timer           the frame is shown at once; swap waits for nothing
     blocking        swap returns when its own frame is shown
-    returns at once swap waits for nothing, the next GL call returns when that frame is shown (DRI3)
+    returns at once swap waits for nothing, but the next GL call returns only when that frame is shown (DRI3)
     queue of N      swap returns when fewer than N frames wait to be shown
-    variable        swap returns when its frame is shown: at once, no sooner than 1/144 s after the one before
+    variable        the frame is shown at once, but at least 1/144 s after the one before; swap returns at that time
 
-Always: presents increase, with at most one frame a refresh. Knows no pacer.
+Always: visible instants increase, with at most one frame per refresh. Independent of pacers.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from typing import NamedTuple
 from twixt.render.pacing.refresh import WAITED_NS, FenceTrial
 
 SECOND = 1_000_000_000
-# Time to copy a picture where nothing waits (Xvfb at 800x600); time of a call that only hands over.
+# Time to copy a picture if nothing waits (Xvfb at 800x600); time of a call that only hands a frame over.
 COPY_NS, CALL_NS = 400_000, 60_000
 # Range of the delay between a refresh and the return of a call that waited for it.
 RETURN_NS = (20_000, 150_000)
-# Number of such delays, generated in advance; frames use them cyclically.
+# Number of these delays that are generated in advance; frames use them cyclically.
 RETURNS = 127
-# A frame that is handed over less than this before a refresh is shown at the next one.
+# A frame that is handed over less than this before a refresh misses it and is shown at the next one.
 AHEAD_NS = 500_000
-# How a fence is made, see `ModelDisplay`.
+# Fence modes, see `ModelDisplay`.
 ALWAYS, TRIED = "always", "tried"
-# The display reports a frame when so many frames after it have been handed over.
+# The display reports a frame once this number of later frames has been handed over.
 WORD_FRAMES_LATER = 2
-# Variable rate: shortest time between frames; time after which the last frame is shown again where none comes.
+# Variable rate: shortest time between frames; time after which the last frame is shown again if no new frame comes.
 FASTEST_NS, SLOWEST_NS = round(SECOND / 144), round(SECOND / 48)
 
 
 class DisplayMode(NamedTuple):
-    """A mode of the display: refreshes at begin_ns, begin_ns + period_ns, ... before end_ns (None: without end)."""
+    """A mode of the display. It refreshes at begin_ns, begin_ns + period_ns, ... before end_ns (None: without end)."""
 
     begin_ns: int
     period_ns: int
@@ -46,14 +46,15 @@ class DisplayMode(NamedTuple):
 
 
 class Fenced(NamedTuple):
-    """Result of a wait for the next buffer. presented_ns: None where it did not wait or is not trusted yet."""
+    """Result of a wait for a fence. presented_ns: instant at which the frame became visible; None if the call did not
+    wait or the fence is not trusted yet."""
 
     return_ns: int
     presented_ns: int | None = None
 
 
 class DisplayReport(NamedTuple):
-    """The display's report: when a frame became visible, and the refresh at that time (None where it varies)."""
+    """The display's report: when a frame became visible, and the refresh period at that time (None: variable rate)."""
 
     presented_ns: int
     refresh_ns: int | None
@@ -65,17 +66,17 @@ def steady(hz: float, begin_ns: int = 0) -> tuple[DisplayMode, ...]:
 
 
 def changing(hz: float, then_hz: float, at_ns: int, gap_ns: int = 0) -> tuple[DisplayMode, ...]:
-    """Another mode from the first refresh at or after at_ns on; nothing is shown for gap_ns (0: seamless)."""
+    """Two modes; the change is at the first refresh at or after at_ns. Nothing is shown for gap_ns (0: seamless)."""
     first = DisplayMode(0, round(SECOND / hz))
     change_ns = -(-at_ns // first.period_ns) * first.period_ns
     return (first._replace(end_ns=change_ns), DisplayMode(change_ns + gap_ns, round(SECOND / then_hz)))
 
 
 class ModelDisplay:
-    """A display with refreshes whose swap waits for nothing; subclasses define what waits.
+    """A display with refreshes. Its swap waits for nothing; subclasses override this.
 
-    fence_mode: "" (there is none), "always" made, or "tried" as twixt's window decides. sends_reports: `reports`
-    returns the display's reports.
+    fence_mode: "" (no fence), "always" (a fence in every frame), or "tried" (twixt's `FenceTrial` decides).
+    sends_reports: True if the display reports frames, see `reports`.
     """
 
     blocks_next_call = False
@@ -103,17 +104,17 @@ class ModelDisplay:
 
     @property
     def reported_hz(self) -> float | None:
-        """Rate as the window system reports it: that of the first mode."""
+        """Rate that the window system reports, which is the rate of the first mode."""
         return SECOND / self.modes[0].period_ns
 
     def mode_at(self, at_ns: int) -> DisplayMode:
-        """The mode set at that instant."""
+        """The mode that is active at that instant."""
         if len(self.modes) == 1:
             return self.modes[0]
         return next((mode for mode in reversed(self.modes) if mode.begin_ns <= at_ns), self.modes[0])
 
     def refresh_after(self, at_ns: int) -> int:
-        """The first refresh later than at_ns."""
+        """The first refresh after at_ns."""
         for begin_ns, period_ns, end_ns in self.modes:
             if at_ns < begin_ns:
                 return begin_ns
@@ -123,7 +124,7 @@ class ModelDisplay:
         raise AssertionError("the last mode is for good")
 
     def refreshes_between(self, begin_ns: int, end_ns: int) -> float:
-        """Number of refreshes in that time, not rounded."""
+        """Number of refreshes between two instants, not rounded."""
         return sum(
             max(0, min(end_ns, end_ns if mode.end_ns is None else mode.end_ns) - max(begin_ns, mode.begin_ns))
             / mode.period_ns
@@ -131,7 +132,7 @@ class ModelDisplay:
         )
 
     def first_call(self, at_ns: int) -> int:
-        """Instant at which the first GL call of a frame, made at at_ns, returns."""
+        """Instant at which the first GL call of a frame returns. at_ns: instant of the call."""
         if self.blocks_next_call and self.visible_ns and self.visible_ns[-1] > at_ns:
             return self._returned(self.visible_ns[-1])
         return at_ns
@@ -144,7 +145,7 @@ class ModelDisplay:
         return return_ns
 
     def fence(self, at_ns: int) -> Fenced:
-        """Waits, where there is a fence, until the frame handed over last is visible."""
+        """Waits until the frame that was handed over last is visible. Does not wait if there is no fence."""
         if not self.fence_mode or (self.fence_mode == TRIED and not self.trial.is_on):
             return Fenced(at_ns)
         waits = self.visible_ns[-1] > at_ns
@@ -156,7 +157,7 @@ class ModelDisplay:
         return Fenced(return_ns, return_ns if is_present else None)
 
     def reports(self) -> list[DisplayReport]:
-        """Reports of the display since the last call."""
+        """The display's reports since the last call."""
         if not self.sends_reports:
             return []
         until = max(self._reported, len(self.visible_ns) - WORD_FRAMES_LATER)
@@ -176,7 +177,7 @@ class ModelDisplay:
 
 
 class Timer(ModelDisplay):
-    """Nothing ever waits; a frame is visible as soon as it is copied. The reported refresh has no effect."""
+    """No call ever waits; a frame is visible as soon as it is copied. The reported refresh has no effect."""
 
     def _shown_at(self, at_ns: int) -> int:
         return at_ns + COPY_NS
@@ -199,7 +200,8 @@ class ReturnsAtOnce(ModelDisplay):
 
 
 class Queue(ModelDisplay):
-    """Swap returns when fewer than `length` frames wait to be shown: 2 lets one wait while the next is drawn."""
+    """Swap returns when fewer than `length` frames wait to be shown. With 2, one frame waits while the next is
+    drawn."""
 
     length = 2
 
@@ -216,7 +218,8 @@ class QueueOfThree(Queue):
 
 
 class Variable(Blocking):
-    """Refreshes when a frame comes, 48 to 144 times a second. Below, it shows the last frame again and is busy then."""
+    """Refreshes when a frame comes, 48 to 144 times a second. If frames come more slowly, it shows the last frame
+    again, and a new frame must wait until that refresh is over."""
 
     varies = True
 

@@ -1,11 +1,12 @@
-"""`python -m bench pacing`: every contestant on every display under every work, then the targets.
+"""`python -m bench pacing`: plays every contestant on every display under every work, then checks the targets.
 
-Rows are means of all seeds; the page, the plot, the table and the JSON document have the same rows.
+Rows are means of all seeds. The page, the plot, the table and the JSON document have the same rows.
 
-There are two more results. The time of the pacer's own calls per frame is the only figure in real time: a slow pacer
-delays its own frames, most when it replays its history. One run can be written frame by frame as CSV, to examine a
-missed target: `drawn_for` is the present that the pacer planned, `seen` the model's present, `error` as in `play`; all
-in ms of virtual time.
+There are two more results. One is the time of the pacer's own calls per frame. It is the only figure in real time; it
+matters because a slow pacer delays its own frames, most when it replays its history. The other is a CSV file of one
+run, frame by frame, to examine a missed target. In this file, `drawn_for` is the instant for which the frame was
+drawn, `seen` is the instant at which the model display showed it, and `error` is as in `play`; all in ms of virtual
+time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SETTLED_FRAMES = 60
 
 
 class CallCost(NamedTuple):
-    """Time of all the pacer's calls of one frame, over the frames of a run."""
+    """Total time of the pacer's calls in one frame; median, p99 and longest over the frames of a run."""
 
     median_us: float
     p99_us: float
@@ -41,7 +42,7 @@ class CallCost(NamedTuple):
 
 
 class _Timed:
-    """A contestant that measures the time of its own calls. spent_ns: of all calls of each frame."""
+    """A contestant that measures the time of its own calls. spent_ns: total time of the calls in each frame."""
 
     def __init__(self, pacer: Contestant) -> None:
         self.spent_ns: list[int] = []
@@ -69,7 +70,7 @@ class _Timed:
 
 
 def call_cost() -> CallCost:
-    """Cost of the pacer's calls in ten seconds of the work "evening"."""
+    """Cost of the pacer's calls in ten virtual seconds of the work "evening"."""
     timed: list[_Timed] = []
 
     def make_timed(display: ModelDisplay, refresh: Refresh) -> Contestant:
@@ -122,21 +123,21 @@ class LaboratoryOptions(NamedTuple):
     seeds: int = 10
     first_seed: int = 0
     quick: bool = False
-    displays: tuple[str, ...] = ()  # only these; empty: all
+    displays: tuple[str, ...] = ()  # displays to play; empty: all
     works: tuple[str, ...] = ()
-    frames: str | None = None  # file for each frame of the first display, work and seed
+    frames: str | None = None  # CSV file for the frames of the first display, work and seed
     fail: bool = False
 
     @property
     def all_seeds(self) -> range:
-        """Seeds to be played; each makes a trace of its own."""
+        """Seeds to play. Each seed generates its own trace."""
         return range(self.first_seed, self.first_seed + self.seeds)
 
 
 def run(choice: LaboratoryOptions, results: Results) -> int:
     """Plays all cases, with progress on standard error; shows and writes the results. Returns the exit code.
 
-    Raises TwixtError, before anything is played, where a name is not known or a file cannot be written.
+    Raises TwixtError, before anything is played, if a name is unknown or a file cannot be written.
     """
     _check(choice)
     results.check_files()
@@ -173,7 +174,7 @@ def _check(choice: LaboratoryOptions) -> None:
 
 
 def played(choice: LaboratoryOptions, say: Say = str) -> LaboratoryResults:
-    """Plays the chosen cases: rows, targets and changes of mode."""
+    """Plays the chosen cases. Returns rows, targets and changes of mode."""
     rows = list(_rows(choice, say))
     costs = {(row.display, row.work): row.figures for row in rows if row.contestant == TWIXT}
     targets = list(cases.of_costs(costs))
@@ -214,7 +215,8 @@ def _rows(choice: LaboratoryOptions, say: Say) -> Iterator[CaseRow]:
 
 
 def _contestants(display: str) -> tuple[str, ...]:
-    """Contestants on that display. The yardsticks know true presents, so fences and reports are for the pacer alone."""
+    """Contestants on that display. The others know true visible instants, so only the pacer plays on displays with
+    fences or reports."""
     return CONTESTANTS if "," not in display else (TWIXT,)
 
 

@@ -1,7 +1,7 @@
 """Tables and picture of `python -m bench pacing`, for docs/pacing.md.
 
-The picture has the cost of each contestant under each work above (left is better), and below it the time for which each
-frame was visible, against time. It is readable at 900 px. matplotlib is imported only for a picture.
+The upper half of the picture shows the cost of each contestant under each work (left is better). The lower half shows,
+against time, for how long each frame was visible. It is readable at 900 px. matplotlib is imported only for a picture.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 SHORT = {"twixt": "twixt", "never widen": "never", "oracle": "oracle"}
-COSTS = "cost"  # unit of targets that compare costs: many, so that only those not met are shown
+COSTS = "cost"  # unit of targets that compare costs. They are many, so only missed ones are shown.
 
 
-# Cases are listed whose cost exceeds COSTLIER_SHARE times a fixed interval's, plus COSTLIER_MORE.
+# A case is listed if its cost exceeds COSTLIER_SHARE times the cost of a fixed interval, plus COSTLIER_MORE.
 COSTLIER_SHARE, COSTLIER_MORE = 1.25, 20
 
 
 def page(found: LaboratoryResults) -> Iterator[Block]:
-    """Figures of docs/pacing.md."""
+    """Figures for docs/pacing.md."""
     yield f"{found.seeds} seeds of each trace, {found.seconds:g} s each; the first second does not count."
     yield "## Targets"
     yield from _targets(found.targets)
@@ -43,7 +43,7 @@ def page(found: LaboratoryResults) -> Iterator[Block]:
 
 
 def shown(found: LaboratoryResults) -> list[Block]:
-    """The tables of each display, its changes of mode, and the targets, for a terminal."""
+    """Tables of the displays and of the changes of mode, and the targets, for a terminal."""
     targets = [
         f"{'met    ' if target.is_met else 'NOT MET'} {in_words(target)}"
         for target in found.targets
@@ -55,7 +55,7 @@ def shown(found: LaboratoryResults) -> list[Block]:
 
 
 def in_words(target: Target) -> str:
-    """The target with its figure."""
+    """Text of a target, with its figure and limit."""
     return f"{target.name}: {target.figure:.4g} {target.unit}, must be {'<=' if target.is_most else '>='} {target.limit:.4g}"
 
 
@@ -68,8 +68,8 @@ def _tables(found: LaboratoryResults, change_title: str) -> Iterator[tuple[str, 
 
 
 def _table(title: str, rows: Sequence[CaseRow]) -> Table:
-    """Table with a line for each work: all costs; frames a second, error p99, share off by > 2 ms, lag (start to
-    present) of twixt's pacer, which is the first contestant."""
+    """Table with one line per work. It has the costs of all contestants and, for twixt's pacer (the first contestant),
+    frames a second, error p99, share of frames off by > 2 ms, and lag (time from start to visible)."""
     contestants = list(dict.fromkeys(row.contestant for row in rows))
     own = contestants[0]
 
@@ -113,7 +113,7 @@ def _targets(targets: Sequence[Target]) -> Iterator[Block]:
 
 
 def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
-    """Cases in which a fixed interval costs much less, and its effect on evenness."""
+    """Cases in which a fixed interval costs much less than twixt, with the shares of frames that are off."""
     of = {(row.display, row.work, row.contestant): row.figures for row in rows}
     compared = [
         (f"{display}: {work}", figures, of[display, work, NEVER])
@@ -139,7 +139,7 @@ def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
 
 WIDTH_IN, HEIGHT_IN = 9.0, 7.2
 COMPARED = ("timer", "blocking", "returns at once", "queue of two")
-# Markers of the contestants: the largest first, so that equal costs are all visible.
+# Markers of the contestants. The largest is drawn first, so that all markers of equal costs are visible.
 MARKERS = {
     "oracle": {"marker": "o", "s": 60, "facecolors": "none", "edgecolors": "#999999"},
     "never widen": {"marker": "|", "s": 70, "color": "#d62728"},

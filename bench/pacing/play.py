@@ -1,15 +1,15 @@
 """One run of a contestant on a model display in virtual time, and its figures.
 
-The order of calls is the frame loop's: plan, wait, draw, wait, swap, record. The result is, for each frame, the instant
-for which it was drawn and the instant at which it became visible.
+The order of calls is the same as in the frame loop: plan, wait, draw, wait, swap, record. For each frame, the result
+has the instant for which the frame was drawn and the instant at which it became visible.
 
-    hitch ms a second   by how much each interval between presents exceeds the longer of the one before and the refresh:
-                        a picture that stands longer than the last one did. An even slow rate has no hitches
-    lost a second       refreshes of the display less frames shown
+    hitch ms a second   a frame is visible for longer than both the previous frame and the refresh period. The hitch is
+                        the excess over the longer of the two. An even slow rate has no hitches
+    lost a second       refreshes of the display minus frames shown
     cost                hitch + 16.7 * lost: visible jerks and missing frames, in ms a second
-    error               interval between drawn instants less interval between true presents: ms of display time
+    error               interval between drawn instants minus interval between visible instants: ms of display time
 
-All figures are of the display's true presents; the pacer's own estimates do not count. Reads no clock.
+All figures use the true visible instants of the display, not the pacer's estimates. Reads no clock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench.pacing.works import Work
 from twixt.render.pacing import FramePlan, FrameTimes, Pacer, Refresh
 from twixt.render.pacing.refresh import SwapProbe
 
-# Time from a swap's return until the next frame is planned: events, log, figures.
+# Time from the return of a swap until the next frame is planned, for events, log and figures.
 OVERHEAD_NS = 300_000
 # Range of the lateness of a wake-up.
 WAKE_NS = (1_000, 60_000)
@@ -37,7 +37,7 @@ class Contestant(Protocol):
         """The plan of the next frame."""
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Instant at which to swap; None: at once."""
+        """Returns the instant at which to swap; None: at once."""
 
     def frame_done(self, times: FrameTimes) -> object:
         """Processes the times of a frame whose swap has returned."""
@@ -47,32 +47,32 @@ class Contestant(Protocol):
 
 
 class PlayedFrame(NamedTuple):
-    """One frame: drawn for the instant `drawn_ns`, visible at `visible_ns`; interval_ns: as planned."""
+    """One frame, drawn for the instant `drawn_ns` and visible at `visible_ns`. interval_ns: planned interval."""
 
     start_ns: int
     drawn_ns: int
     visible_ns: int
     interval_ns: int
-    refreshes: int = 1  # planned
+    refreshes: int = 1  # planned length in refreshes
     work_end_ns: int = 0
     swap_begin_ns: int = 0
     swap_end_ns: int = 0
-    presented_ns: int | None = None  # by a fence
-    reason: str = ""  # of the pacer
+    presented_ns: int | None = None  # visible instant according to a fence
+    reason: str = ""  # the pacer's reason
 
 
 ContestantFactory = Callable[[ModelDisplay, Refresh], Contestant]
 
 
 def twixt_pacer(display: ModelDisplay, refresh: Refresh) -> Contestant:
-    """The pacer of twixt."""
+    """Twixt's own pacer."""
     return Pacer("auto", None, refresh, display.trial)
 
 
 def play(
     make_contestant: ContestantFactory, display: ModelDisplay, work: Work, seconds: float, seed: int = 0
 ) -> list[PlayedFrame]:
-    """Plays frames until `seconds` of virtual time. The display is probed first, as at a real start."""
+    """Plays frames for `seconds` of virtual time. As at a real start, the display is probed first."""
     refresh, now_ns = probed(display)
     return drive(make_contestant(display, refresh), display, work, now_ns, round(seconds * 1e9), seed)
 
@@ -80,7 +80,7 @@ def play(
 def drive(
     pacer: Contestant, display: ModelDisplay, work: Work, now_ns: int, end_ns: int, seed: int = 0
 ) -> list[PlayedFrame]:
-    """Plays frames of that pacer from now_ns to end_ns."""
+    """Plays frames with that pacer from now_ns to end_ns."""
     late = random.Random(seed)
     frames: list[PlayedFrame] = []
     while now_ns < end_ns:
@@ -117,7 +117,7 @@ def drive(
 
 
 def probed(display: ModelDisplay) -> tuple[Refresh, int]:
-    """The refresh that twixt's own probe finds, and the instant at which the probe is done (ns)."""
+    """The refresh that twixt's own probe finds, and the instant at which the probe ends (ns)."""
     probe, now_ns = SwapProbe(display.reported_hz), 1_000_000
     while not probe.done:
         begin_ns = display.first_call(now_ns) + 50_000 + probe.pause_ns
@@ -134,24 +134,24 @@ def _awake(work: Work, at_ns: int | None) -> int | None:
 LOST_FRAME_MS = 16.7
 # Larger errors are visible.
 VISIBLE_ERROR_MS = 2.0
-# Frames of the first second do not count: programs compile, the pacer learns.
+# Frames of the first second do not count, because shaders compile and the pacer learns.
 SETTLING_NS = 1_000_000_000
 
 
 class Figures(NamedTuple):
-    """Figures of one run, or the mean of several; see the module."""
+    """Figures of one run, or means of several runs. The module's docstring defines them."""
 
     cost: float
     hitch_ms_per_s: float
     lost_per_s: float
     fps: float
     error_p99_ms: float
-    off_share: float  # of frames with an error over VISIBLE_ERROR_MS
-    latency_ms: float  # start of a frame to its present, mean
+    off_share: float  # share of frames with an error over VISIBLE_ERROR_MS
+    latency_ms: float  # mean time from the start of a frame until it is visible
 
 
 def figures(seen: Sequence[PlayedFrame], display: ModelDisplay, begin_ns: int = SETTLING_NS) -> Figures:
-    """Figures of the frames visible from begin_ns on; there must be at least three."""
+    """Figures of the frames that became visible from begin_ns on. There must be at least three such frames."""
     frames = [frame for frame in seen if frame.visible_ns >= begin_ns]
     first_ns, last_ns = frames[0].visible_ns, frames[-1].visible_ns
     seconds = (last_ns - first_ns) / 1e9

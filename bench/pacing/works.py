@@ -1,15 +1,15 @@
-"""Work traces, generated and recorded: the cost of each frame, and times without the processor (stolen time).
+"""Work traces, generated and recorded: the cost of each frame, and stolen time, in which other programs run.
 
-A whole trace is made from its seed before the run, so that every contestant gets the same trace. Costs are by frame
-number, loads and stolen time by instant.
+A whole trace is generated from its seed before the run, so that every contestant gets the same trace. Costs depend on
+the frame number; loads and stolen time depend on the instant.
 
-`recorded.txt` holds a line of each recording: its name, a colon, and for each frame its cost and the time of its swap
-(the display there waits for nothing, but needs a core for the copy), in units of 10 us. They were taken on two cores
-without a GPU, on Xvfb, with other programs running: 22 s of `twixt run WORLD --log FILE`, once with a busy loop
-on each core, once with programs that wake once a second and take both cores for 40 ms. `line_of`
-(`tests/bench/pacing/recording.py`) makes such a line of any log. Each seed begins at another place.
+`recorded.txt` has one line per recording: its name, a colon, and for each frame its cost and the time of its swap, in
+units of 10 us. (The swap waited for nothing, but needed a core to copy the picture.) The recordings are 22 s of
+`twixt run WORLD --log FILE` each, on two cores without a GPU, on Xvfb. In the first, a busy loop ran on each core. In
+the second, programs woke once a second and used both cores for 40 ms. `line_of` (`tests/bench/pacing/recording.py`)
+makes such a line from any log. Each seed starts at another frame of the recording.
 
-Always: costs are > 0; stretches of stolen time do not overlap. Knows no pacer.
+Always: costs are > 0; intervals of stolen time do not overlap. Independent of pacers.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from typing import NamedTuple
 from bench.pacing.displays import COPY_NS
 
 MS, SECOND = 1_000_000, 1_000_000_000
-# Costs before they repeat: more than the frames of a run.
+# Number of costs before they repeat, more than a run has frames.
 FRAMES = 2400
-# Loads are delayed by up to this, at random: they begin anywhere between two frames.
+# Loads are delayed at random by up to this, so that they begin at any point between two frames.
 LATER_S = 0.1
-# Generated costs vary by up to this share, at random.
+# Generated costs vary at random by up to this share.
 SPREAD = 0.03
 
 
 class Load(NamedTuple):
-    """A load: frames that begin from begin_ns to end_ns cost work_ns."""
+    """A load: frames that begin between begin_ns and end_ns cost work_ns each."""
 
     begin_ns: int
     end_ns: int
@@ -42,16 +42,17 @@ class Load(NamedTuple):
 
 
 class Steal(NamedTuple):
-    """Stolen time: other programs have the processor from begin_ns, for length_ns."""
+    """Stolen time: other programs use the processor for length_ns from begin_ns on."""
 
     begin_ns: int
     length_ns: int
 
 
 class Work:
-    """One work trace. costs_ns, handing_ns: by number of the frame, from the first again after the last.
+    """One work trace. costs_ns, handing_ns: one value per frame; after the last value, the first is used again.
 
-    handing_ns: time between the call of swap and the frame's handing over, beyond that on a free core.
+    handing_ns: time from the call of swap until the frame is handed over, minus the time that this takes on a free
+    core.
     """
 
     def __init__(
@@ -66,23 +67,23 @@ class Work:
         self._steals_ns = [steal.begin_ns for steal in steals]
 
     def cost_ns(self, number: int, at_ns: int) -> int:
-        """Cost of the frame of that number, begun at at_ns."""
+        """Cost of frame `number`, which begins at at_ns."""
         for load in self.loads:
             if load.begin_ns <= at_ns < load.end_ns:
                 return load.work_ns
         return self.costs_ns[number % len(self.costs_ns)]
 
     def handed_over(self, number: int, swap_begin_ns: int) -> int:
-        """Instant at which the frame of that number, swapped at swap_begin_ns, is handed over."""
+        """Instant at which frame `number` is handed over, if swap is called at swap_begin_ns."""
         return swap_begin_ns + self._handing_ns[number % len(self._handing_ns)]
 
     def awake(self, at_ns: int) -> int:
-        """Instant at which the program runs on: at_ns, or the end of stolen time around it."""
+        """Instant from which the program can run: at_ns, or the end of stolen time if at_ns lies in it."""
         last = bisect_right(self._steals_ns, at_ns) - 1
         return at_ns if last < 0 else max(at_ns, sum(self.steals[last]))
 
     def end_ns(self, begin_ns: int, cost_ns: int) -> int:
-        """Instant at which work of cost_ns begun at begin_ns is done."""
+        """Instant at which work of cost_ns that begins at begin_ns is done."""
         end_ns = self.awake(begin_ns) + cost_ns
         for steal in self.steals[bisect_left(self._steals_ns, begin_ns + 1) :]:
             if steal.begin_ns >= end_ns:
@@ -91,7 +92,8 @@ class Work:
         return end_ns
 
     def is_light(self, number: int, frames: int, begin_ns: int, end_ns: int, limit_ns: int) -> bool:
-        """True where none of the next `frames` costs more than limit_ns, and no load or stolen time is near."""
+        """True if no frame of the next `frames` costs more than limit_ns, and there is no load or stolen time near the
+        interval from begin_ns to end_ns."""
         if any(load.begin_ns < end_ns and begin_ns < load.end_ns for load in self.loads):
             return False
         first = bisect_left(self._steals_ns, begin_ns - SECOND // 10)
@@ -109,7 +111,7 @@ def constant(ms: float) -> Make:
 
 
 def spikes(ms: float, spike_ms: float, one_in: int) -> Make:
-    """Frames of equal cost; one in each `one_in`, at a random place, costs more."""
+    """Frames of equal cost; in each group of `one_in` frames, a random one costs more."""
 
     def make(seed: int) -> Work:
         choose = random.Random(seed * 7919 + one_in)
@@ -122,7 +124,7 @@ def spikes(ms: float, spike_ms: float, one_in: int) -> Make:
 
 
 def single(ms: float, spike_ms: float, at_frame: int = 180) -> Make:
-    """Frames of equal cost; a single one costs more."""
+    """Frames of equal cost; only one frame costs more."""
 
     def make(seed: int) -> Work:
         costs = [ms] * FRAMES
@@ -133,7 +135,7 @@ def single(ms: float, spike_ms: float, at_frame: int = 180) -> Make:
 
 
 def drift(low_ms: float, high_ms: float, seconds: float) -> Make:
-    """A cost that rises and falls slowly, once in `seconds`."""
+    """A cost that rises and falls slowly, with a period of `seconds`."""
 
     def make(seed: int) -> Work:
         turns = [0.5 - 0.5 * math.cos(2 * math.pi * (number / 60 / seconds + seed / 10)) for number in range(FRAMES)]
@@ -143,7 +145,7 @@ def drift(low_ms: float, high_ms: float, seconds: float) -> Make:
 
 
 def bimodal(low_ms: float, high_ms: float, share: float) -> Make:
-    """One of two costs for each frame; `share` of the frames have the higher."""
+    """Each frame has one of two costs at random; a `share` of the frames has the higher cost."""
 
     def make(seed: int) -> Work:
         choose = random.Random(seed * 104729 + 1)
@@ -153,7 +155,7 @@ def bimodal(low_ms: float, high_ms: float, share: float) -> Make:
 
 
 def step(ms: float, load_ms: float, begin_s: float, seconds: float) -> Make:
-    """Frames of equal cost, and one load of `seconds`."""
+    """Frames of equal cost, and one load that lasts `seconds`."""
 
     def make(seed: int) -> Work:
         begin_ns = round((begin_s + random.Random(seed).uniform(0, LATER_S)) * SECOND)
@@ -164,7 +166,7 @@ def step(ms: float, load_ms: float, begin_s: float, seconds: float) -> Make:
 
 
 def stolen(ms: float, a_second: float, shortest_ms: float = 5, longest_ms: float = 40) -> Make:
-    """Frames of equal cost; stolen time `a_second` times a second on average."""
+    """Frames of equal cost, and stolen time, on average `a_second` times a second."""
 
     def make(seed: int) -> Work:
         return Work(
@@ -175,7 +177,7 @@ def stolen(ms: float, a_second: float, shortest_ms: float = 5, longest_ms: float
 
 
 def evening(ms: float) -> Make:
-    """A desktop in use: stretches slowed by other programs, some stolen time and single long frames."""
+    """A desktop in use: other programs slow some intervals and steal some time, and single frames are long."""
 
     def make(seed: int) -> Work:
         choose = random.Random(seed * 17 + 3)
@@ -224,12 +226,12 @@ WORKS: dict[str, Make] = {
 
 UNIT_NS = 10_000
 FILE = Path(__file__).with_name("recorded.txt")
-# Frames between the places at which two seeds begin.
+# Two consecutive seeds start this number of frames apart.
 APART = 137
 
 
 class RecordedWork(NamedTuple):
-    """Cost and swap time of each frame. A swap longer than a copy on a free core delayed its frame."""
+    """Cost and swap time of each frame. If a swap took longer than a copy on a free core, the frame was delayed."""
 
     costs_ns: tuple[int, ...]
     swaps_ns: tuple[int, ...]
@@ -248,7 +250,7 @@ def recordings() -> dict[str, RecordedWork]:
 
 
 def replayed(name: str) -> Make:
-    """A recording of that name, from another place for each seed."""
+    """The recording of that name. Each seed starts at another frame."""
 
     def make(seed: int) -> Work:
         costs, swaps = recordings()[name]

@@ -1,11 +1,11 @@
 """Contestants for comparison: a fixed interval (`NeverWiden`), and an oracle that knows all work (`best`).
 
-`NeverWiden`: each frame starts at once and is drawn for the next point of the grid, or for a later one that its usual
-work reaches. It learns nothing and never widens its interval. It asks the model when the frame before was seen.
+`NeverWiden` starts each frame at once and draws it for the next point of a grid, or for the first later point that its
+usual work can reach. It never widens its interval. The model tells it when the previous frame became visible.
 
-`best`: before every few frames each interval of a list is played on a copy of the display, with the true work of the
-next 0.4 s, and the cheapest is taken. Every frame is drawn for the instant at which it is then seen, so that errors are
-0. Whole runs at one fixed interval are tried, too; the cheapest of all is the result.
+`best` searches before every few frames: it plays each interval of a list on a copy of the display, with the true work
+of the next 0.4 s, and uses the cheapest one. Every frame is drawn for the instant at which it becomes visible, so that
+errors are 0. It also tries whole runs at one fixed interval. The result is the cheapest run of all.
 
 Always: `best` costs no more than `NeverWiden` under the same work.
 """
@@ -36,7 +36,8 @@ UNKNOWN_NS = round(1e9 / 60)
 
 
 class NeverWiden:
-    """Contestant with a fixed interval. display: source of true presents. On a Timer the reported refresh is used."""
+    """Contestant with a fixed interval. display: source of true visible instants. On a Timer the interval is the
+    reported refresh period."""
 
     def __init__(self, display: ModelDisplay, refresh: Refresh) -> None:
         self._display, self._period_ns = display, refresh.period_ns or UNKNOWN_NS
@@ -45,7 +46,7 @@ class NeverWiden:
         self._due_ns: int | None = None
 
     def next_frame(self, now_ns: int) -> FramePlan:
-        """Plan: begin at once, for the next point of the grid."""
+        """Plans a frame that begins at once and is drawn for the next point of the grid that it can reach."""
         ready_ns = now_ns + (sorted(self._works)[len(self._works) // 2] if self._works else 0)
         shown = self._display.visible_ns
         last_ns = shown[-1] if shown else now_ns
@@ -59,7 +60,7 @@ class NeverWiden:
         return FramePlan(now_ns, swap_at_ns, self._due_ns, self._period_ns, 1, "")
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Swap at the point of the grid on a Timer, where swap does not wait; else at once."""
+        """On a Timer, where swap does not wait, returns the grid point minus the copy time; else None (at once)."""
         began_ns = max(start_ns, self._display.visible_ns[-1]) if self._display.blocks_next_call else start_ns
         self._works.append(max(1, work_end_ns - began_ns))
         return self._due_ns - COPY_NS if self._swaps_itself and self._due_ns is not None else None
@@ -68,14 +69,14 @@ class NeverWiden:
         """No-op: the interval is fixed."""
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """No-op: true presents are known."""
+        """No-op: the true visible instants are known."""
 
 
-# Time over which each interval is tried; frames for which the cheapest is then taken.
+# Each interval is tried over AHEAD_NS; the cheapest is then used for TAKEN_FRAMES frames.
 AHEAD_NS, TAKEN_FRAMES = 400_000_000, 8
-# Intervals that are tried, in refreshes: of any length on a timer or a variable rate, else whole ones.
+# Intervals to try, in refreshes. On a timer or a variable rate any length is possible, else only whole numbers.
 ANY_LENGTH, WHOLE = (1.0, 1.08, 1.15, 1.25, 1.4, 1.6, 2.0), (1.0, 2.0, 3.0)
-# Work under this share of a refresh needs no search.
+# If all work is below this share of a refresh, no search is needed.
 LIGHT = 0.9
 
 
@@ -83,7 +84,7 @@ class _SearchState(NamedTuple):
     display: ModelDisplay
     now_ns: int
     number: int  # frames shown
-    due_ns: int  # the point of the grid of the last one
+    due_ns: int  # grid point of the last frame
 
 
 def best(display: ModelDisplay, work: Work, seconds: float, seed: int = 0) -> tuple[list[PlayedFrame], Figures]:
@@ -129,14 +130,14 @@ def _cheapest(state: _SearchState, work: Work) -> float:
     if work.is_light(state.number, frames, state.now_ns, state.now_ns + AHEAD_NS, round(LIGHT * period_ns)):
         return 1.0
     cost_ms = _cost(state, work, 1.0)
-    if cost_ms < period_ns / 1e7:  # less than a tenth of a refresh: nothing to gain
+    if cost_ms < period_ns / 1e7:  # less than a tenth of a refresh, so no other interval can gain much
         return 1.0
     costs = {1.0: cost_ms} | {length: _cost(state, work, length) for length in _lengths(state.display)[1:]}
     return min(costs, key=costs.__getitem__)
 
 
 def _cost(state: _SearchState, work: Work, length: float) -> float:
-    """Cost (ms) of the next AHEAD_NS at an interval of `length` refreshes."""
+    """Cost (ms) over the next AHEAD_NS at an interval of `length` refreshes."""
     display = _copied(state.display)
     trial, end_ns = state._replace(display=display), state.now_ns + AHEAD_NS
     known = len(display.visible_ns)
@@ -148,7 +149,7 @@ def _cost(state: _SearchState, work: Work, length: float) -> float:
 
 
 def _frame(state: _SearchState, work: Work, length: float) -> tuple[PlayedFrame, _SearchState]:
-    """Plays one frame: begun at once, its swap held back for its point of the grid."""
+    """Plays one frame that begins at once. Its swap is delayed so that it becomes visible at its grid point."""
     display, start_ns = state.display, state.now_ns
     period_ns = display.mode_at(start_ns).period_ns
     done_ns = work.end_ns(display.first_call(start_ns), work.cost_ns(state.number, start_ns))
@@ -174,7 +175,7 @@ def _lengths(display: ModelDisplay) -> tuple[float, ...]:
 
 
 def _copied(display: ModelDisplay) -> ModelDisplay:
-    """A copy of the display that continues in the same way; of its past it has the last four frames."""
+    """A copy of the display that behaves in the same way from now on. Of earlier frames it has only the last four."""
     made = copy.copy(display)
     made.visible_ns = display.visible_ns[-4:]
     made.trial = copy.copy(display.trial)

@@ -1,4 +1,4 @@
-"""Publishing. publisher: snapshots into the channel, counters; limits: rates and memory; delay_line: late snapshots.
+"""Publishing. publisher: writes snapshots into the channel, counts them; limits: rates and memory.
 
-matching: which record a body has.
+delay_line: artificially delayed snapshots; matching: assignment of bodies to records.
 """

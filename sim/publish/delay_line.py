@@ -1,9 +1,10 @@
-"""Delay line for snapshots: keeps copies until their release instant, as a slow link would.
+"""Delay line for snapshots: holds copies until their release instant, to simulate a slow link.
 
-The release instant of a snapshot is its due instant plus its own delay, but not before that of the one before it.
+The release instant of a snapshot is its due instant plus its own delay, but never earlier than the release instant of
+the snapshot before it.
 
-Always: first in, first out; a snapshot that would exceed `MOST_BYTES` or `MOST_SNAPSHOTS` is lost unless the line is
-empty; a release instant is never moved later. Pure: reads no clock, publishes nothing.
+Always: first in, first out. A snapshot that would exceed `MOST_BYTES` or `MOST_SNAPSHOTS` is lost, unless the line is
+empty. A release instant never moves later. Pure: reads no clock, publishes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.snapshot import NO_MARKS, Head
 
-# Most copies: as many bytes as a ring of snapshots has, and ten seconds of the fastest usual publishing.
+# Limits of the copies: as many bytes as a ring of snapshots, and ten seconds at the highest usual publishing rate.
 MOST_BYTES = 256 * 1024 * 1024
 MOST_SNAPSHOTS = 2048
 
@@ -35,7 +36,7 @@ class DelayedSnapshot:
     marks: NDArray[np.void]
     delay_ns: int | None
     release_ns: int
-    layout: Mapping[str, ColumnForm] | None = None  # of the columns
+    layout: Mapping[str, ColumnForm] | None = None  # forms of the columns
 
     @property
     def bytes(self) -> int:
@@ -56,7 +57,7 @@ class DelayLine:
 
     @property
     def next_release_ns(self) -> int | None:
-        """Release instant of the oldest; None when the line is empty."""
+        """Release instant of the oldest snapshot; None when the line is empty."""
         return self._delayed[0].release_ns if self._delayed else None
 
     def add(
@@ -68,8 +69,8 @@ class DelayLine:
         marks: NDArray[np.void] = NO_MARKS,
         layout: Mapping[str, ColumnForm] | None = None,
     ) -> bool:
-        """Copies a snapshot to be released `delay_ns` after its due instant; None: together with the one before it.
-        Returns False if the line is full: the snapshot is lost."""
+        """Adds a copy of a snapshot, to be released `delay_ns` after its due instant; None: together with the snapshot
+        before it. Returns False if the line is full and the snapshot is lost."""
         size = bodies.nbytes + marks.nbytes + sum(rows.nbytes for rows in columns.values())
         if self._delayed and (len(self) >= self._most or self._bytes + size > self._most_bytes):
             return False
@@ -83,7 +84,7 @@ class DelayLine:
         return True
 
     def pop_due(self, now_ns: int) -> Iterator[DelayedSnapshot]:
-        """Removes and yields the snapshots due for release by `now_ns`, oldest first."""
+        """Removes and yields the snapshots whose release instant is at or before `now_ns`, oldest first."""
         while self._delayed and self._delayed[0].release_ns <= now_ns:
             yield self._pop()
 
@@ -93,7 +94,7 @@ class DelayLine:
             yield self._pop()
 
     def replan(self, plan: Plan) -> None:
-        """Applies a new plan: snapshots whose due instant moves earlier are released earlier."""
+        """Applies a new plan. If it makes a snapshot due earlier, the snapshot is released earlier."""
         before_ns: int | None = None
         for one in self._delayed:
             due_ns = plan.due_ns(one.head.sim_time_ns)
@@ -105,7 +106,7 @@ class DelayLine:
             before_ns = one.release_ns
 
     def clear(self) -> None:
-        """Drops all snapshots, after a reset of the world."""
+        """Drops all snapshots. Called after a reset of the world."""
         self._delayed.clear()
         self._bytes = 0
 

@@ -1,8 +1,8 @@
 """Limits of publishing: snapshots per second, share of time, and bodies and marks that fit into shared memory.
 
-Always: in any interval of t seconds at most t x publish_hz + `BURST` snapshots may be published. `Accumulator` loses
-and gains no period: periods counted x period + left over = all time added. No limit changes the world: its bodies and
-states stay the same. Reads no clock.
+Always: in any interval of t seconds at most t x publish_hz + `BURST` snapshots may be published. `Accumulator` never
+loses or gains time: periods counted x period + left over = all time added. The limits do not change the bodies and
+states of the world. Reads no clock.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from twixt.ipc.ring.budget import NoRoom
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.system.interface import SharedMemoryError
 
-# Snapshots that may follow each other at once after a pause: a viewer's first pair and one of lead. It also allows a
-# world that steps at exactly `publish_hz` to publish a little early at times.
+# Snapshots that may be published without delay after a pause: a viewer's first pair, and one more ahead. A burst also
+# lets a world that steps at exactly `publish_hz` publish a little early at times.
 BURST = 3
-# Without a rate from the user: at most USUAL_HZ states a second and SHARE of the wall clock for publishing, but at
-# least LEAST_HZ, at which motion still looks even. The cost is the median of the last COSTS publishes: after a step the
-# cache is cold, and a publish costs ten times as much as one right after another.
+# Limits if the user sets no rate: at most USUAL_HZ states a second, and at most SHARE of the wall time for publishing,
+# but at least LEAST_HZ, at which motion still looks even. The cost is the median of the last COSTS publishes. It must
+# be measured in the loop, because after a step the cache is cold and a publish costs ten times as much.
 USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.01, 9
-# Interval between two requests for memory that was refused.
+# Time before memory is requested again after a refusal.
 RETRY_NS = 1_000_000_000
 
 
 class Accumulator:
-    """Counts whole periods of `period_ns` in time that comes in pieces."""
+    """Counts whole periods of `period_ns` in time that is added piece by piece."""
 
     def __init__(self, period_ns: int) -> None:
         if period_ns <= 0:
@@ -38,7 +38,7 @@ class Accumulator:
         self.left_over_ns = 0
 
     def add(self, elapsed_ns: int) -> int:
-        """Adds time; returns the number of periods completed with it. The rest counts in the next call."""
+        """Adds time; returns the number of periods completed by it. The rest carries over to the next call."""
         count, self.left_over_ns = divmod(self.left_over_ns + elapsed_ns, self.period_ns)
         return count
 
@@ -57,12 +57,12 @@ class PublishLimit:
         return self._accumulator.period_ns
 
     def ready_ns(self, now_ns: int) -> int:
-        """The earliest instant for the next snapshot: `now_ns`, or later."""
+        """The earliest allowed instant for the next snapshot, at or after `now_ns`."""
         self._pass_time(now_ns)
         return now_ns if self._allowed else now_ns + self.period_ns - self._accumulator.left_over_ns
 
     def record(self, now_ns: int) -> None:
-        """Counts a snapshot that is published now."""
+        """Counts a snapshot that is published at `now_ns`."""
         self._pass_time(now_ns)
         self._allowed = max(0, self._allowed - 1)
 
@@ -76,7 +76,7 @@ class PublishLimit:
 
 
 def one_percent_period_ns(costs_ns: Sequence[int]) -> int:
-    """Time between two states, ns, so that publishing takes `SHARE` of it; within `LEAST_HZ` and `USUAL_HZ`. Pure.
+    """Interval between states, ns, of which publishing takes `SHARE`; limited to `LEAST_HZ`..`USUAL_HZ`. Pure.
 
     costs_ns: durations of the last publishes.
     """
@@ -85,9 +85,10 @@ def one_percent_period_ns(costs_ns: Sequence[int]) -> int:
 
 
 class PublishGate:
-    """Earliest instant of the next publish, for a loop that offers more states than are shown. Pure.
+    """Decides when to publish, for a loop that offers more states than viewers need. Pure.
 
-    publish_hz: states a second at most; None: `one_percent_period_ns` of what publishing costs. next_ns: that instant.
+    publish_hz: most states a second; None: limited by the cost of publishing, see `one_percent_period_ns`. next_ns:
+    earliest instant of the next publish.
     """
 
     def __init__(self, publish_hz: float | None, now_ns: int) -> None:
@@ -96,8 +97,8 @@ class PublishGate:
         self._costs_ns: deque[int] | None = None if publish_hz else deque(maxlen=COSTS)
 
     def record(self, now_ns: int) -> None:
-        """Counts a state that is published now. Instants form a grid, so that the mean rate is publish_hz; at most one
-        late period is made up for."""
+        """Counts a state that is published at `now_ns`. Allowed instants form a grid, so that the mean rate is
+        publish_hz; after a delay, at most one missed period is made up for."""
         self.next_ns = max(self.next_ns, now_ns - self._period_ns) + self._period_ns
 
     def record_cost(self, begin_ns: int, end_ns: int) -> None:
@@ -107,14 +108,14 @@ class PublishGate:
             self._period_ns = one_percent_period_ns(self._costs_ns)
 
     def restart(self, now_ns: int) -> None:
-        """Counts a state that is published off the grid: the next one comes a period later."""
+        """Counts a state published outside the grid. The grid restarts: the next state is due one period later."""
         self.next_ns = now_ns + self._period_ns
 
 
 class BodyLimit:
-    """Number of bodies and marks that can be published, limited by shared memory.
+    """Limits the number of published bodies and marks to the available shared memory.
 
-    warn: called once with a text for the user if memory does not suffice.
+    warn: called once with a text for the user if there is not enough memory.
     """
 
     def __init__(self, ring: HostRing, warn: Callable[[str], object]) -> None:
@@ -123,8 +124,8 @@ class BodyLimit:
         self._is_short = False  # True: a request was refused, and `capacity` is still below the count
 
     def allowed(self, bodies: int, now_ns: int, marks: int = 0) -> int:
-        """Number of records to publish, of `bodies` and `marks` together, bodies first: all, also while a larger
-        segment is being made; as many as before if there is no memory for them."""
+        """Number of records to publish, from `bodies` followed by `marks`. This is all of them, even while a larger
+        segment is still being allocated. If memory was refused, it is limited to the present capacity."""
         count = bodies + marks
         if count <= self._ring.capacity:
             self._is_short = False

@@ -1,10 +1,11 @@
 """Assignment of bodies to records from publish to publish, by index or by the user's ids.
 
-A body keeps its record while it exists. Ten thousand ids cost a few array operations, unchanged ids one comparison.
+A body has the same record for as long as it exists. Matching ten thousand ids takes a few array operations; matching
+unchanged ids takes one comparison.
 
-Always: two bodies never share a record; a record
-that gets another body is reported as spawned; `match` changes no array, so that a `copy` made before it keeps the
-earlier state. Not here: epochs, shapes and fields (`shown_bodies` applies a match).
+Always: two bodies never share a record. A record that gets another body is reported as spawned. `match` replaces
+arrays and never modifies them, so a `copy` made earlier still has the earlier state. Epochs, shapes and fields are
+handled in `shown_bodies`, which applies a match.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ NONE: Rows = np.zeros(0, np.int64)
 class Match(NamedTuple):
     """Records of the bodies of one publish.
 
-    rows: the record of each body passed, in the order passed; a slice where that order is the records'.
-    spawned: records of new bodies. gone: records whose body is missing now; a record may be in both.
+    rows: the record of each passed body, in the order passed; a slice if this is also the order of the records.
+    spawned: records of new bodies. gone: records whose old body is missing now. A record may be in both.
     """
 
     rows: Rows | slice
@@ -53,7 +54,7 @@ class RecordsByIndex(_Copyable):
         return self._same.rows
 
     def match(self, count: int) -> Match:
-        """Match `count` bodies. With fewer than before the last ones are gone."""
+        """Match `count` bodies. If there are fewer than before, the last ones are gone."""
         before, self._count = self._count, count
         if count == before:
             return self._same
@@ -62,10 +63,10 @@ class RecordsByIndex(_Copyable):
 
 
 class RecordsById(_Copyable):
-    """Bodies with an id each, a whole number or a text, in any order and number.
+    """Bodies identified by an id each, a whole number or a text, in any order and number.
 
-    A new body whose id is a whole number below `preferred` gets the record of that number if it is free,
-    else the lowest free one. Records that become free are reused.
+    A new body whose id is a whole number below `preferred` gets the record of that number if it is free. Other new
+    bodies get the lowest free record. Free records are reused.
     """
 
     def __init__(self, preferred: int) -> None:
@@ -105,7 +106,7 @@ class RecordsById(_Copyable):
 
         sorted_rows = np.empty(len(ids), np.int64)
         sorted_rows[is_known] = self._sorted_rows[place[is_known]]
-        # New bodies take records in the order in which they were passed, not in that of their ids.
+        # New bodies get records in the order in which they were passed, not in the order of their ids.
         new = np.sort(order[~is_known])
         rows = np.empty(len(ids), np.int64)
         rows[order] = sorted_rows
@@ -117,7 +118,7 @@ class RecordsById(_Copyable):
         return self._match._replace(spawned=rows[new], gone=gone)
 
     def id_of(self, record: int) -> object:
-        """Id, as text, of the body that had this record in the last match; the record itself if there was none."""
+        """Id, as text, of the body that had this record in the last match; if there was none, the record's number."""
         place = np.flatnonzero(self._sorted_rows == record)
         return repr(self._sorted_ids[place[0]].item()) if place.size else record
 

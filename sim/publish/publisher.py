@@ -1,8 +1,8 @@
 """Publisher of snapshots, for `twixt run` and `twixt.show`; counters and times of physics.
 
-It fills in a snapshot's head (due instant, rate, plan, scene version), limits to `publish_hz`, and meters. A delayed
-snapshot stays in private memory until `release` finds it due; the others are written straight into the channel.
-`publish` never blocks; check `ready_ns` first.
+The publisher writes a snapshot's head (due instant, rate, plan, scene version), computes when `publish_hz` allows the
+next snapshot, and counts. A delayed snapshot stays in private memory until `release` finds it due; the others are
+written straight into the channel. `publish` never blocks and does not check the rate; check `ready_ns` first.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from twixt.sim.schedule.schedule import HeldRate
 
 
 class Publisher:
-    """Publishes snapshots on a `Host` under the plan in force: a slot is opened, filled and given to `publish`.
+    """Publishes snapshots on a `Host` under the plan in force. Open a slot with `begin`, fill it, pass it to
+    `publish`.
 
-    plan: the first one, written at once. publish_hz: see `PublishLimit`; None: without one. meter: by default a new
-    one. now_ns: the clock of all times. spans: records each publish.
+    plan: the first plan, written at once. publish_hz: see `PublishLimit`; None: no limit. meter: the counters to use;
+    None: a new `Meter`. now_ns: the clock for all times. spans: trace that records each publish.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Publisher:
         self._delay_line = DelayLine()
         self._dropped = 0
         self._plan = plan
-        self._written: Plan | None = None  # the last one completely written to the channel
+        self._written: Plan | None = None  # the last plan that was completely written to the channel
         self.write_plan(plan)
 
     @property
@@ -67,9 +68,9 @@ class Publisher:
         return 0 if self._limit is None else self._limit.period_ns
 
     def write_plan(self, plan: Plan) -> None:
-        """Puts `plan` in force: viewers follow it from their next frame on; heads carry its number and world epoch.
+        """Puts `plan` in force. Viewers follow it from their next frame on; heads carry its number and world epoch.
 
-        Delayed snapshots are released by their due instants in it; those from before a reset are dropped.
+        Delayed snapshots are released by their due instants in the new plan. If the plan is a reset, they are dropped.
         """
         if plan.world_epoch != self._plan.world_epoch:
             self._delay_line.clear()
@@ -84,7 +85,7 @@ class Publisher:
         self._host.write_scene(scene)
 
     def write_camera(self, camera: Camera | None) -> None:
-        """Publishes a camera by itself; viewers apply it at once."""
+        """Publishes a camera without a scene; viewers apply it at once."""
         self._host.write_camera(camera)
 
     @property
@@ -93,7 +94,7 @@ class Publisher:
         return self._delay_line.next_release_ns
 
     def ready_ns(self, now_ns: int) -> int:
-        """The earliest instant for the next snapshot by `publish_hz`: `now_ns`, or later."""
+        """The earliest instant, at or after `now_ns`, at which `publish_hz` allows the next snapshot."""
         return now_ns if self._limit is None else self._limit.ready_ns(now_ns)
 
     def begin(
@@ -104,10 +105,10 @@ class Publisher:
         layout: Mapping[str, ColumnForm] | None = None,
         delay_ns: int | None = None,
     ) -> OpenSlot:
-        """An open slot for `count` bodies and `marks` marks, with these columns; to be filled and given to `publish`.
+        """An open slot for `count` bodies and `marks` marks, with these columns. Fill it and pass it to `publish`.
 
-        layout: forms of the columns, of bodies alone by default. delay_ns: after its due instant the snapshot becomes
-        visible; None: at once, or together with the last delayed one, if there are any.
+        layout: forms of the columns; by default all are columns of bodies. delay_ns: time from the due instant until
+        the snapshot becomes visible; None: visible at once or, if snapshots are delayed, together with the last one.
         """
         if delay_ns is None and not self._delay_line:
             return self._begin_visible(count, marks, columns, layout)
@@ -129,13 +130,14 @@ class Publisher:
         vertices: int = 0,
         begin_ns: int | None = None,
     ) -> int | None:
-        """Makes a filled slot visible to viewers; returns the instant at which it became visible, None while it is
+        """Makes a filled slot visible to viewers. Returns the instant at which it became visible, or None if it is
         delayed or waits for memory.
 
-        due_ns: by default now. rate: by default measured over the latest snapshots. vertices: packed into the last
-        records of marks, see `Surfaces.after`. begin_ns: the instant at which this publish began, by default now.
+        due_ns: by default now. rate: by default measured over the latest snapshots. vertices: number of vertices
+        packed into the last records of marks, see `Surfaces.after`. begin_ns: instant at which this publish began, by
+        default now.
         """
-        if self._written is not self._plan:  # its two writes were interrupted
+        if self._written is not self._plan:  # `write_plan` was interrupted
             self.write_plan(self._plan)
         now_ns = self._now_ns()
         if begin_ns is None:
@@ -149,7 +151,7 @@ class Publisher:
         if self._limit is not None:
             self._limit.record(now_ns)
         with slot:
-            # In the order of the fields, and not by their names: that takes twice as long.
+            # Positional, because field names would take twice as long.
             slot.head = Head._make(
                 (
                     tick,
@@ -172,22 +174,22 @@ class Publisher:
         return slot.published_ns
 
     def count_lost(self) -> None:
-        """Counts a snapshot as lost, as on a bad link. It counts for `publish_hz` too."""
+        """Counts a snapshot as lost, as on a bad link. The snapshot still counts towards `publish_hz`."""
         if self._limit is not None:
             self._limit.record(self._now_ns())
         self.meter.lost += 1
 
     def release(self, now_ns: int) -> int | None:
-        """Publishes delayed snapshots whose release instant is `now_ns` or before; returns the next release instant, or
-        None."""
-        if not self._delay_line:  # always so without injected delays
+        """Publishes delayed snapshots whose release instant is at or before `now_ns`. Returns the next release
+        instant, or None if no snapshot is left."""
+        if not self._delay_line:  # always empty without injected delays
             return None
         for one in self._delay_line.pop_due(now_ns):
             self._publish_delayed(one)
         return self._delay_line.next_release_ns
 
     def release_all(self) -> None:
-        """Publishes all delayed snapshots, at the end of a run."""
+        """Publishes all delayed snapshots. Called at the end of a run."""
         for one in self._delay_line.pop_all():
             self._publish_delayed(one)
 
@@ -203,7 +205,7 @@ class Publisher:
         return slot
 
     def _delay(self, delay_ns: int | None, layout: Mapping[str, ColumnForm] | None, slot: OpenSlot) -> None:
-        """Keeps a complete snapshot until its release instant."""
+        """Puts a complete snapshot into the delay line; counts it as lost if the line is full."""
         if not self._delay_line.add(slot.head, slot.records, slot.columns, delay_ns, slot.marks, layout):
             self.meter.lost += 1
 
@@ -216,7 +218,7 @@ class Publisher:
         self._count(slot, begin_ns)
 
     def _count(self, slot: OpenSlot, begin_ns: int) -> None:
-        """Counts this snapshot, and earlier ones that waited for memory in the channel or were dropped there."""
+        """Counts this snapshot, and earlier ones that had waited for memory in the channel or were dropped there."""
         waiting = self._ring.waiting
         if waiting.dropped != self._dropped:
             self.meter.dropped += waiting.dropped - self._dropped
@@ -234,25 +236,25 @@ class Publisher:
     def _fit_columns(self, columns: Mapping[str, NDArray[Any]], layout: Mapping[str, ColumnForm] | None) -> None:
         if layout is None:
             layout = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}
-        if layout != self._ring.columns:  # the first correction, or other bodies after a reset
+        if layout != self._ring.columns:  # after the first correction, or after a reset with other bodies
             self._ring.set_columns(layout)
 
 
 # Counters and times of physics: the `physics` block of the report.
 #
-# Counters cover the whole run; distributions its latest `KEPT_SAMPLES`, so that memory stays bounded in a run of
-# days. Always: a distribution without samples is null, never 0. Reads no clock.
+# Counters cover the whole run. Distributions cover the latest `KEPT_SAMPLES`, which bounds the memory of long runs.
+# Always: a distribution without samples is null, never 0. Reads no clock.
 #
-# `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: simulated time given up
-# because physics fell too far behind, in steps, and snapshots that a newer one replaced before the channel had memory
-# for so many bodies. `lost`: snapshots that injected trouble kept from viewers. Snapshots that `--publish-hz` held
-# back are in none of them; they are `steps - published - lost`. `widened`, `narrowed`: changes of the step multiple.
-# `rate` leaves pauses out.
+# `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps of simulated time
+# given up because physics fell too far behind, plus snapshots that a newer one replaced before the channel had enough
+# memory. `lost`: snapshots that injected faults removed. Snapshots that `--publish-hz` held back are in no counter;
+# their number is `steps - published - lost`. `widened`, `narrowed`: changes of the step multiple. `rate` excludes
+# pauses.
 
 
-# Publishing takes about ten microseconds, waking up about a hundred; a delay that a viewer can notice is longer.
+# Publishing takes about ten microseconds and waking up about a hundred. Only a longer delay is noticeable in a viewer.
 LATE_NS = 1_000_000
-# Samples kept of each kind: 18 minutes at 60 Hz, 0.5 MiB.
+# Number of samples stored of each kind: 18 minutes at 60 Hz, 0.5 MiB.
 KEPT_SAMPLES = 65_536
 
 
@@ -263,7 +265,7 @@ class Samples:
         self._values, self._width, self._next = array("d"), width, 0
 
     def add(self, *row: float) -> None:
-        """Adds a row; when full, it replaces the oldest."""
+        """Adds a row. When the memory is full, the new row replaces the oldest."""
         if len(self._values) < KEPT_SAMPLES * self._width:
             self._values.extend(row)
             return
@@ -285,10 +287,10 @@ class Meter:
         self._multiple = 1
         self.given_up_ns = 0
         self._step_ms = Samples()
-        self._publishes = Samples(3)  # cost, ms; lead, ms; rate, 0 for none
+        self._publishes = Samples(3)  # cost, ms; lead, ms; rate, 0 if there is none
 
     def stepped(self, cost_ns: int, multiple: int = 1) -> None:
-        """Counts a step of `multiple` of the world's own steps."""
+        """Counts a step that made `multiple` of the world's own steps."""
         self.steps += 1
         self.widened += multiple > self._multiple
         self.narrowed += multiple < self._multiple
@@ -296,13 +298,13 @@ class Meter:
         self._step_ms.add(cost_ns / 1e6)
 
     def published_at(self, due_ns: int, published_ns: int, cost_ns: int, rate: float) -> None:
-        """Counts a snapshot that became visible. cost_ns: of publishing it."""
+        """Counts a snapshot that became visible. cost_ns: cost of publishing it."""
         self.published += 1
         self.late += published_ns - due_ns > LATE_NS
         self._publishes.add(cost_ns / 1e6, (due_ns - published_ns) / 1e6, rate)
 
     def gave_up(self, debt_ns: int, steps: int) -> None:
-        """Counts time given up by a new plan: `debt_ns` of wall time, which is `steps` of simulated time."""
+        """Counts time given up by a new plan: `debt_ns` of wall time, equal to `steps` steps of simulated time."""
         self.given_up_ns += debt_ns
         self.dropped += steps
 

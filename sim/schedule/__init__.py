@@ -1,1 +1,1 @@
-"""Time of physics. schedule: instants of steps and due times; step_multiple: wider steps under load, step logs."""
+"""Timing of physics. schedule: when steps begin and are due; step_multiple: longer steps under load, step logs."""

@@ -1,15 +1,15 @@
-"""Schedule of steps: when each begins, and the due instant of its snapshot.
+"""Schedule of steps: when each step begins, and when its snapshot is due.
 
-The world makes fixed steps of simulated time; a plan maps each to a wall instant. A late step keeps the due instant of
-the plan; its debt is made up by the next steps, which do not wait. In overload (steps cost more than the time
-available) due instants move with the work instead. Steps begin ahead of their due instants by the lead: as much as
-viewers need to draw the present, no more.
+The world makes fixed steps of simulated time, and a plan maps simulated time to wall time. A late step does not change
+the due instants of the plan. The next steps make up for the debt, because they do not wait. In overload (steps cost
+more than the time available) the due instants move later instead. Each step begins before its due instant, by the
+lead, which is the time that viewers need to draw the present.
 
-A step is a multiple of the world's own step, by the `Stride`; usually one.
+The `Stride` decides how many of the world's own steps are made at once, usually one.
 
-Always: within one world epoch and plan, due instants grow with simulated time; the debt carried is less than
-`MAX_DEBT_NS`; the lead is bounded. Pure: instants of `time.perf_counter_ns` are passed in. Does not step the
-world, publish, or wait: `process/turns.py` does.
+Always: within one world epoch and plan, due instants grow with simulated time. The debt is less than `MAX_DEBT_NS`,
+and the lead is bounded. Pure: instants of `time.perf_counter_ns` are passed in. `process/turns.py`, not this module,
+steps the world, publishes and waits.
 """
 
 from __future__ import annotations
@@ -21,32 +21,34 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.quantiles import QuantileWindow
 from twixt.sim.schedule.step_multiple import FixedStride, Stride
 
-# Debt that starts a new plan at the present: to make up more would show as a rush.
+# A larger debt is dropped, and a new plan starts at the present. Making up for more would visibly rush the motion.
 MAX_DEBT_NS = 1_000_000_000
-# Most that rare slow steps add to the lead: the effect of a command comes after the snapshots already published.
+# Limit of the lead for rare slow steps. A long lead delays commands, whose effect is shown only after the snapshots
+# that are already published.
 MAX_COST_LEAD_NS = 50_000_000
-# Most that viewers add, for the same reason. The share of the publish interval has no limit: without it there is no
-# later snapshot to interpolate to.
+# Limit of the lead for viewers, for the same reason. The lead for the publish interval has no limit, because without
+# it there is no later snapshot to interpolate to.
 MAX_VIEWERS_LEAD_NS = 200_000_000
-# Viewers report a changed lead only from 1 ms on, and their clock draws later with less than half a millisecond more.
+# Extra lead. Viewers do not report changes of their lead below 1 ms, and if less than half a millisecond is spare,
+# their clock draws later.
 LEAD_SLACK_NS = 2_000_000
-# Published instants kept for single steps; more than any lead holds.
+# Number of published instants stored for single steps, more than fit into any lead.
 KEPT_INSTANTS = 512
-# Steps of which the p99 cost is taken (about two seconds at 60 Hz); it rises only if two of them are slow.
+# Window of the p99 step cost, in steps (about two seconds at 60 Hz). The p99 rises only if two of them are slow.
 COST_STEPS = 128
 RARE_COST_SHARE = 0.99
 # Limits of the time scale, simulated seconds per wall second; beyond them, instants leave the range of their type.
 SLOWEST, FASTEST = 1e-3, 1e3
-# Relative difference of the held rate from the time scale that is only rounding.
+# A relative difference between the held rate and the time scale of up to this is only rounding.
 RATE_ROUNDING = 1e-4
 
 
 class Schedule:
-    """Schedule of fixed steps of `dt_s` seconds by the plan in force.
+    """Schedule of fixed steps of `dt_s` seconds under the plan in force.
 
-    time_scale: simulated seconds per wall second, limited to SLOWEST..FASTEST. lead_ns: None for as much as viewers
-    need, else a fixed time from publishing to the due instant. publish_period_ns: the shortest mean interval between
-    two snapshots (`--publish-hz`). stride: the step multiple, by default 1.
+    time_scale: simulated seconds per wall second, limited to SLOWEST..FASTEST. lead_ns: fixed time from publishing to
+    the due instant; None: the lead that viewers need. publish_period_ns: the shortest mean interval between two
+    snapshots (`--publish-hz`). stride: the step multiple, by default 1.
     """
 
     def __init__(
@@ -60,14 +62,14 @@ class Schedule:
         self.time_scale = min(max(time_scale, SLOWEST), FASTEST)
         self.tick = 0  # steps made
         self.plan = Plan(1, 0, 0, 0, 0.0)
-        self.due_ns = 0  # due instant of the state after the last step
+        self.due_ns = 0  # when the state after the last step is due
         self.dt_s = float(dt_s)
         self.stride = stride or FixedStride()
         self._units = 0  # the world's own steps made so far
-        self._made = 1  # the multiple of the last step
+        self._made = 1  # step multiple of the last step
         self._fixed_lead_ns = lead_ns
         self._publish_period_ns = publish_period_ns
-        self._anchor = self.plan  # from which due instants follow; in overload it moves without a new plan for viewers
+        self._anchor = self.plan  # maps simulated time to due instants; in overload it changes without a new `plan`
         self._load, self._step_costs_ns, self._held = OverloadWindow(), QuantileWindow(COST_STEPS), HeldRate()
         self._published: deque[int] = deque(maxlen=KEPT_INSTANTS)
 
@@ -85,12 +87,12 @@ class Schedule:
 
     @property
     def made_dt_ns(self) -> int:
-        """Simulated time of the last step; before the first, that of the world's own step."""
+        """Simulated time of the last step; before the first step, `dt_ns`."""
         return round(self._made * self.dt_s * 1e9)
 
     @property
     def sim_time_ns(self) -> int:
-        """Simulated time of the world; a product, not a sum, so that rounding errors do not add up."""
+        """Simulated time of the world. Computed as a product, because a sum would accumulate rounding errors."""
         return self._sim_time_of(self._units)
 
     @property
@@ -110,22 +112,22 @@ class Schedule:
 
     @property
     def rate(self) -> float:
-        """Simulated seconds per wall second that physics is holding."""
+        """Simulated seconds per wall second that physics achieves now."""
         if self.is_paused:
             return 0.0
         held = self._held.value(self.time_scale)
-        # Due instants are whole nanoseconds: a rate below the time scale by rounding alone is the time scale.
+        # Due instants are whole nanoseconds. If the rate is below the time scale only by rounding, use the time scale.
         return held if held < self.time_scale * (1 - RATE_ROUNDING) else self.time_scale
 
     # -- instants of the next step and publish
 
     def lead_ns(self, viewers_lead_ns: int) -> int:
-        """Lead: time from the start of the next step to its due instant. viewers_lead_ns: as viewers report it."""
+        """Lead: time from the start of the next step to its due instant. viewers_lead_ns: lead reported by viewers."""
         worst_ns = min(self._step_costs_ns.quantile(RARE_COST_SHARE), MAX_COST_LEAD_NS)
         if self._fixed_lead_ns is not None:
             return self._fixed_lead_ns + worst_ns
         step_ns = round(self.stride.multiple * self._unit_ns)
-        # Steps shorter than the publishing period: a snapshot is published at the first step after a period.
+        # If steps are shorter than the publishing period, the first step after each period is published.
         interval_ns = step_ns if step_ns >= self._publish_period_ns else step_ns + self._publish_period_ns
         return min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + interval_ns + worst_ns + LEAD_SLACK_NS
 
@@ -135,7 +137,7 @@ class Schedule:
         return None if next_due_ns is None else next_due_ns - self.lead_ns(viewers_lead_ns)
 
     def publish_from_ns(self, now_ns: int) -> int:
-        """The earliest instant for publishing the last step: `now_ns`, or later with a fixed lead."""
+        """The earliest instant for publishing the last step: `now_ns`, or with a fixed lead possibly later."""
         if self._fixed_lead_ns is None or self.is_paused:
             return now_ns
         return max(now_ns, self.due_ns - self._fixed_lead_ns)
@@ -143,10 +145,12 @@ class Schedule:
     # -- steps made
 
     def stepped(self, now_ns: int, busy_ns: int, reach_ns: int | None = None) -> int:
-        """Counts the step that the world has made, and sets `due_ns`. Returns the debt given up by a new plan, in ns.
+        """Counts the step that the world has made, and sets `due_ns`. Returns the debt, in ns, if a new plan dropped
+        it, else 0.
 
-        busy_ns: time for which it kept the loop busy, publishing included. reach_ns: the same from the instant at
-        which the step was to begin, if the loop waited for that, else None; the lead covers this time.
+        busy_ns: time that the step took in the loop, publishing included. reach_ns: the same, but counted from the
+        instant at which the step should have begun; None if the loop did not wait for that instant. The lead covers
+        this time.
         """
         previous_due_ns = self.due_ns
         self.tick += 1
@@ -177,40 +181,42 @@ class Schedule:
         """Records that the last step was published."""
         self._published.append(self.sim_time_ns)
 
-    # -- commands of the user; each sets `plan`
+    # -- user commands; each sets `plan`
 
     def start(self, now_ns: int) -> None:
-        """Starts simulated time from its present value; without effect unless paused."""
+        """Resumes simulated time from its present value. No effect unless paused."""
         if self.is_paused:
             self._replan(now_ns, self.plan.sim_time_ns, self.time_scale)
 
     def pause(self, now_ns: int, draw_time_ns: int = 0) -> None:
-        """Pauses simulated time at the draw time that the user saw; 0: not known, at the present.
+        """Pauses simulated time at `draw_time_ns`, the draw time that the user saw; 0: not known, pause at the
+        present.
 
-        Steps that physics has made beyond it stay valid and are drawn after `start`.
+        Steps that physics has made beyond this time stay valid and are drawn after `start`.
         """
         if not self.is_paused:
             self._replan(now_ns, self._held_at_ns(now_ns, draw_time_ns), 0.0)
 
     def next_step_target_ns(self, draw_time_ns: int = 0) -> int | None:
-        """Target of a single step while paused: the next published instant after the held one and after
-        `draw_time_ns`, that of the last frame the user saw. None if the world must make a step first."""
+        """Target of a single step while paused: the first published instant after both the present pause time and
+        `draw_time_ns`, the draw time of the last frame that the user saw. None if the world must make a step first."""
         seen_ns = max(self.plan.sim_time_ns, draw_time_ns)
         return min((sim_ns for sim_ns in self._published if sim_ns > seen_ns), default=None)
 
     def hold_at(self, now_ns: int, sim_time_ns: int) -> None:
-        """Pauses simulated time at `sim_time_ns`, after a single step."""
+        """Pauses simulated time at `sim_time_ns`. Used after a single step."""
         self._replan(now_ns, sim_time_ns, 0.0)
 
     def set_time_scale(self, now_ns: int, time_scale: float) -> None:
-        """Sets the time scale, limited to SLOWEST..FASTEST, from the present on; while paused, from `start` on."""
+        """Sets the time scale, limited to SLOWEST..FASTEST. It applies from now on or, while paused, from `start`
+        on."""
         present_ns = self.present_ns(now_ns)
         self.time_scale = min(max(time_scale, SLOWEST), FASTEST)
         if not self.is_paused:
             self._replan(now_ns, present_ns, self.time_scale)
 
     def reset(self, now_ns: int) -> None:
-        """Returns to tick 0, in a new world epoch; stays paused if it was."""
+        """Returns to tick 0, in a new world epoch. A paused schedule stays paused."""
         self.tick = self._units = 0
         self._made = 1
         self.stride.reset()
@@ -219,14 +225,14 @@ class Schedule:
         self._replan(now_ns, 0, self.plan.rate)
 
     def present_ns(self, now_ns: int) -> int:
-        """The simulated time due at `now_ns`, at most that of the last step."""
+        """The simulated time that is due at `now_ns`, at most the time of the last step."""
         return min(self.sim_time_ns, self._anchor.sim_time_at_ns(now_ns))
 
     def _held_at_ns(self, now_ns: int, draw_time_ns: int) -> int:
         present_ns = self.present_ns(now_ns)
         if draw_time_ns <= 0:
             return present_ns
-        # An old draw time must not move simulated time back by more than the largest debt.
+        # An outdated draw time must not move simulated time back by more than the largest debt.
         furthest_back_ns = round(MAX_DEBT_NS * self.time_scale)
         return min(max(draw_time_ns, present_ns - furthest_back_ns), self.sim_time_ns)
 
@@ -248,13 +254,13 @@ class Schedule:
 
 # Costs of steps: busy time, overload, and the held rate.
 #
-# `StepTimes` computes busy times from instants; the others are small windows over the latest steps. Pure: reads no
-# clock.
+# `StepTimes` computes busy times from instants. `OverloadWindow` and `HeldRate` are small windows over the latest
+# steps. Pure: reads no clock.
 
 
-# Steps whose median cost decides on overload: one slow step is none, five slow ones of eight are.
+# Number of steps whose median cost decides on overload. One slow step is no overload; five slow steps of eight are.
 OVERLOAD_STEPS = 8
-# Steps over which the held rate is measured: long enough to be smooth, short enough to follow.
+# Number of steps over which the held rate is measured. More would follow changes too slowly, fewer would be uneven.
 RATE_STEPS = 8
 
 
@@ -266,13 +272,13 @@ class Busy(NamedTuple):
 
 
 class StepTimes:
-    """Busy time of each step, from the instants at which steps begin and end, are published, and are waited for."""
+    """Busy time of each step, computed from the instants of steps, publishes and waits."""
 
     def __init__(self) -> None:
-        self.cost_ns = 0  # of the last step
+        self.cost_ns = 0  # cost of the last step
         self._end_ns: int | None = None
-        self._waited_ns = 0  # since the end of the last step
-        self._publish_delay_ns = 0  # from the end of a step until its snapshot was visible
+        self._waited_ns = 0  # time spent waiting since the end of the last step
+        self._publish_delay_ns = 0  # time from the end of a step until its snapshot was visible
         self._waited_until_ns: int | None = None
 
     @property
@@ -281,10 +287,11 @@ class StepTimes:
         return self._end_ns is not None and not self._waited_ns
 
     def stepped(self, begin_ns: int, end_ns: int) -> Busy:
-        """Records a step; its busy time is the time since the end of the last step, without waits.
+        """Records a step. Its busy time is the time since the end of the last step, minus waits, so it includes
+        publishing.
 
-        So publishing is included. reach_ns: the time from the instant at which the step was to begin, if the loop
-        waited for that, with the last delay of publishing; else None.
+        reach_ns: time from the instant at which the step should have begun until its end, plus the last publishing
+        delay; None if the loop did not wait for that instant.
         """
         self.cost_ns = end_ns - begin_ns
         busy_ns = self.cost_ns if self._end_ns is None else end_ns - self._end_ns - self._waited_ns
@@ -294,17 +301,17 @@ class StepTimes:
         return Busy(busy_ns, reach_ns)
 
     def published(self, now_ns: int) -> None:
-        """Records that the last step became visible; called while `is_busy`."""
+        """Records that the last step became visible. Must be called while `is_busy`."""
         assert self._end_ns is not None
         self._publish_delay_ns = now_ns - self._end_ns
 
     def waited(self, begin_ns: int, end_ns: int, until_ns: int) -> None:
-        """Records a wait that was to end at `until_ns`."""
+        """Records a wait from `begin_ns` to `end_ns` that should have ended at `until_ns`."""
         self._waited_ns += end_ns - begin_ns
         self._waited_until_ns = until_ns
 
     def restart(self) -> None:
-        """Drops the last step, after a reset of the world."""
+        """Forgets the last step. Called after a reset of the world."""
         self._end_ns = None
 
 
@@ -328,7 +335,7 @@ class OverloadWindow:
 
 
 class HeldRate:
-    """Simulated time per wall time over the latest snapshots, by their due instants."""
+    """Simulated time per wall time over the latest snapshots, computed from their due instants."""
 
     def __init__(self) -> None:
         self._instants: deque[tuple[int, int]] = deque(maxlen=RATE_STEPS + 1)
@@ -338,11 +345,11 @@ class HeldRate:
         self._instants.append((sim_time_ns, due_ns))
 
     def clear(self) -> None:
-        """Clears the window, after a new plan."""
+        """Clears the window. Called after a new plan."""
         self._instants.clear()
 
     def value(self, otherwise: float) -> float:
-        """The rate over the window; `otherwise` if it has fewer than two instants, or equal ones."""
+        """The rate over the window; `otherwise` if it has fewer than two instants, or if due instants do not grow."""
         if len(self._instants) < 2:
             return otherwise
         (old_sim_ns, old_due_ns), (sim_ns, due_ns) = self._instants[0], self._instants[-1]

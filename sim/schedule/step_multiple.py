@@ -1,13 +1,13 @@
 """Step multiple: the number of the world's own steps made at once (fixed, by load, or from a log); the step log.
 
-`Widening` is for `--when-slow widen`: when steps cost more than the time available, fewer and wider ones keep
-simulated time at the rate of the wall clock. A step's cost does not depend on its width, so measured costs tell
-which width suffices. A step is too narrow if it costs more than the share `FULL` of its time. Then the new width is the
-least at which it costs at most the share `ROOMY`. The width shrinks only if all steps of the last second would have
-fitted into that share. The gap between the two shares prevents oscillation.
+`Widening` implements `--when-slow widen`: if steps cost more than the time available, it makes fewer and wider steps,
+so that simulated time keeps up with the wall clock. The cost of a step does not depend on its width, so measured costs
+show which width is enough. A step is too narrow if it costs more than the share `FULL` of its time. Then the new width
+is the smallest at which a step costs at most the share `ROOMY`. The width shrinks only if all steps of the last second
+would have fitted into that share. The gap between the two shares prevents oscillation.
 
-Always: a whole multiple of the world's step, from 1 to `most`; a steady cost changes the width at most once. Pure:
-costs come in, no clock is read.
+Always: the multiple is a whole number from 1 to `most`; a steady cost changes it at most once. `Stride` objects read
+no clock: costs are passed in.
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ from typing import Protocol
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
 
-# Steps of the two measures that decide on widening. The lower median: five slow steps of eight widen; the ordinary
-# median of four slow and four fast steps is between both costs, and would widen too little. The mean: a few very slow
-# steps lose as much time as many that are a little slow.
+# Two measures decide on widening. The first is the lower median of the last MEDIAN_STEPS costs: five slow steps of
+# eight widen. (With four slow and four fast steps, the ordinary median lies between both costs and would widen too
+# little.) The second is the mean of the last MEAN_STEPS costs, because a few very slow steps lose as much time as
+# many slightly slow ones.
 MEDIAN_STEPS, MEAN_STEPS = 8, 128
-# Shares of the time available for a step. Above FULL, the debt can no longer be made up.
+# Shares of the time available for a step. If steps cost more than FULL, a debt can no longer be made up.
 FULL, ROOMY = 0.97, 0.85
-# The width shrinks only if all of the last NARROW_STEPS, and all in the last NARROW_NS (at most MEAN_STEPS), would fit.
+# The width shrinks only if the last NARROW_STEPS steps, and all steps in the last NARROW_NS (at most MEAN_STEPS
+# steps), would fit.
 NARROW_STEPS, NARROW_NS = 16, 1_000_000_000
-# Longest step of `--when-slow widen` without `--max-step-ms`: ten states a second remain for interpolation.
+# Longest step of `--when-slow widen` without `--max-step-ms`. It leaves ten states a second for interpolation.
 MAX_STEP_MS = 100.0
 
 
 class Stride(Protocol):
     """Protocol of step multiples."""
 
-    reason: str  # of the present multiple, for the status
+    reason: str  # reason for the present multiple, shown in the status
 
     @property
     def is_over(self) -> bool:
@@ -51,7 +53,7 @@ class Stride(Protocol):
 
     @property
     def most(self) -> int:
-        """The largest multiple possible; steps that cost more than its time slow simulated time down."""
+        """The largest possible multiple. If steps cost more than its time, simulated time slows down."""
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
         """Adds the busy time of a step. unit_ns: wall time of one of the world's own steps."""
@@ -75,14 +77,14 @@ class FixedStride:
 
 
 class Widening:
-    """Step multiple by load, at most `most`."""
+    """Step multiple chosen by load, at most `most`."""
 
     is_over = False
 
     def __init__(self, most: int) -> None:
         self.multiple, self.most = 1, max(1, most)
         self.reason = ""
-        self._costs_ns: deque[int] = deque(maxlen=MEAN_STEPS)  # of steps at the present multiple
+        self._costs_ns: deque[int] = deque(maxlen=MEAN_STEPS)  # costs of steps with the present multiple
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
         """Adds the cost of a step and sets the next multiple."""
@@ -123,7 +125,7 @@ class Widening:
         self.reason = f"{verb}, {before} to {self.multiple} of the world's steps at once: steps {cost_verb} {cost_ns / 1e6:.3g} ms"
 
 
-# Step log: the lengths of all steps of a run in a file, written by `--dt-log`, replayed by `--dt-replay`.
+# Step log: a file with the lengths of all steps of a run, written by `--dt-log` and replayed by `--dt-replay`.
 #
 #     twixt dt log 1
 #     world balls
@@ -131,25 +133,26 @@ class Widening:
 #     dt 0.016666666666666666
 #     set count=500
 #     120 1                       120 steps of one dt each, then
-#     35 4                        35 of four at once
+#     35 4                        35 steps of four dt each
 #     end 155
 #
-# Plain text, so that it can be read and compared. Always: a log has the steps since the last reset; reading it gives
-# exactly the same step lengths, or an error with the line at fault. A run that was killed, or whose disk is full,
-# leaves a log of whole lines without an end line; it can be replayed.
+# It is plain text, so that people can read and compare logs. Always: a log has the steps since the last reset. Reading
+# it gives exactly the same step lengths, or an error that names the line at fault. If the run is killed or the disk is
+# full, the log has whole lines but no end line, and it can still be replayed.
 
 
 HEADER = "twixt dt log 1"
-# Most steps between two writes: a killed run loses at most these.
+# Most steps between two writes. A killed run loses at most this number of steps.
 WRITTEN_EVERY = 240
-# Largest step multiple, and most steps of a log (1 GiB in memory).
+# Largest step multiple, and largest number of steps in a log (1 GiB in memory).
 WIDEST, MOST_STEPS = 1_000_000, 1 << 28
-MOST_CHARACTERS = 1 << 26  # a week of steps, alternately wide and narrow
+MOST_CHARACTERS = 1 << 26  # enough for a week of steps that alternate between wide and narrow
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a step log: all that decides the states besides the step lengths. dt_s: of the world's own step, s."""
+    """Origin of a step log: everything but the step lengths that determines the states. dt_s: the world's own step,
+    s."""
 
     world: str
     seed: int
@@ -157,13 +160,13 @@ class Origin:
     settings: tuple[tuple[str, str], ...] = ()
 
     def lines(self) -> list[str]:
-        """Lines of the log's head. `repr` of a float is exact."""
+        """Lines of the log's head. Floats are written with `repr`, which is exact."""
         head = [f"world {self.world}", f"seed {self.seed}", f"dt {self.dt_s!r}"]
         return head + [f"set {key}={value}" for key, value in self.settings]
 
 
 class DtLog:
-    """A log being written. Raises TwixtError if it cannot be opened; a later error is reported and ends the log."""
+    """Writer of a log. Raises TwixtError if the file cannot be opened; a later error is reported and ends the log."""
 
     def __init__(self, path: str, origin: Origin) -> None:
         self._path, self._origin = path, origin
@@ -181,12 +184,12 @@ class DtLog:
         return ("\n".join([HEADER, *self._origin.lines()]) + "\n").encode()
 
     def begin(self) -> None:
-        """Starts the log anew, after a reset of the world."""
+        """Empties the log and writes its head again. Called after a reset of the world."""
         self._multiple = self._pending = self._steps = 0
         self._write(self._head, anew=True)
 
     def stepped(self, multiple: int) -> None:
-        """Logs a step of `multiple` of the world's own steps."""
+        """Logs a step that made `multiple` of the world's own steps."""
         if self._pending and (multiple != self._multiple or self._pending == WRITTEN_EVERY):
             self._write_pending()
         self._multiple = multiple
@@ -194,7 +197,7 @@ class DtLog:
         self._steps += 1
 
     def close(self) -> None:
-        """Writes the end and closes the file. May be called again."""
+        """Writes the end line and closes the file. Further calls do nothing."""
         if self._file.closed:
             return
         self._write_pending()
@@ -207,7 +210,8 @@ class DtLog:
             self._pending = 0
 
     def _write(self, lines: bytes, anew: bool = False) -> None:
-        """Writes whole lines. A full disk must not end the run: it ends the log, after a whole line, with a warning."""
+        """Writes whole lines. If the disk is full, the log ends after a whole line, with a warning; the run goes
+        on."""
         if self._file.closed:
             return
         try:
@@ -227,7 +231,7 @@ class DtLog:
 
 
 class ReplayedSteps:
-    """The step multiples of a log, one after the other; a `Stride`."""
+    """`Stride` that replays the step multiples of a log."""
 
     reason = "as the --dt-replay log says"
 
@@ -240,17 +244,17 @@ class ReplayedSteps:
 
     @property
     def multiple(self) -> int:
-        """The multiple of the next step; after the end, that of the last step."""
+        """The multiple of the next step; after the end of the log, the multiple of the last step."""
         return self._multiples[min(self._made, len(self._multiples) - 1)]
 
     @property
     def most(self) -> int:
-        """The same as `multiple`: the log decides, not the load."""
+        """The same as `multiple`, because the log decides and not the load."""
         return self.multiple
 
     @property
     def is_over(self) -> bool:
-        """True if every step of the log was made."""
+        """True after the last step of the log."""
         return self._made >= len(self._multiples)
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
@@ -264,8 +268,8 @@ class ReplayedSteps:
 
 @dataclass(frozen=True)
 class Log:
-    """Contents of a log. origin: lines of its head. multiples: one for each step. has_end: False if the run was
-    killed."""
+    """Contents of a log. origin: lines of its head. multiples: step multiple of each step. has_end: False if the end
+    line is missing because the run was killed."""
 
     origin: list[str]
     multiples: Sequence[int]
@@ -273,7 +277,7 @@ class Log:
 
 
 def read_dt_log(path: str) -> Log:
-    """Reads a log. Raises TwixtError, which names the line at fault, if there is one."""
+    """Reads a log. Raises TwixtError if the file is no log or is damaged; the error then names the damaged line."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.readline(len(HEADER) + 40)

@@ -1,4 +1,4 @@
-"""`twixt.show`. view: the public class; publishing: its states; viewer_input: users' actions; session: host and viewer.
+"""`twixt.show`. view: the public class; publishing: publishes states; viewer_input: actions of the viewers' users.
 
-shown_bodies, body_records, shown_surfaces: state between publishes; loop_warnings: warnings to the user.
+session: host and viewer; shown_bodies, body_records: state between publishes; loop_warnings: warnings to the user.
 """

@@ -1,10 +1,10 @@
 """Records of shown bodies, written field by field.
 
-Bytes are copied in blocks, one per body: numpy copies a block of 12 or 16 bytes several times as fast as a row of
-three or four numbers. A field that is passed repeatedly is checked and converted in chunks that fit the cache, and
-written into the records while it is there.
+Each body's bytes of a field are copied as one block, because numpy copies a block of 12 or 16 bytes several times as
+fast as a row of three or four numbers. A field that is passed in every publish is handled in chunks that fit the
+cache: each chunk is checked, converted and written into the records before the next one is read.
 
-Always: a record without a body is not visible; a field written in chunks has the values of `field_checks.checked`.
+Always: a record without a body is not visible; writing in chunks gives the same values as `field_checks.checked`.
 Repeated writes allocate no memory.
 """
 
@@ -20,10 +20,10 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.world import field_checks
 
-# Bodies at a time: their fields and records, 370 KiB, fit into a core's second-level cache.
+# Bodies per chunk. Their fields and records, 370 KiB, fit into a core's second-level cache.
 CHUNK_BODIES = 4096
-# The type as which numpy copies a block of so many bytes fastest; the bits are the same. Made once, because parsing a
-# type's name is slow.
+# For each block size in bytes, the dtype that numpy copies fastest; the bits do not change. Created once, because
+# parsing a dtype's name is slow.
 BLOCKS = {16: np.dtype("c16"), 12: np.dtype("V12"), 4: np.dtype("u4"), 2: np.dtype("u2")}
 FIELDS = {
     name: BLOCKS[BODY[name].itemsize]
@@ -34,18 +34,18 @@ Places = NDArray[np.int64] | slice
 
 
 def blocks_of(field: str, records: NDArray[np.void]) -> NDArray[Any]:
-    """View of a field of `records` (dtype `BODY`) as one block a body, shape (n,)."""
+    """View of a field of `records` (dtype `BODY`) with one block per body, shape (n,)."""
     rows = records[field].view(FIELDS[field])
     return rows[:, 0] if rows.ndim == 2 else rows
 
 
 def as_blocks(field: str, values: NDArray[Any]) -> NDArray[Any]:
-    """View of contiguous rows of the field's own type as one block a body."""
+    """View of contiguous rows of the field's own type with one block per body."""
     return values.reshape(-1).view(FIELDS[field])
 
 
 class Records:
-    """Records of `count` > 0 bodies, not visible at first. bodies: shape (count,), dtype `BODY`."""
+    """Records of `count` > 0 bodies, initially not visible. bodies: shape (count,), dtype `BODY`."""
 
     def __init__(self, count: int) -> None:
         self.bodies = new_bodies(count)
@@ -55,7 +55,7 @@ class Records:
         return len(self.bodies)
 
     def grown(self, count: int) -> Records:
-        """A copy with more records, `count` in all."""
+        """A larger copy with `count` records in total."""
         larger = Records(count)
         larger.bodies.view(RECORD)[: len(self)] = self.bodies.view(RECORD)
         return larger
@@ -65,7 +65,7 @@ class Records:
         blocks_of(field, self.bodies)[places] = as_blocks(field, values)
 
     def begin(self, places: NDArray[np.int64]) -> None:
-        """Reset these records for new bodies, not visible yet. Only their epochs are kept."""
+        """Reset these records for new bodies, not visible yet. Only the epochs stay unchanged."""
         fresh = new_bodies(1)
         fresh["flags"] = 0
         epochs = self.bodies["epoch"][places]
@@ -73,30 +73,30 @@ class Records:
         self.bodies["epoch"][places] = epochs
 
     def cut(self, places: NDArray[Any]) -> None:
-        """Change the epochs' low halves, so that no viewer blends these bodies with their earlier states. places:
-        indices without repeats, or a bool for each record."""
+        """Change the low halves of the epochs, so that viewers do not blend these bodies with their earlier states.
+        places: distinct indices, or one bool per record."""
         epoch = self.bodies["epoch"]
         low = (epoch[places] + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
         epoch[places] = (epoch[places] & ~np.uint32(CONTINUITY_MASK)) | low
 
 
 class FieldWriter:
-    """Writes one field that is passed in each publish: `begin`, `write` for each chunk, `end`.
+    """Writes one field that is passed in each publish. Call `begin`, then `write` for each chunk, then `end`.
 
-    is_drawable: every value since `begin` is finite and small enough to draw, see `field_checks.Checked`. lengths:
-    memory for the lengths of orientations.
+    is_drawable: True if all values since `begin` can be drawn, see `field_checks.Checked`. lengths: work memory for
+    the lengths of orientations.
     """
 
     def __init__(self, field: str) -> None:
         self.field = field
-        self._is_checked_at_once = field not in field_checks.WIDTHS  # scale and colour have few bytes
+        self._is_checked_at_once = field not in field_checks.WIDTHS  # scale and colour, because they have few bytes
         self._width = field_checks.WIDTHS.get(field, 1)
         self._converted_chunk: NDArray[np.float32] | None = None  # memory for values converted from another type
         self.lengths = field_checks.Lengths(CHUNK_BODIES) if field == "orientation" else None
         self._count = 0
         self.is_drawable = True
         self._value: Any = None
-        self._array: Any = None  # values to be converted; else None, and the values as numbers and as blocks:
+        self._array: Any = None  # values to be converted. If None, `_flat` and `_blocks` are views of the values.
         self._flat: Any = None
         self._blocks: Any = None
         self._target: Any = None
@@ -104,7 +104,7 @@ class FieldWriter:
     def begin(self, value: ArrayLike, count: int, target: NDArray[Any]) -> None:
         """Set the field's values, one row for each of `count` bodies. Raises TwixtError for another shape.
 
-        target: the blocks to write, as of `blocks_of`.
+        target: the blocks to write into, as returned by `blocks_of`.
         """
         self._value, self._count, self._target = value, count, target
         if self._is_checked_at_once:
@@ -117,9 +117,10 @@ class FieldWriter:
             self._array = array
 
     def write(self, start: int, stop: int) -> None:
-        """Write bodies `start` to `stop`, at most `CHUNK_BODIES`. Raises TwixtError for orientations that are not unit.
+        """Write bodies `start` to `stop` (exclusive), at most `CHUNK_BODIES`. Raises TwixtError for orientations that
+        are not unit quaternions.
 
-        A number too large for 32 bits becomes infinite; the caller silences numpy's warning of it.
+        A number too large for 32 bits becomes infinite; the caller must silence numpy's warning.
         """
         width = self._width
         if self._array is None:
@@ -132,14 +133,14 @@ class FieldWriter:
         self._target[start:stop] = blocks
 
     def end(self) -> None:
-        """Drop the references to values and records."""
+        """Release the references to values and records."""
         self._value = self._array = self._flat = self._blocks = self._target = None
 
     def _refuse_or_note(self, flat: NDArray[np.float32]) -> None:
         self.is_drawable = False
         try:
             field_checks.refuse_wrong(self.field, flat.reshape(-1, self._width))
-        except TwixtError:  # raised again, with the index among all bodies
+        except TwixtError:  # check all bodies, so that the error has the index among all, not in the chunk
             whole = field_checks.shaped(self.field, self._value, self._count)
             field_checks.refuse_wrong(self.field, np.ascontiguousarray(whole, np.float32))
 
@@ -152,7 +153,7 @@ class FieldWriter:
 
 
 def write_chunks(writers: Sequence[FieldWriter], count: int) -> None:
-    """Write `count` bodies with each of `writers`; call `begin` of each before."""
+    """Write `count` bodies, chunk by chunk, with each of `writers`. Call `begin` of each writer first."""
     for start in range(0, count, CHUNK_BODIES):
         stop = min(start + CHUNK_BODIES, count)
         for writer in writers:

@@ -1,6 +1,7 @@
-"""Warnings to a user's own loop, in the terminal and the overlay: undrawable values, motion lost to float32.
+"""Warnings about the states of a user's loop: undrawable values, motion lost to float32.
 
-Always: at most one warning of each kind per view. The checks of each publish cost little (`state_checks`).
+They appear in the terminal and the overlay. Always: at most one warning of each kind per view. The checks of one
+publish cost little, because each looks at few bodies (`state_checks`).
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ from twixt.sim.world.state_checks import (
 from twixt.sim.world.surfaces import Surfaces
 
 WAY_OUT = way_out_in("the loop")
-# Number of motion checks that are LEAST_INTERVAL publishes apart; later ones follow the clock. Most publishes between
-# two checks.
+# The first EARLY_LOOKS motion checks are LEAST_INTERVAL publishes apart. Later ones are about LOOK_INTERVAL_S apart,
+# but at most MOST_INTERVAL publishes.
 EARLY_LOOKS, MOST_INTERVAL = 5, 8192
 
 
 class LoopWarnings:
-    """Warnings of the loop that publishes on `host`.
+    """Checks the states of the loop that publishes on `host`, and warns its user.
 
-    lost_motion_tick: tick at which `check_motion` is to be called next.
+    lost_motion_tick: the tick from which on `check_motion` is due.
     """
 
     def __init__(self, host: Host, status: LoopStatus, dt_ns: int) -> None:
-        self.is_quiet = False  # after a value that cannot be drawn was reported
+        self.is_quiet = False  # True once a value that cannot be drawn was reported
         self._status, self._dt_s = status, dt_ns / 1e9
         self._finite, self._look_tick = FiniteCheck(WAY_OUT), 0
         self._motion = LostMotion(lambda: host.scene.unpacked())
@@ -53,7 +54,7 @@ class LoopWarnings:
         self._interval, self._has_said_time = LEAST_INTERVAL, False
 
     def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
-        """Check all bodies, and warn of the first one with a value that is not finite."""
+        """Check all bodies, and warn about the first value that cannot be drawn."""
         warning = FiniteCheck(WAY_OUT, bodies.name_of).check_all(opened.records, tick)
         if not warning and "color" in bodies.not_drawable:
             warning = f"a color is not finite after step {tick}; its body is drawn in white"
@@ -78,7 +79,7 @@ class LoopWarnings:
         exact: NDArray[Any] | None = None,
         name_of: Callable[[int], object] = int,
     ) -> None:
-        """Warn of the first body whose motion float32 cannot hold. exact: positions as given, see
+        """Warn about the first body whose motion is lost to float32. exact: positions as the user passed them, see
         `LostMotion.check`."""
         text = self._motion.check(records, tick, sim_time_ns / 1e9, exact, name_of)
         if text:
@@ -94,12 +95,12 @@ class LoopWarnings:
         self.lost_motion_tick = tick + interval
 
     def check_scene(self, scene: Scene) -> None:
-        """Warn of a shape that is too small to be seen."""
+        """Warn about a shape that is too small to be seen."""
         if text := small_shape(scene):
             self.warn(text)
 
     def check_time(self, before_s: float | None, sim_time_s: float) -> None:
-        """Warn once of two states whose times, in seconds, differ by less than snapshots hold."""
+        """Warn once if two states' times, in seconds, differ by less than the nanosecond resolution of snapshots."""
         if before_s is not None and sim_time_s > before_s and not self._has_said_time:
             self._has_said_time = True
             self.warn(
@@ -108,7 +109,7 @@ class LoopWarnings:
             )
 
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
-        """Warn of the first mark or vertex with a value that is not finite."""
+        """Warn about the first mark or vertex with a value that is not finite."""
         if marks is not None and marks.fault and not self.is_quiet:
             self._warn_once(fault_text(marks.fault, tick, WAY_OUT))
         if surfaces is not None and not self.is_quiet:

@@ -1,8 +1,9 @@
-"""Publishing of a view: the states of a user's loop as snapshots.
+"""Publishing of a view: writes the states of a user's loop as snapshots.
 
-Bodies are passed field by field and kept (`shown_bodies`), or the user writes the records in place (`slot`).
+The user either passes bodies field by field, and fields not passed keep their values (`shown_bodies`), or writes the
+records in place (`slot`).
 
-Always: publishing never waits, with viewers or without. A snapshot is due when it is published.
+Always: publishing never waits, with viewers or without. The due instant of a snapshot is its publishing instant.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ LONGEST_S = 9.2e9
 
 
 class BodyFields(TypedDict, total=False):
-    """Fields of bodies that `View.publish` takes by name; None counts as not passed."""
+    """Fields of bodies that `View.publish` accepts by name. A field that is None counts as not passed."""
 
     position: ArrayLike | None
     orientation: ArrayLike | None
@@ -50,9 +51,9 @@ class BodyFields(TypedDict, total=False):
 
 
 class Publishing:
-    """Base of `View` that publishes the states of its loop. One thread at a time publishes.
+    """Base class of `View` that publishes states. Only one thread at a time may publish.
 
-    shapes: number of shapes in the scene. capacity: of bodies, at first.
+    shapes: number of shapes in the scene. capacity: initial capacity, in bodies.
     """
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
@@ -63,7 +64,7 @@ class Publishing:
         spans = NOT_RECORDED if session.trace is None else session.trace.spans
         self._publisher = Publisher(self._host, plan, None, spans=spans)  # the loop sets its own pace
         self._now = ShownSnapshot(self._host.ring, columns)
-        self._bodies: ShownBodies | None = None  # after `publish` was called
+        self._bodies: ShownBodies | None = None  # None before the first `publish`
         self._surfaces = ShownSurfaces(self._host)
         self._has_slots = self._is_publishing = False
         self._given_s: float | None = None  # the last `sim_time` passed, seconds
@@ -82,32 +83,33 @@ class Publishing:
         sim_time: float | None = None,
         **fields: Unpack[BodyFields],
     ) -> None:
-        """Show the bodies as they are now. Fields not passed stay as they were, velocities count as not known.
+        """Publish the present state of the bodies. Fields not passed keep their values, but velocities not passed
+        count as unknown.
 
-        position (n, 3) m. orientation (n, 4) unit quaternions xyzw. velocity (n, 3) m/s. angular_velocity (n, 3) rad/s,
-        world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all: floats from 0 to 1, or whole numbers
-        from 0 to 255. Whole numbers up to 1 count like floats, (1, 0, 0) is red, except in dtype uint8. visible: bool
-        (n,); not passed it stays as it was, and a new body is visible. ids: (n,) whole numbers or texts, in every
-        publish or in none; a body is known by its id, whatever its place; a new id appears, a missing one disappears.
-        cut: bool (n,) or places of bodies that jumped and must not be drawn in between. columns: name -> (n,) or (n,
-        width), or one row for all; those not passed stay as they were. Part columns have a row for each part of the
-        bodies (`Scene.part_bodies`), world columns one; part columns not together with ids. marks: those of this state;
-        not passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)},
-        the vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms;
-        those not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by
-        default `dt` after the last one; kept as whole nanoseconds. Smaller than the last one: the world restarts (a new
-        world epoch). Equal: this state replaces the last one, at once and without a blend, and simulated time does not
-        advance.
+        position: (n, 3), metres. orientation: (n, 4), unit quaternions xyzw. velocity: (n, 3), m/s. angular_velocity:
+        (n, 3), rad/s, world frame. scale: (n,) or a number. color: (n, 3 or 4) or one colour; floats from 0 to 1, or
+        whole numbers from 0 to 255. Whole numbers that are all 0 or 1 are read as floats, so (1, 0, 0) is red, except
+        in dtype uint8. visible: bool (n,); if not passed, visibility is unchanged and new bodies are visible. ids:
+        (n,) whole numbers or texts, in every publish or in none. They identify bodies in any order: a new id adds a
+        body, a missing id removes one. cut: bool (n,), or indices of bodies that jumped and must not be blended.
+        columns: name -> (n,) or (n, width), or one row for all; columns not passed keep their values. Part columns
+        have one row per part (`Scene.part_bodies`) and cannot be combined with ids; world columns have one row.
+        marks: the marks of this state; if not passed, there are none. You may change them after the call. surfaces:
+        {body: (v, 3)}, the vertices of bodies whose mesh deforms, metres in the body's own frame, or just an array if
+        one body deforms. They start as the rest shapes, keep their values if not passed, and cannot be combined with
+        ids. sim_time: seconds, stored as whole nanoseconds; by default `dt` after the last one. A smaller value than
+        the last restarts the world (a new world epoch). With an equal value, this state replaces the last one at
+        once, without a blend.
 
-        Raises TwixtError for shapes, types and ranges that are wrong, and while another publish is under way. A number
-        that is not finite is reported once, in the terminal and in the overlay: that body is not drawn, a velocity is
-        not used, a colour is drawn in white, and the loop goes on. An orientation of zeros is reported once, too: that
-        body is drawn without rotation. Positions are kept as float32 (see `Bodies`); motion lost to that is reported
-        once.
+        Raises TwixtError for wrong shapes, types and ranges, and while another publish is under way. A number that is
+        not finite does not stop the loop; it is reported once, in the terminal and in the overlay. Its body is not
+        drawn; if it is a velocity, the velocity is ignored; if it is a colour, the body is white. A body with an
+        orientation of zeros is drawn without rotation, which is also reported once. Positions are stored as float32
+        (see `Bodies`); visible loss of motion is reported once.
 
-        A new id below the number of shapes gets the shape of that number if it is free, any other id the lowest
-        that is free; without ids, the i-th body has the i-th shape. After `close` it does nothing. For corrections
-        whose visual offset decays use `Bodies.correct`, in a world; here a body moves or is cut.
+        Without ids, the i-th body has the i-th shape. With ids, a new id that is a whole number below the number of
+        shapes gets the shape of that number if it is free. Other new ids get the lowest free one. After `close` this
+        does nothing. Bodies here move or are cut; corrections with a decaying offset need `Bodies.correct` in a world.
         """
         if self._session.is_closed:
             return
@@ -152,7 +154,7 @@ class Publishing:
                     extras.records,
                 )
             except HostEnded:
-                if self._session.is_closed:  # by another thread meanwhile; in a forked child it is an error
+                if self._session.is_closed:  # another thread closed it; in a forked child this is an error
                     return
                 raise
             if bodies.not_drawable and not self._warnings.is_quiet:
@@ -176,21 +178,22 @@ class Publishing:
         surfaces: GivenSurfaces | None = None,
         sim_time: float | None = None,
     ) -> Iterator[NDArray[np.void]]:
-        """Show `count` bodies that the block writes into shared memory, without a copy:
+        """Publish `count` bodies that the block writes into shared memory, without a copy:
 
             with view.slot(100_000) as records:
                 records["position"] = state.xyz
 
-        records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). They contain visible white bodies at the origin, or
-        the values of an earlier block, which need not be the last one. So a field that ever changes must be written in
-        each block, flags and epochs included. Values are not checked, but a number that is not finite is reported, as
-        in `publish`. Body i has the i-th shape. columns, marks, surfaces: as in `publish`; columns not passed stay as
-        they were. A view uses either `slot` or `publish`, never both; TwixtError otherwise, and for a `count` that is
-        no whole number >= 0.
+        records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). At first they contain visible white bodies at the
+        origin, later the values of an earlier block, not always the latest. So if you ever change a field, write it in
+        every block; this includes flags and epochs. Values are not checked, but numbers that are not finite are
+        reported as in `publish`. Body i has the i-th shape. columns, marks, surfaces: as in `publish`; columns not
+        passed keep their values. Raises TwixtError for a `count` that is not a whole number >= 0, and if `publish` was
+        used: a view is published with either `slot` or `publish`.
 
-        The snapshot is visible when the block ends; if it raises, nothing is published. Then `records` is read-only.
-        Views of it (`p = records["position"]`) stay writable, and viewers read that memory: make them anew in each
-        block. Another slot inside the block replaces it: `records` is read-only then, and the block's end raises.
+        The snapshot becomes visible when the block ends. If the block raises, nothing is published. After the block,
+        `records` is read-only, but views of it (`p = records["position"]`) are still writable and viewers read their
+        memory, so create views anew in each block. If another slot is opened inside the block, `records` becomes
+        read-only and the end of the outer block raises.
         """
         with SlotBlock(self, count, columns, marks, surfaces, sim_time) as opened:
             yield np.zeros(count, BODY) if opened is None else opened.records
@@ -210,8 +213,8 @@ class Publishing:
         raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
 
     def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int, vertices: int) -> None:
-        """Publish the slot prepared in `_now`, with this number of vertices in its last records. Restarts the world
-        where time went back, and applies viewers' commands."""
+        """Publish the slot prepared in `_now`. Restarts the world if simulated time went back, and applies viewers'
+        commands. vertices: number of vertices packed into the slot's last records."""
         now = self._now
         try:
             if now.sim_time_ns is not None and sim_time_ns < now.sim_time_ns:
@@ -238,9 +241,9 @@ class Publishing:
 
 
 class SlotBlock:
-    """Block of `View.slot`, in which all bodies of a view are written into the next slot.
+    """Context manager for `View.slot`: the block writes all bodies of a view into the next slot.
 
-    Returns the open slot; None after `close`. Arguments: as of `View.slot`.
+    Entering it returns the open slot, or None after `close`. Arguments: as for `View.slot`.
     """
 
     def __init__(
@@ -317,13 +320,13 @@ class SlotBlock:
 
 
 def _fill_new(opened: OpenSlot) -> None:
-    """Fills records that no block has written yet: visible bodies at the origin."""
+    """Fills records that no block has written yet with visible bodies at the origin."""
     done = opened.tag if isinstance(opened.tag, int) else 0
     if done < opened.count:
         opened.tag = None
         opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
         opened.tag = opened.count
-    elif opened.mark_count:  # they follow the bodies
+    elif opened.mark_count:  # the marks follow the bodies and overwrite later bodies of an earlier block
         opened.tag = opened.count
 
 

@@ -1,10 +1,10 @@
 """Session of a view: its host with name and memory, and its viewer process.
 
-Nothing here refers to the view. So the end of the last reference to a view closes the session, even while threads
-wait for its viewer.
+Nothing here refers to the view. So the session is closed as soon as the user's last reference to the view is gone,
+even while threads wait for its viewer.
 
-Always: it is closed once, by the first call; a forked child does not close its parent's session. A viewer that crashed
-or never attached does not end the loop, and is reported once.
+Always: the first `close` closes the session, and later calls do nothing. A forked child does not close its parent's
+session. A viewer that crashed or never attached does not end the loop, and is reported once.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from twixt.sim.show.viewer_input import LoopStatus
 if TYPE_CHECKING:
     from multiprocessing.util import Finalize
 
-# Longest wait for a viewer to exit after it was sent the end; then it is terminated (seconds).
+# Longest wait for a viewer to exit after the end message, in seconds. Then the viewer is terminated.
 VIEWER_TIMEOUT_S = 3.0
-# Longest wait of the thread that drops the last reference to a view until its memory and descriptors are freed
-# (seconds); usually ms. If the garbage collector drops it while that thread holds a lock that closing needs, this wait
-# ends first, and the view is closed afterwards.
+# The thread that releases the last reference to a view waits up to this long, in seconds, until memory and descriptors
+# are freed; usually it takes ms. If that thread holds a lock that closing needs (the garbage collector may run at any
+# point), the wait times out, and the view is closed afterwards.
 ABANDON_TIMEOUT_S = 2.0
 NOT_KEPT = (
     "the view was closed before its window opened, because nothing refers to it any more; "
@@ -49,8 +49,8 @@ NOT_KEPT = (
 class ViewerSession:
     """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
 
-    status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now.
-    unreachable: reason why no viewer can connect, else empty. trace: of this process, None without --profile.
+    status: status of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts a viewer now.
+    unreachable: reason why no viewer can connect, else empty. trace: trace of this process; None without --profile.
     """
 
     def __init__(self, host: Host, config: Config, has_viewer: bool, unreachable: str = "") -> None:
@@ -60,8 +60,8 @@ class ViewerSession:
         self._closing = threading.RLock()  # re-entrant: a signal handler may call `close` during `close`
         self._process: ViewerProcess | None = None
         self._replaced_viewers: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
-        self._end_reason = ""  # reason of the end
-        self._no_viewer_because = "no viewer was asked for (viewer=False)"  # while there is no process
+        self._end_reason = ""
+        self._no_viewer_because = "no viewer was asked for (viewer=False)"  # used while there is no viewer process
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._opened_ns = time.perf_counter_ns()
@@ -75,8 +75,8 @@ class ViewerSession:
 
     @property
     def is_over(self) -> bool:
-        """True if the loop is to end: it was closed, its window was closed, or its `seconds` are over; and in a forked
-        child, which cannot publish."""
+        """True if the loop should end: the session or its window was closed, or its `seconds` are over. Also True in a
+        forked child, which cannot publish."""
         if os.getpid() != self._owner_pid:
             return True
         self.apply_commands()
@@ -90,7 +90,7 @@ class ViewerSession:
 
     @property
     def closed_because(self) -> str | None:
-        """Reason why the view has no viewer of its own. None while it has one or one is starting."""
+        """Reason why the view has no viewer of its own. None while it has one, or while one is starting."""
         if self.is_closed:
             return self._end_reason
         if os.getpid() != self._owner_pid:
@@ -106,11 +106,11 @@ class ViewerSession:
         return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
 
     def apply_commands(self) -> None:
-        """Apply viewers' commands (quit, changes of controls), and send values of controls that the program changed."""
+        """Apply viewers' commands (quit, changes of controls); send control values that the program changed."""
         if self.status.are_values_stale:
             self.status.send_controls()
         for command in self.host.commands.drain():
-            # A command given to an earlier window, before `reopen`, has no effect.
+            # A quit from an earlier window, before `reopen`, has no effect.
             if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
                 self._has_quit = True
             elif command.name == CONTROL:
@@ -119,7 +119,7 @@ class ViewerSession:
 
     @interrupts.delayed_ctrl_c()
     def reopen(self) -> None:
-        """Start another viewer if there is none. Raises TwixtError after the end, and in a forked child."""
+        """Start another viewer if none is running. Raises TwixtError after `close`, and in a forked child."""
         if os.getpid() != self._owner_pid:
             raise TwixtError("reopen must be called in the process that called show")
         with self._closing:
@@ -132,15 +132,15 @@ class ViewerSession:
             if before is not None:
                 before.is_end_expected = True
                 self._replaced_viewers.append(before)
-            # The files of the first viewer are kept, and a trace has room for one viewer.
+            # The new viewer must not overwrite the files of the first one, and a trace has room for one viewer only.
             config = replace(self._config, log=None, screenshot=None, profile=None)
             self._opened_ns, self._has_quit = time.perf_counter_ns(), False
             self.host.viewer_attached.clear()
             self._process = self._start_viewer(config)
 
     def close(self, kind: str = "ended", message: str = "") -> None:
-        """Send the end to all viewers, close the window, wait for its process and free everything. kind, message: as
-        for `Host.end`."""
+        """Send the end message to all viewers, close the window, wait for its process and free everything. kind,
+        message: as for `Host.end`."""
         if self._end(kind, message):
             self._await_viewer()
 
@@ -150,8 +150,8 @@ class ViewerSession:
             self._run_on_thread(self._await_viewer)
 
     def abandon(self) -> None:
-        """`close` without a wait for the viewer, after the last reference to the view is gone. It is reported if the
-        window never opened and at most one state was published: most likely the result of `show` was not kept."""
+        """`close` without waiting for the viewer, after the last reference to the view is gone. Prints a notice if the
+        window never opened and at most one state was published, because the user probably did not store the view."""
         if self.is_closed or os.getpid() != self._owner_pid:
             return
         newest = self.host.ring.newest()
@@ -173,7 +173,7 @@ class ViewerSession:
         is_free.wait(ABANDON_TIMEOUT_S)
 
     def _run_on_thread(self, work: Callable[[], None]) -> None:
-        """Run `work` on a thread; the interpreter's exit waits for it."""
+        """Run `work` on a thread. The interpreter waits for the thread before it exits."""
         try:
             threading.Thread(target=work, name="twixt close").start()
         except RuntimeError:  # the interpreter is exiting and starts no threads
@@ -186,7 +186,7 @@ class ViewerSession:
 
     @interrupts.delayed_ctrl_c()
     def _end(self, kind: str, message: str) -> bool:
-        """Close the host; True if it was open until now."""
+        """Close the host. True if this call closed it, False if it was closed before."""
         if os.getpid() != self._owner_pid:
             self.is_closed, self._end_reason = True, "it belongs to the process that forked this one"
             return False
@@ -202,7 +202,7 @@ class ViewerSession:
         if self._process is not None:
             self._process.is_end_expected = True
             if not self.host.viewer_attached.is_set():
-                self._process.terminate()  # else it would report that there is no simulation
+                self._process.terminate()  # a viewer that has not attached would report that there is no simulation
         self.host.end(kind, message)
         return True
 
@@ -224,7 +224,7 @@ class ViewerSession:
             self._report(f"the viewer {viewer.ending}; the loop goes on without it")
 
     def _start_viewer(self, config: Config) -> ViewerProcess | None:
-        """Starts a viewer. None, with a notice, if no viewer can connect or no program can be started."""
+        """Starts a viewer. Prints a notice and returns None if no viewer can connect or no program can be started."""
         if self._unreachable:
             self._no_viewer_because = self._unreachable
             print_notice(f"{self._unreachable}; the loop goes on without a viewer")
@@ -241,8 +241,8 @@ class ViewerSession:
 
 
 def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:
-    """Registers `close` for the exit of a worker of multiprocessing: a forked one skips `atexit`. None in other
-    processes."""
+    """Registers `close` for the exit of a multiprocessing worker, because forked workers skip `atexit`. Returns None
+    in other processes."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
         return None

@@ -1,12 +1,12 @@
-"""Bodies of a view between publishes: passed fields are checked and written, the others keep their values.
+"""Bodies of a view between publishes. Passed fields are checked and written; the others keep their values.
 
-A loop usually passes the same fields of the same bodies. Into a slot whose other bytes are up to date only those fields
-are written, chunk by chunk, without a second copy. Otherwise they are written into records kept here, which are copied
-whole into the slot.
+A loop usually passes the same fields of the same bodies. If the other bytes of the slot are up to date, only the
+passed fields are written, chunk by chunk, straight into the slot. Otherwise they are written into private records,
+and all records are copied into the slot.
 
-Always: a publish that is refused changes nothing. A body keeps its record and its epoch while it exists; bodies that
-appear, disappear or are marked are cut. An interrupted publish (Ctrl-C in a notebook) has no effect, except that its
-cuts are made in the next one. The publish itself is in `publishing`.
+Always: a publish that raises changes nothing. A body keeps its record while it exists. Bodies that appear, disappear
+or are listed in `cut` are cut. An interrupted publish (Ctrl-C in a notebook) has no effect, except that its cuts are
+applied in the next one. The publish itself is in `publishing`.
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ NO_KEYS: NDArray[Any] = np.zeros(0, np.int64)
 
 
 class _SlotContents(NamedTuple):
-    """Tag of a slot: its bytes are those of `version`, except for the fields in `targets`, field -> its blocks in the
-    slot, shape (n,)."""
+    """Tag of a slot. Its bytes are up to date for `version`, except the fields in `targets`. targets: field -> blocks
+    of the field in the slot, shape (n,)."""
 
     version: object
     targets: dict[str, NDArray[Any]]
 
 
 class BodyState(NamedTuple):
-    """State of the bodies of one snapshot beside their records. Replaced whole, never changed."""
+    """State of the bodies of one snapshot, apart from their records. Immutable: a new state replaces it."""
 
     matcher: RecordsByIndex | RecordsById | None = None
     used: int = 0  # number of records that have or had a body
     bodies: int = 0  # number of bodies now
-    fields: tuple[str, ...] = ()  # passed last time
+    fields: tuple[str, ...] = ()  # fields passed in the last publish
     version: object = None  # changes when bytes outside `fields` change
-    newer_in_snapshot: tuple[str, ...] = ()  # fields that are newer in the newest snapshot than in the records
-    given: tuple[bool, bool] = (False, False)  # velocity, angular velocity
-    whole: OpenSlot | None = None  # all records and columns, if viewers are sent only the first
+    newer_in_snapshot: tuple[str, ...] = ()  # fields whose newest values are only in the newest snapshot
+    given: tuple[bool, bool] = (False, False)  # True if given: velocity, angular velocity
+    whole: OpenSlot | None = None  # all records and columns, if viewers get only the first ones
 
 
 class ShownSnapshot:
-    """The snapshot shown now: its tick, time, columns, records and state; and the publish under way.
+    """Tick, time, columns, records and state of the newest snapshot, and the publish under way.
 
-    A publish sets the next values (`next_state`, `next_slot`, `next_columns`), which become the present ones once that
-    slot is complete (`complete`). After an interruption `is_under_way` is still set, and `settle` completes the publish
-    if its slot was complete, or reverts it.
+    A publish sets the next values (`next_state`, `next_slot`, `next_columns`). Once its slot is complete, `complete`
+    makes them the present ones. After an interruption `is_under_way` is still True; then `settle` completes the
+    publish if its slot was complete, or else reverts it.
 
-    tick: of the next snapshot. sim_time_ns: of the last one. records: of a view that is published field by field; they
-    may be older than the newest snapshot in the fields of `state.newer_in_snapshot`.
+    tick: tick of the next snapshot. sim_time_ns: time of the last one. records: used only if the view is published
+    field by field; the fields in `state.newer_in_snapshot` may be older here than in the newest snapshot.
     """
 
     def __init__(self, ring: HostRing, columns: Columns) -> None:
@@ -71,7 +71,7 @@ class ShownSnapshot:
         self.columns = columns
         self.records: Records | None = None
         self.state = BodyState(version=object())
-        self.cut_keys = NO_KEYS  # ids, or places, of bodies to be cut, until a publish that cuts them is complete
+        self.cut_keys = NO_KEYS  # ids or indices of bodies still to be cut; emptied once a publish has cut them
         self.is_under_way = False
         self.next_state = self.state
         self.next_slot: OpenSlot | None = None
@@ -79,7 +79,7 @@ class ShownSnapshot:
         self._ring = ring
 
     def complete(self) -> None:
-        """Make the next values the present ones, once the slot is complete. May be repeated after an interruption."""
+        """Make the next values the present ones. Call it once the slot is complete; may be repeated if interrupted."""
         head = self.next_slot.head  # type: ignore[union-attr]  # a publish is under way
         self.tick, self.sim_time_ns, self.state = head.tick + 1, head.sim_time_ns, self.next_state
         if self.next_columns:
@@ -91,8 +91,8 @@ class ShownSnapshot:
         self.next_slot, self.is_under_way = None, False
 
     def settle(self) -> None:
-        """Finish an interrupted publish: completed if its slot was complete, else records and columns are restored from
-        the newest snapshot."""
+        """Finish an interrupted publish. If its slot was complete, complete the publish; otherwise restore records and
+        columns from the newest snapshot."""
         if self.next_slot is not None and self._ring.is_committed(self.next_slot):
             return self.complete()
         if self.records is not None:
@@ -114,7 +114,7 @@ class ShownSnapshot:
         self.state = state._replace(newer_in_snapshot=())
 
     def fetch_newer(self) -> None:
-        """Copy the fields that are newer in the newest snapshot into the records."""
+        """Copy fields from the newest snapshot into the records where the snapshot has newer values."""
         state = self.state
         newest = self._ring.newest() if state.newer_in_snapshot else None
         if newest is not None:
@@ -128,7 +128,7 @@ class ShownSnapshot:
             self._ring.set_columns(self.columns.layout)
 
     def make_room(self, count: int) -> None:
-        """Make room for at least `count` bodies in records and columns."""
+        """Allocate room for at least `count` bodies in records and columns."""
         assert self.records is not None
         have = len(self.records)
         if count > have:
@@ -137,8 +137,8 @@ class ShownSnapshot:
             self.columns.resize(len(self.records))
 
     def copied_slot(self, state: BodyState, shown: int | None, marks: int) -> OpenSlot:
-        """An open slot with a copy of all records, and room for `marks` marks. shown: number of records that viewers
-        are sent, see `HostRing.begin`."""
+        """An open slot with a copy of all records and room for `marks` marks. shown: number of records that viewers
+        get, see `HostRing.begin`."""
         assert self.records is not None
         opened = self._ring.begin(state.used, shown, marks, self.columns.part_count(state.used))
         try:
@@ -155,24 +155,24 @@ class ShownSnapshot:
 class ShownBodies:
     """Bodies of a view that is published field by field; their state is in `now`.
 
-    capacity: bodies for which there is room at first, > 0. shapes: number of shapes in the scene. body_limit: limit
-    on the number of bodies that viewers are sent.
+    capacity: initial capacity in bodies, > 0. shapes: number of shapes in the scene. body_limit: limit on the number
+    of bodies that viewers get.
     """
 
     def __init__(self, ring: HostRing, now: ShownSnapshot, shapes: int, capacity: int, body_limit: BodyLimit) -> None:
         self._ring, self._now, self._shapes, self._body_limit = ring, now, shapes, body_limit
         now.records = Records(capacity)
-        self.not_drawable: tuple[str, ...] = ()  # fields of the last write with such values, see `field_checks.Checked`
+        self.not_drawable: tuple[str, ...] = ()  # fields that had undrawable values in the last write
         self._writers = {field: FieldWriter(field) for field in FIELDS}
 
     def name_of(self, record: int) -> object:
-        """Id of the body that has this record after the last write; without ids the record's number."""
+        """Id of the body that has this record after the last write; the record's number if there are no ids."""
         matcher = self._now.next_state.matcher
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
 
     def exact_positions(self, value: ArrayLike | None) -> NDArray[Any] | None:
-        """Positions as passed to the last write, a row for each record, NaN for one without a body; None if they were
-        not passed, or passed as float32, the precision of a record."""
+        """Positions as passed to the last write, one row per record; NaN for records without a body. None if they were
+        not passed, or passed as float32, because a record has the same precision."""
         if value is None:
             return None
         passed, state = field_checks.array_of("position", value), self._now.next_state
@@ -186,7 +186,7 @@ class ShownBodies:
         return exact
 
     def record_count(self, fields: Mapping[str, ArrayLike], ids: ArrayLike | None) -> int:
-        """Number of records after a `write` of these fields of bodies without ids. Raises TwixtError."""
+        """Number of records after a `write` of these fields. Raises TwixtError, also if there are ids."""
         if ids is not None:
             raise TwixtError(
                 "publish takes surfaces by the place of their bodies; leave ids out, or publish no surfaces"
@@ -202,8 +202,8 @@ class ShownBodies:
         cut: ArrayLike | None,
         marks: NDArray[np.void] = NO_MARKS,
     ) -> OpenSlot:
-        """Write the bodies as they are now (see `View.publish`), their columns and marks into a slot, and return it
-        open. It must be published, then `ShownSnapshot.complete` called. Raises TwixtError."""
+        """Write the bodies (arguments as for `View.publish`), their columns and marks into a slot, and return the slot
+        open. The caller must publish it, then call `ShownSnapshot.complete`. Raises TwixtError."""
         now = self._now
         state = now.state
         if not (is_repeated := tuple(fields) == state.fields):
@@ -274,7 +274,8 @@ class ShownBodies:
         return opened
 
     def _repeated(self, fields: Mapping[str, ArrayLike], count: int, state: BodyState, marks: int) -> OpenSlot | None:
-        """A slot into which only `fields` are written, the same as last time; None if its other bytes are outdated."""
+        """A slot with only `fields` newly written, for the same fields as last time. None if the slot's other bytes
+        are outdated."""
         writers: list[FieldWriter] = []
         columns = self._now.columns
         parts = columns.part_count(state.used) if columns.declared else 0
@@ -287,7 +288,7 @@ class ShownBodies:
             for field, value in fields.items():
                 writers.append(writer := self._writers[field])
                 writer.begin(value, count, contents.targets[field])
-            with np.errstate(all="ignore"):  # overrides the loop's setting: we report values that are too large
+            with np.errstate(all="ignore"):  # too large values are reported, whatever errstate the loop set
                 write_chunks(writers, count)
             self.not_drawable = ()
             for writer in writers:
@@ -308,7 +309,7 @@ class ShownBodies:
             columns[name][places if of_bodies else slice(0, len(values))] = values
 
     def _all_cut(self, jumped: NDArray[np.int64] | None, ids: ArrayLike | None, count: int) -> NDArray[np.int64] | None:
-        """Places of all bodies to be cut, those of interrupted publishes included."""
+        """Indices of all bodies to be cut, including those of interrupted publishes."""
         now = self._now
         if now.cut_keys.size:
             keys = np.arange(count) if ids is None else np.asarray(ids)
@@ -319,7 +320,7 @@ class ShownBodies:
         return jumped
 
     def _apply_match(self, match: Match) -> int:
-        """Cut the records of bodies that are gone, reset those of new bodies; returns the number of records used."""
+        """Cut the records of removed bodies and reset those of new bodies; returns the number of records used."""
         now = self._now
         used = now.state.used
         assert now.records is not None
@@ -333,7 +334,7 @@ class ShownBodies:
         return used
 
     def _flag(self, records: Records, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
-        """Write the flags for visible bodies and given velocities; bodies that appear or disappear are cut."""
+        """Write the flags of visible bodies and given velocities; cut bodies that appear or disappear."""
         stays = not (match.spawned.size or match.gone.size)
         if shown is None and stays and given == self._now.state.given:
             return
@@ -369,7 +370,7 @@ def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: Bod
 
 
 def require_known_fields(fields: Iterable[str]) -> None:
-    """Raises TwixtError for a name that `View.publish` does not take."""
+    """Raises TwixtError for a name that is not a parameter of `View.publish`."""
     for name in fields:
         if name not in FIELDS:
             known = [*FIELDS, "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]

@@ -1,9 +1,9 @@
-"""`twixt.show`, and the view that it returns: scene, camera, window and end.
+"""`twixt.show`, and the view that it returns, with its scene, camera and window.
 
-`publishing` publishes its states; `viewer_input` has the actions of its viewers' users.
+`publishing` publishes states; `viewer_input` receives the actions of the viewers' users.
 
-Always: after `close`, a publish and an assigned scene or camera have no effect. The viewer's keys for steps, pause and
-reset have no effect either.
+Always: after `close`, publishing or assigning a scene or camera has no effect. The viewer's keys for steps, pause and
+reset never have an effect on a view.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.viewer_input import ViewerInput
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
 
-# `twixt.show`: opens a window in a process of its own, to which the user's own loop publishes its states.
+# `twixt.show` opens a window in a separate process. The user's own loop publishes its states to this window.
 #
 #     with twixt.show(scene, dt=0.002) as view:        # starts the viewer as its own process; returns at once
 #         while view.is_open:
 #             advance(state)
 #             view.publish(position=state.xyz, orientation=state.quat)
 #
-# Always: arguments are checked before a viewer is started; a call that raises leaves neither a name nor a process.
+# Always: arguments are checked before a viewer is started. A call that raises leaves no name in use and no process.
 
 
 __all__ = ["View", "show"]
@@ -60,18 +60,18 @@ def show(
     viewer: bool = True,
     **options: Any,
 ) -> View:
-    """Open a window on `scene`, in a process of its own, and return at once.
+    """Open a window that shows `scene`, in a separate process, and return at once.
 
-    dt: seconds of simulated time from one publish to the next, unless `sim_time` is given. count: bodies to make room
-    for; more may follow. columns: values of your own for each body, part or the world; see `Column`. name: under which
-    other viewers attach (`twixt view NAME`). viewer: False starts none. options: any viewer's flag by its field in
-    `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds` ends the view after that time. Raises TwixtError
-    for invalid arguments, a name that is taken, and where memory is short.
+    dt: seconds of simulated time from one publish to the next, unless `sim_time` is given. count: number of bodies to
+    reserve memory for; you may publish more. columns: your own values per body, per part or for the world; see
+    `Column`. name: the name with which other viewers attach (`twixt view NAME`). viewer: False starts no viewer.
+    options: any viewer flag, named as its field in `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds`
+    ends the view after that time. Raises TwixtError for invalid arguments, for a name in use, and if memory is short.
 
-    The loop continues without a display, if no folder for the socket is writable (set XDG_RUNTIME_DIR), if no program
-    can be started as the viewer (see `twixt.freeze_support`), and after the viewer crashed; one line on standard error
-    reports it. See `View.is_open`, `View.closed_because` and `View.reopen`. Ctrl-C reaches the loop alone, not its
-    viewer.
+    The loop also continues if there is no display, if no folder for the socket is writable (set XDG_RUNTIME_DIR), if
+    no program can be started as the viewer (see `twixt.freeze_support`), and after the viewer crashed. One line on
+    standard error reports each of these. See `View.is_open`, `View.closed_because` and `View.reopen`. Ctrl-C
+    interrupts only the loop, not the viewer.
     """
     if not isinstance(scene, Scene):
         raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
@@ -139,10 +139,10 @@ NOT_COPIED = (
 
 
 class View(Publishing, ViewerInput):
-    """One or several windows to which a loop publishes. Returned by `show`. One thread at a time publishes; `close` may
-    be called from any.
+    """One or several windows to which a loop publishes. Returned by `show`. Only one thread at a time may publish;
+    any thread may call `close`.
 
-    A view is closed when the last reference to it ends.
+    A view is closed when the last reference to it is gone.
     """
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
@@ -153,20 +153,20 @@ class View(Publishing, ViewerInput):
 
     @property
     def is_open(self) -> bool:
-        """True if the loop is to go on: False after the user closed the window that `show` opened, after `close`, and
-        after `seconds` where given. A viewer that crashed, or that has no display, is no reason to end."""
+        """True while the loop should go on. False once the user has closed the window that `show` opened, after
+        `close`, and after `seconds` if given. It stays True if the viewer crashes or has no display."""
         return not self._session.is_over
 
     @property
     def closed_because(self) -> str | None:
-        """Reason why the view has no window, as text; None while it has one or one is starting."""
+        """Reason why the view has no window, as text. None while it has a window, or while one is starting."""
         return self._session.closed_because
 
     @property
     def scene(self) -> Scene:
-        """The scene. Assign another one to replace it, with the next publish: shapes, camera and all; drawn from then
-        on. The user's own view is kept unless the camera differs. Where its bodies have other parts, part columns begin
-        anew, with its own colours and sizes. Raises TwixtError for one that cannot be drawn."""
+        """The scene. Assign another scene to replace all of it, camera included, from the next publish on. The user's
+        present view stays unless the new camera differs. If the bodies have other parts, part columns are reset to the
+        new scene's colours and sizes. Raises TwixtError for a scene that cannot be drawn."""
         return self._host.scene.unpacked().with_camera(self._host.camera.camera)
 
     @scene.setter
@@ -185,13 +185,13 @@ class View(Publishing, ViewerInput):
         try:
             self._publisher.write_scene(scene)
         except HostEnded:
-            if not self._session.is_closed:  # by another thread meanwhile
+            if not self._session.is_closed:  # True if another thread has closed it
                 raise
 
     def add_columns(self, columns: Mapping[str, Column]) -> Columns:
         """Declare more columns, as in `twixt.show(columns=)`, from the next publish on. Returns all columns of the
-        view: what is written into them is published with every state from then on. Reallocates the segment and resends
-        the scene. Raises TwixtError as `show` does, and for a column that was declared otherwise."""
+        view. Each state is published with the values that these arrays have at that time. Reallocates the segment and
+        resends the scene. Raises TwixtError as `show` does, and for a column that is already declared differently."""
         own = self._now.columns
         declared = own.with_more(columns)
         if self._session.is_closed or len(declared) == len(own.declared):
@@ -202,15 +202,15 @@ class View(Publishing, ViewerInput):
             self._host.ring.set_columns(own.layout)
             self.scene = self.scene
         except HostEnded:
-            if not self._session.is_closed:  # by another thread meanwhile
+            if not self._session.is_closed:  # True if another thread has closed it
                 raise
         return own
 
     @property
     def camera(self) -> Camera | None:
-        """The scene's camera; None frames all bodies. Assign one to have all viewers show it, at once, also after their
-        users have moved the view; a message of some hundred bytes, whatever the scene. Raises TwixtError for anything
-        else, and for one on a body that is not there."""
+        """The scene's camera; None frames all bodies. Assign a camera to set the view of all viewers at once, even if
+        their users have moved the view. This sends only some hundred bytes, whatever the scene. Raises TwixtError for
+        other types, and for a camera on a body that does not exist."""
         return self._host.camera.camera
 
     @camera.setter
@@ -222,24 +222,24 @@ class View(Publishing, ViewerInput):
         try:
             self._publisher.write_camera(camera)
         except HostEnded:
-            if not self._session.is_closed:  # by another thread meanwhile
+            if not self._session.is_closed:  # True if another thread has closed it
                 raise
 
     def reopen(self) -> None:
-        """Open a window again, after it was closed or its viewer has crashed; does nothing while there is one.
+        """Open a window again after it was closed or its viewer crashed. Does nothing if there is a window.
 
-        `is_open` is True again, and `seconds` are counted from now. Files (`log`, `screenshot`, `profile`) are those of
-        the first viewer.
-        Raises TwixtError after `close`.
+        `is_open` becomes True again, and `seconds` are counted from now. The new viewer writes no files (`log`,
+        `screenshot`, `profile`); those of the first viewer stay. Raises TwixtError after `close`.
         """
         self._session.reopen()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Raises TypeError in `copy.copy`, `copy.deepcopy` and pickle: a view stands for one window and its memory."""
+        """Raises TypeError in `copy.copy`, `copy.deepcopy` and pickle, because a view owns a window and its memory."""
         raise TypeError(NOT_COPIED.format("a view of twixt.show"))
 
     def close(self) -> None:
-        """Send the end to all viewers, close the window and free everything. From any thread; idempotent."""
+        """Send the end message to all viewers, close the window and free everything. Any thread may call it;
+        idempotent."""
         self._session.close()
 
     def __enter__(self) -> Self:

@@ -1,12 +1,12 @@
 """Bodies of a world: arrays that a step writes and the publisher copies.
 
-One structured array of `BODY` records (`records`), a view of it per field, and the world's own columns beside it.
-Spawn, despawn, teleport and correct change the epochs, from which a viewer knows which bodies of two snapshots it may
-blend.
+`Bodies` has one structured array of `BODY` records (`records`), one view of it per field, and the world's own columns.
+Spawn, despawn, teleport and correct change the epochs. A viewer blends a body between two snapshots only if its epoch
+did not change.
 
 Always: `records` has dtype `BODY` and `len(bodies)` rows; an index means the same body until that body is despawned.
-A view made before a `spawn` that grew the array is a view of the old array: take views where they are used, and do
-not keep them. Does not step, publish, or read a clock.
+A `spawn` may reallocate the array, and older views then show the old array. So create views where they are used, and
+do not store them. Does not step, publish, or read a clock.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from twixt.sim.world.tracking import (
     visibility_mask,
 )
 
-# Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
+# Spare records when the array grows, as a share of its length. With them, spawning one by one copies a body few times.
 GROWTH = 0.5
-# Most bodies whose lost sums are recorded: 128 bytes each, for an occasional step.
+# Lost sums are recorded, in an occasional step, for at most this many bodies. The recording needs 128 bytes per body.
 MOST_SUMMED = 32_768
 FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
 
@@ -45,17 +45,17 @@ FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
 class Bodies:
     """`count` visible bodies at the origin. Metres, radians, seconds; quaternions xyzw.
 
-    Positions and velocities are float32: at x = 1,000 m the spacing of positions is 0.06 mm, at 5,400,000 m half a
-    metre. A body there moves in such steps, and what a step adds in place is lost if it is less than half of that. To
-    avoid it, subtract an origin near the bodies (of the first one, of a map's tile) from all positions, and integrate
-    in your own float64 arrays that are written into `position`. A visible loss is reported once; if a world adds to
-    single numbers or selected bodies (`position[mask] += v`), only where `velocity` is given.
+    Positions and velocities are float32: the spacing of positions is 0.06 mm at x = 1,000 m and 0.5 m at 5,400,000 m.
+    A body moves in multiples of this spacing. An in-place addition of less than half the spacing is lost. To avoid
+    this, subtract an origin near the bodies (the first body, a map's tile) from all positions, and integrate in your
+    own float64 arrays that you copy into `position`. A visible loss is reported once. If a world adds to single
+    numbers or selected bodies (`position[mask] += v`), the loss is reported only if `velocity` is given.
 
     Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
     `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to all rows: `bodies.position = p`.
-    columns: the world's own values of each body, by name; see `Column`. scene: the world's, for columns with a row for
-    each part. Raises TwixtError for a wrong declaration, and
-    for more bodies than fit into memory, before any memory is taken.
+    columns: the world's own values of each body, by name; see `Column`. scene: the world's scene, needed for columns
+    with a row for each part. Raises TwixtError for an invalid declaration, and, before it allocates memory, for more
+    bodies than fit.
     """
 
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None, scene: Scene | None = None) -> None:
@@ -68,14 +68,14 @@ class Bodies:
         self._free: dict[int, None] = {}  # rows of despawned bodies; the last is reused first
         self._columns = Columns(declared, int(count), scene)
         self._corrections: Corrections | None = None
-        self._sums: LostSums | None = None  # while they are recorded
+        self._sums: LostSums | None = None  # None: not recording
         self._make_views(int(count))
 
     def __len__(self) -> int:
         return len(self._records)
 
     def __getstate__(self) -> dict[str, Any]:
-        """State of a copy or a pickle, without views: a copy makes views of its own records."""
+        """State for copy and pickle, without the views, because a copy creates views of its own records."""
         return self.__dict__ | {"_records": len(self), "_views": {}, "_sums": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ class Bodies:
 
     @property
     def velocity(self) -> NDArray[np.float32]:
-        """m/s, shape (n, 3). Counts as given, for all bodies, once it was written; reading changes nothing."""
+        """m/s, shape (n, 3). The first write marks velocities as given, for all bodies. Reading does not."""
         return self._written.view("velocity")
 
     @velocity.setter
@@ -118,7 +118,7 @@ class Bodies:
 
     @property
     def angular_velocity(self) -> NDArray[np.float32]:
-        """rad/s in the world frame, shape (n, 3). Counts as given once it was written, as `velocity`."""
+        """rad/s in the world frame, shape (n, 3). The first write marks it as given, as for `velocity`."""
         return self._written.view("angular_velocity")
 
     @angular_velocity.setter
@@ -137,8 +137,8 @@ class Bodies:
 
     @property
     def color(self) -> NDArray[np.uint8]:
-        """rgba, 0..255, shape (n, 4); below 255 a body is transparent, with 0 it is not drawn. Assigned to all rows:
-        one colour for all or one for each, as `View.publish` takes them."""
+        """rgba, 0..255, shape (n, 4). A body with alpha below 255 is transparent; with alpha 0 it is not drawn. Assign
+        one colour for all bodies or one for each, in the formats of `View.publish`."""
         return self._views["color"]
 
     @color.setter
@@ -148,7 +148,7 @@ class Bodies:
 
     @property
     def epoch(self) -> NDArray[np.uint32]:
-        """Epochs, shape (n,). A world that writes a jump into `position` itself adds 1 to the epoch of that body."""
+        """Epochs, shape (n,). If you write a jump into `position` yourself, add 1 to the epoch of that body."""
         return self._views["epoch"]
 
     @epoch.setter
@@ -167,20 +167,20 @@ class Bodies:
         return own if self._corrections is None else own | self._corrections.layout
 
     def note_lost_sums(self) -> None:
-        """Records, until `lost_sums`, sums added in place to `position` that are too small to change it."""
+        """Starts to record in-place additions to `position` that are too small to change it; `lost_sums` ends this."""
         if len(self) <= MOST_SUMMED:
             self._sums = LostSums(self._views["position"])
 
     def lost_sums(self) -> NDArray[np.float64] | None:
-        """Sums lost since `note_lost_sums`, metres, (n, 3); None if they were not recorded."""
+        """Additions lost since `note_lost_sums`, metres, (n, 3); None if not recorded. Ends the recording."""
         sums, self._sums = self._sums, None
         return None if sums is None else sums.end()
 
     def published_columns(self, sim_time_ns: int, count: int | None = None) -> dict[str, NDArray[Any]]:
-        """Columns published beside the first `count` `records` (None: all) at `sim_time_ns`, by name, as views.
+        """Columns to publish with the first `count` `records` (None: all) at `sim_time_ns`, by name, as views.
 
-        The world's own columns; once `correct` was used, also the visual offsets. Corrections made since the last call
-        count as made at `sim_time_ns`.
+        They are the world's own columns and, after the first `correct`, the visual offsets. Corrections made since the
+        last call get the time `sim_time_ns`.
         """
         own = self._columns.published(count)
         if self._corrections is None:
@@ -190,8 +190,8 @@ class Bodies:
 
     @property
     def visible(self) -> NDArray[np.bool_]:
-        """Visibility, shape (n,). `visible[i] = False` hides body i; its index is not reused, unlike a despawned one's.
-        True for a despawned body restores it."""
+        """Visibility, shape (n,). `visible[i] = False` hides body i; unlike `despawn`, it does not free the index for
+        reuse. `visible[i] = True` restores a despawned body."""
         return visibility_mask((self._views["flags"] & VISIBLE) != 0, self)
 
     @visible.setter
@@ -207,8 +207,8 @@ class Bodies:
     def teleport(
         self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
     ) -> None:
-        """Moves body `i` (or an index array of bodies) with a cut: no viewer blends between both positions."""
-        self._cut(i)  # first: a value refused below must not leave a moved body without its cut
+        """Moves body `i` (or an index array) with a cut, so that viewers do not blend the old and new positions."""
+        self._cut(i)  # first, so that no body is moved without a cut if a value below is invalid
         self._place(i, position, orientation)
         if scale is not None:
             self._views["scale"][i] = scale
@@ -220,9 +220,9 @@ class Bodies:
         orientation: ArrayLike | None = None,
         cut_beyond: float | None = None,
     ) -> None:
-        """Moves body `i` (or an index array of bodies) by a small correction that is not to be visible as a jump.
+        """Moves body `i` (or an index array) by a small correction without a visible jump.
 
-        The body is drawn with an offset from its new pose, which begins at the old one and decays within a few tenths
+        Viewers draw the body at first in its old pose. The offset from the new pose then decays within a few tenths
         of a second of simulated time. cut_beyond: metres; a body that moves further is teleported instead. Raises
         TwixtError for a negative `cut_beyond`.
         """
@@ -234,7 +234,7 @@ class Bodies:
         before = self._records[rows]
         self._place(i, position, orientation)
         after = self._records[rows]
-        with np.errstate(all="ignore"):  # a body that is not finite is not drawn, and has no offset
+        with np.errstate(all="ignore"):  # a body with values that are not finite is not drawn and needs no offset
             moved = before["position"].astype(np.float64) - after["position"]
             near = np.ones(len(rows), bool) if cut_beyond is None else ~(np.linalg.norm(moved, axis=1) > cut_beyond)
         self._cut(rows[~near])
@@ -256,10 +256,11 @@ class Bodies:
         scale: ArrayLike = 1.0,
         color: ArrayLike = WHITE,
     ) -> Any:
-        """Adds a body and returns its index: that of a despawned one if there is any, else a new one at the end.
+        """Adds a body and returns its index. The index of a despawned body is reused; otherwise the array grows.
 
-        With m positions, (m, 3), it adds m bodies and returns an array of indices; the other values are then one row
-        for each, or one for all. Raises TwixtError for more bodies than fit into memory, and for wrong colours.
+        With m positions, (m, 3), it adds m bodies and returns an array of indices. Each other argument then has either
+        one row per body or one row for all. Raises TwixtError for more bodies than fit into memory and for invalid
+        colours.
         """
         rows = np.shape(position)[:-1]
         free_rows = self._free_rows(math.prod(rows))
@@ -284,7 +285,7 @@ class Bodies:
         return i
 
     def despawn(self, i: Any) -> None:
-        """Removes body `i` (or an index array); a later `spawn` reuses its index. No effect on a removed one."""
+        """Removes body `i` (or an index array); a later `spawn` reuses the index. Ignores bodies already removed."""
         if isinstance(i, int | np.integer):
             gone = [range(len(self))[i]]
         else:
@@ -316,7 +317,7 @@ class Bodies:
             self._views[name][...] = plain(without_mask(f"Bodies.{name}", value))
 
     def _free_rows(self, count: int) -> list[int]:
-        """Free indices: those of despawned bodies, the last first, then new ones at the end."""
+        """Free indices: first those of despawned bodies, latest first, then new ones at the end of the array."""
         old, begin = min(count, len(self._free)), len(self)
         if count > old:
             self._append(count - old)
@@ -342,4 +343,4 @@ class Bodies:
             self._corrections.resize(count)
         self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}
         self._written.attach(self._views)
-        self._sums = None  # it is of the records before
+        self._sums = None  # it refers to the old records

@@ -5,9 +5,9 @@
     robot = Bodies(1, columns={"color": Column("u1", 4, per="part"), "wind": Column("f4", 3, per="world")}, scene=scene)
     robot.columns["color"][2] = 255, 0, 0, 255                    # the scene's third part
 
-Always: as many rows as bodies, or as the scene has parts of them, or one. A new row is zero; `scale3` (a scale along
-own axes) is one, and the part columns `color` and `visible` are as in the scene. A wrong declaration raises at once.
-Viewers blend the columns.
+Always: a column has one row per body, one row per part of the bodies, or a single row. New rows are zero, except that
+`scale3` (scale along the body's own axes) starts at one, and the part columns `color` and `visible` start with the
+scene's values. An invalid declaration raises at once. Viewers blend the columns.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ Rule = str | Callable[[Any, Any, float], Any]
 class Column:
     """Declaration of a column: `width` values of `dtype` for each row, blended by `rule` between two snapshots.
 
-    dtype: bool, or a number of 1 to 8 bytes, as numpy names it ("f4", np.int16 ...). rule: "linear"; "angle" (radians,
-    the shorter way round); "none" (discrete: switches with the newer snapshot; "linear" means this for bools); "latest"
-    (the newest published value at once); or a function (old, new, alpha), given itself or as module:function, called
-    with all rows at once. per: "body"; "part", with a row for each part of the bodies, see `Scene.part_bodies`; or
-    "world", one row. Part columns named `color` (4 values, "u1" from 0 to 255 or floats from 0 to 1), `scale3` (3 x f4)
-    and `visible` (bool or "u1", never blended) are drawn in place of the scene's. Raises TwixtError for a type, width
-    or rule that a viewer cannot receive.
+    dtype: bool, or a numpy number type of 1 to 8 bytes ("f4", np.int16 ...). rule: "linear"; "angle" (radians, the
+    shorter way round); "none" (switches at the newer snapshot; "linear" does the same for bools); "latest" (the newest
+    published value at once); or a function (old, new, alpha) or its name, module:function, called with all rows at
+    once. per: "body"; "part", one row for each part of the bodies, see `Scene.part_bodies`; or "world", a single row.
+    Part columns named `color` (4 values, "u1" from 0 to 255 or floats from 0 to 1), `scale3` (3 x f4) and `visible`
+    (bool or "u1", never blended) replace the scene's values when drawing. Raises TwixtError for a type, width or rule
+    that a viewer cannot receive.
     """
 
     dtype: Any
@@ -94,10 +94,10 @@ class Column:
 
 
 class Columns(Mapping[str, NDArray[Any]]):
-    """Arrays of the `declared` columns, each (n,) or (n, width). Write into them, or assign to all rows.
+    """Arrays of the `declared` columns, each (n,) or (n, width). Write into an array, or assign to all its rows.
 
-    scene: of the bodies; needed for part columns alone. `make_room`, `resize`, `grow` and `begin` are called by the
-    bodies that the rows belong to. Raises TwixtError for part columns without a scene.
+    scene: the scene of the bodies, needed only for part columns. `Bodies` or the view that has these columns calls
+    `make_room`, `resize`, `grow` and `begin`. Raises TwixtError for part columns without a scene.
     """
 
     def __init__(self, declared: Mapping[str, Column], count: int, scene: Scene | None = None) -> None:
@@ -129,22 +129,22 @@ class Columns(Mapping[str, NDArray[Any]]):
         return len(self._views)
 
     def rows_of(self, name: str, count: int) -> int:
-        """Number of rows of a column where there are `count` bodies."""
+        """Number of rows of a column for `count` bodies."""
         per = self.declared[name].per
         return count if per == BODY_ROWS else self.part_count(count) if per == PART_ROWS else 1
 
     def part_count(self, count: int) -> int:
-        """Number of parts of the first `count` bodies; 0 where no column has a row for each."""
+        """Number of parts of the first `count` bodies; 0 if there are no part columns."""
         return 0 if self._parts is None else self._parts.count(count)
 
     def published(self, count: int | None = None) -> dict[str, NDArray[Any]]:
-        """All columns of the first `count` bodies (None: of all), as views."""
+        """All columns, as views, with the rows of the first `count` bodies (None: all bodies)."""
         if count is None or count == self._count:
             return self._views
         return {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
 
     def make_room(self, capacity: int) -> None:
-        """Allocates storage for `capacity` bodies; values are kept."""
+        """Reallocates storage for `capacity` bodies; existing values are copied."""
         self._room = capacity
         for name, column in self.declared.items():
             grown = self._initial_rows(name, capacity)
@@ -166,7 +166,7 @@ class Columns(Mapping[str, NDArray[Any]]):
         self._views = {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
 
     def begin(self, rows: Any) -> None:
-        """Sets the rows of these bodies, and of their parts, to their initial values: the bodies are new."""
+        """Sets the rows of new bodies, and of their parts, to their initial values."""
         for name, view in self._views.items():
             if self.declared[name].per == BODY_ROWS:
                 view[rows] = _initial(name)
@@ -175,7 +175,7 @@ class Columns(Mapping[str, NDArray[Any]]):
                 view[own] = self._initial_rows(name, self._count)[own]
 
     def with_more(self, more: Mapping[str, Column]) -> dict[str, Column]:
-        """The declared columns and more. Raises TwixtError, also for one that was declared otherwise."""
+        """The declared columns and `more`. Raises TwixtError, also if one is already declared differently."""
         added = checked_columns(more)
         for name, column in added.items():
             before = self.declared.get(name, column)
@@ -184,8 +184,8 @@ class Columns(Mapping[str, NDArray[Any]]):
         return checked_columns({**self.declared, **added})
 
     def declare(self, declared: dict[str, Column], scene: Scene) -> None:
-        """Replaces the declaration by that of `with_more`, for the bodies of `scene`; existing columns keep their
-        values. Raises TwixtError."""
+        """Replaces the declaration by the result of `with_more`; existing columns keep their values. scene: the scene
+        of the bodies. Raises TwixtError."""
         parts = _parts_of(declared, scene) if self._parts is None else self._parts
         require_bodies(self._room, declared)
         self.declared, self._parts = declared, parts
@@ -194,12 +194,12 @@ class Columns(Mapping[str, NDArray[Any]]):
         self.resize(self._count)
 
     def is_for(self, scene: Scene) -> bool:
-        """True if the part columns, where there are any, have a row for each part of this scene."""
+        """True if the part columns have one row for each part of this scene, or if there are no part columns."""
         parts = self._parts
         return parts is None or np.array_equal(parts.bodies(self._count), part_bodies(scene, self._count))
 
     def set_scene(self, scene: Scene) -> None:
-        """Sets the scene. Part columns begin anew where it has other parts."""
+        """Sets the scene. If its parts differ, part columns are reset to their initial values."""
         if self._parts is None or self.is_for(scene):
             return
         self._parts = _parts_of(self.declared, scene)
@@ -221,7 +221,7 @@ class Columns(Mapping[str, NDArray[Any]]):
 
 
 class _Parts:
-    """Parts of a scene's bodies, counted for as many bodies as were asked for."""
+    """Parts of a scene's bodies. They are counted on demand, up to the largest number of bodies requested."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -282,7 +282,7 @@ def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
 
 
 def _check_drawn_parts(columns: dict[str, Column]) -> None:
-    """Raises TwixtError for part columns of other types than they are drawn by; `visible` is never blended."""
+    """Raises TwixtError for part columns of a type that cannot be drawn; sets the rule of `visible` to "none"."""
     color, visible = columns.get(COLOR), columns.get(VISIBLE_PARTS)
     if color is not None and not (color.dtype in ("|u1", "<f4") and color.width == 4):
         raise TwixtError(
@@ -300,13 +300,13 @@ def _check_drawn_parts(columns: dict[str, Column]) -> None:
 
 
 def require_bodies(count: int, declared: Mapping[str, Column]) -> None:
-    """Raises TwixtError unless `count` bodies with these columns fit into memory, here and in the shared snapshots."""
+    """Raises TwixtError unless `count` bodies with these columns fit into private memory and the shared snapshots."""
     layout = {name: column.form for name, column in declared.items()}
     budget.require_bodies(count, Layout.for_bodies(0, layout).bytes_per_body, layout)
 
 
 def scene_with_columns(scene: Scene, declared: Mapping[str, Column]) -> Scene:
-    """`scene` with the rules of the declared columns. Raises TwixtError if it names others."""
+    """`scene` with the rules of the declared columns. Raises TwixtError if it names columns that are not declared."""
     for name in scene.columns:
         if name not in declared:
             raise TwixtError(f"Scene.columns must name declared columns ({_listed(declared)}), got {text_of(name)}")

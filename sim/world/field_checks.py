@@ -1,9 +1,9 @@
 """Validation of the arrays passed to `publish`, and their conversion to the types of the record's fields.
 
-A field of all bodies is checked with one dot product: a sum of squares is finite only if every value is, and small
-only if every value is, so that errors of quaternions cannot cancel. Every error names the field, the value, the
-rule and the way out. A value that is not finite and a quaternion of zeros are reported without an error: a long
-computation must not end because of its picture. Pure.
+One dot product checks a field of all bodies, because a sum of squares is finite only if every value is finite. A sum
+of squares also shows that all quaternion lengths are close to 1: errors of opposite sign cannot cancel. Every error
+names the field, the value, the rule and the way out. Values that are not finite and quaternions of zeros are reported
+but raise no error, because a drawing problem must not end a long computation. Pure.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from twixt.ipc.errors import TwixtError, text_of
 from twixt.sim.world.columns import Column, Columns
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
-# Largest difference from length 1 that counts as rounding; beyond it a quaternion is not a unit quaternion.
+# Largest difference from length 1 that is accepted as rounding. Beyond it a quaternion is not a unit quaternion.
 LENGTH_OFF_MAX = 0.01
-# Difference of the squared length from 1 below which the length is within `LENGTH_OFF_MAX` of 1.
+# If the squared length differs from 1 by less than this, the length is within `LENGTH_OFF_MAX` of 1.
 SQUARE_OFF_MAX = 2 * LENGTH_OFF_MAX - LENGTH_OFF_MAX**2
 HALF_MAX = 65504.0
-# Scales up to this one become 0 in a record: half of the smallest number above 0 in float16.
+# Scales up to this value become 0 in a record. It is half of the smallest positive float16.
 HALF_ZERO = 2.0**-25
 FLOAT32_MAX = 3.4028235e38
-ONE = np.ones((), np.float32)  # an array: numpy is slower with a Python number
-# Longer dot products are split among threads, which take a core from the viewer and cost more than they gain.
+ONE = np.ones((), np.float32)  # an array, because numpy is slower with a Python number
+# Longest dot product, in numbers. numpy splits longer ones among threads, which is slower and takes cores from the
+# viewer.
 DOT_ALONE = 8192
-# Kinds of values (numpy's letters) that a column of each kind accepts, and their name in errors.
+# For each kind of column (numpy's letter): the kinds of values that it accepts, and their name in errors.
 KINDS_FOR = {
     "f": ("fiu", "numbers"),
     "i": ("iu", "whole numbers"),
@@ -42,15 +43,15 @@ Values = NDArray[Any]
 
 
 class Checked(NamedTuple):
-    """Values in the type of the record's field. is_valid: False if one may be not finite, too large or too small
-    to be drawn, or a quaternion of zeros."""
+    """Values in the type of the record's field. is_valid: False if a value may be undrawable: not finite, too large,
+    too small, or a quaternion of zeros."""
 
     values: Values
     is_valid: bool
 
 
 def length(field: str, value: ArrayLike) -> int:
-    """Number of rows of `value`. Raises TwixtError for a single number, and for no array."""
+    """Number of rows of `value`. Raises TwixtError for a single number, and for a value that is not an array."""
     shape = array_of(field, value).shape
     if not shape:
         raise TwixtError(f"{field} must be an array with one row per body, got {text_of(value)}")
@@ -61,7 +62,7 @@ def checked(field: str, value: ArrayLike, count: int, lengths: Lengths | None = 
     """`value` in the type of the record's field, contiguous, one row per body. Raises TwixtError for a wrong type or
     shape, and for finite values that cannot be drawn.
 
-    lengths: see `are_valid`. A number too large for 32 bits becomes infinite; the caller turns off numpy's warning.
+    lengths: see `are_valid`. A number too large for 32 bits becomes infinite; the caller must silence numpy's warning.
     """
     if field == "scale":
         return _scale(value, count)
@@ -75,7 +76,7 @@ def checked(field: str, value: ArrayLike, count: int, lengths: Lengths | None = 
 
 
 def shaped(field: str, value: ArrayLike, count: int) -> Values:
-    """`value` as an array of numbers, (count, width), for a field in `WIDTHS`. Raises TwixtError for other shapes."""
+    """`value` as an array of numbers of shape (count, width), with the width from `WIDTHS`. Raises TwixtError."""
     array, width = array_of(field, value), WIDTHS[field]
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
         raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {_kind(array)}")
@@ -83,10 +84,10 @@ def shaped(field: str, value: ArrayLike, count: int) -> Values:
 
 
 class Lengths:
-    """Memory for the lengths of quaternions, `most` at a time.
+    """Memory for computing the lengths of quaternions, up to `most` at a time.
 
-    Numpy is slow at sums of four numbers each. Here all neighbours are summed, and then the two pairs of each
-    quaternion, each in one pass through memory.
+    Numpy sums rows of four numbers slowly. Instead, one pass through memory adds each number to the next one, and a
+    second pass adds the two pair sums of each quaternion.
     """
 
     def __init__(self, most: int) -> None:
@@ -122,9 +123,9 @@ class Lengths:
 
 
 def are_valid(field: str, flat: Values, lengths: Lengths | None = None) -> bool:
-    """True if all values are finite, and unit quaternions in `orientation`. False: check each row.
+    """True if all values are finite and, for `orientation`, all quaternions are unit. False: check each row.
 
-    flat: (m,), float32. lengths: memory to use; by default it is allocated.
+    flat: (m,), float32. lengths: work memory; allocated if None.
     """
     if field == "orientation":
         return (Lengths(len(flat) // 4) if lengths is None else lengths).are_one(flat)
@@ -132,16 +133,16 @@ def are_valid(field: str, flat: Values, lengths: Lengths | None = None) -> bool:
 
 
 def refuse_wrong(field: str, values: Values) -> None:
-    """Raises TwixtError for the first row that is finite but cannot be drawn, if there is one."""
+    """Raises TwixtError if there are rows that are finite but cannot be drawn. The error names the first one."""
     if field == "orientation":
         _refuse_unless_unit(values)
 
 
 def checked_columns(passed: Mapping[str, ArrayLike], columns: Columns, count: int) -> dict[str, Values]:
-    """Columns in their own types, as many rows as `count` bodies have; one row for all is repeated. Values that are not
-    finite pass.
+    """Columns in their declared types, with the number of rows for `count` bodies; a single row is repeated. Values
+    that are not finite are accepted.
 
-    Raises TwixtError for columns that were not declared, and for wrong shapes, types and ranges.
+    Raises TwixtError for undeclared columns, and for wrong shapes, types and ranges.
     """
     if not isinstance(passed, Mapping):
         raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
@@ -167,7 +168,7 @@ def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
 
 
 def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
-    """Sorted, distinct rows among `count` bodies, from rows or from a bool per body. Raises TwixtError."""
+    """Sorted, distinct row indices below `count`. value: indices, or one bool per body. Raises TwixtError."""
     array = array_of(field, value)
     if array.ndim == 1 and array.size == 0:
         return np.zeros(0, np.int64)
@@ -182,11 +183,11 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
 
 
 def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Checked:
-    """Colours as in a record, (count, 4) uint8, from one colour for all or one for each. each: plural, for errors.
+    """Colours as in a record, (count, 4) uint8, from one colour for all or one for each. each: plural noun for errors.
 
-    Floats are from 0 to 1, as in a scene; whole numbers from 0 to 255. Whole numbers of which none is above 1 count
-    as floats, so that (1, 0, 0) is red, unless their dtype is uint8: that is always 0..255. Colours that are not finite
-    become white. Raises TwixtError for other values and shapes.
+    Floats range from 0 to 1, as in a scene; whole numbers range from 0 to 255. If no whole number is above 1, they are
+    read as floats, so that (1, 0, 0) is red. This does not apply to dtype uint8, which is always 0..255. Colours that
+    are not finite become white. Raises TwixtError for other values and shapes.
     """
     array = array_of(field, value)
     if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
@@ -240,20 +241,20 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
                 f"{field} holds whole numbers from {least} to {most}, got values from {array.min()} "
                 f"to {array.max()}; declare a larger type"
             )
-    with np.errstate(over="ignore"):  # a number that is too large becomes infinite, whatever the user's loop has set
+    with np.errstate(over="ignore"):  # too large a number becomes infinite; the user's errstate does not apply
         return np.full(shape, array, kind)
 
 
 def array_of(field: str, value: ArrayLike) -> Values:
-    """`value` as an array in main memory; masked entries as NaN. Raises TwixtError for a value that cannot be one,
+    """`value` as an array in main memory, with NaN for masked entries. Raises TwixtError if it cannot be converted,
     such as an array on a GPU."""
-    if type(value) is np.ndarray:  # most are, several in each publish
+    if type(value) is np.ndarray:  # fast path: called several times per publish, usually with such an array
         return value
     try:
         return np.asarray(without_mask(field, _host_array(value)))
     except TwixtError:
         raise
-    except Exception as error:  # another library's array type may raise anything when it is converted
+    except Exception as error:  # conversion of another library's array may raise any exception
         if isinstance(value, list | tuple):
             raise TwixtError(f"{field} must be lists of numbers, each as long as the others ({error})") from error
         raise TwixtError(
@@ -263,10 +264,10 @@ def array_of(field: str, value: ArrayLike) -> Values:
 
 
 def without_mask(field: str, value: Any) -> Any:
-    """Replaces masked entries of a float array by NaN; returns other values unchanged. Raises TwixtError
-    for masked entries of other types, which have no NaN."""
+    """Replaces masked entries of a float array by NaN; returns other values unchanged. Raises TwixtError for masked
+    entries of other types, because these have no NaN."""
     array: Any = value if isinstance(value, np.ndarray) and type(value) is not np.ndarray else None
-    # Without numpy's class: its import takes 10 ms and opens files in the middle of a loop.
+    # Does not test for the class `numpy.ma.MaskedArray`: its import would take 10 ms and open files during a loop.
     if not hasattr(array, "filled"):
         return value
     masked = int(np.count_nonzero(array.mask))

@@ -6,11 +6,12 @@
     self.marks.add("sphere", position=points, size=0.02, key=contact_ids)
     self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, key=contact_ids)
 
-A body is identified by its index in an array, a mark by its key. A viewer blends the marks of one kind and
-key between two snapshots, at any index; a mark in only one of them is shown until the instant of the newer snapshot, or
-from it on. Marks are lit and depth-tested like bodies, and cast no shadow.
+A body is identified by its index, a mark by its kind and key. A viewer blends marks of equal kind and key between two
+snapshots, whatever their indices. A mark that is only in the older snapshot is shown until the instant of the newer
+one; a mark that is only in the newer one is shown from that instant on. Marks are lit and depth-tested like bodies,
+and cast no shadow.
 
-Always: a refused `add` changes nothing. Marks are no part of a world's state: its hash does not cover them.
+Always: an `add` that raises changes nothing. Marks are not part of a world's state, and its hash does not cover them.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
 KIND_NAMES = tuple(MARK_KINDS)
-# Kinds that may go from `position` to `to`; the last two are centred between them.
+# Kinds that accept `to`. Capsules and cylinders are centred between `position` and `to`.
 SPANNING = ("arrow", "line", "capsule", "cylinder")
 CENTERED = ("capsule", "cylinder")
-# The highest byte of a mark's key is its kind, so that the point and the arrow of a contact may share its number.
+# The highest byte of a mark's key is its kind, so that the point and the arrow of one contact may have the same key.
 KEY_BITS = 56
 LARGEST_LABEL = 0xFFFF_FFFF
 # Initial capacity of `Marks`; it doubles when full.
 LEAST_ROOM = 64
-# Initial capacity of shared memory in a world that has marks: 16 kB in each slot.
+# Marks for which a world with marks reserves shared memory at first: 16 kB in each slot.
 FIRST_MARKS = 256
-# Position, orientation and size, among the 32-bit numbers of a record.
+# Indices of position, orientation and size among the 32-bit numbers of a record.
 FLOATS = slice(2, 12)
 
 
 class Marks:
-    """Marks of the present state: `clear` them and `add` them anew in each step.
+    """Marks of the present state. Each step calls `clear`, then `add` for all marks.
 
-    records: (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added; they may be changed in
+    records: (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added; you may change them in
     place. fault: text about the first mark since `clear` that cannot be drawn, else "".
     """
 
@@ -82,18 +83,18 @@ class Marks:
     ) -> None:
         """Adds n marks of one kind: sphere, box, capsule, cylinder, ellipsoid, arrow, line or axes.
 
-        position (n, 3) metres, or (3,) for one mark. size, metres: one row for all or (n, k), with k numbers by kind:
-        sphere radius; box edges x, y, z; capsule and cylinder radius, length; ellipsoid diameters x, y, z; arrow and
-        line radius, length (a line of radius 0, the default, is thin at every distance); axes length. Where k is 1 also
-        a number or (n,). to (n, 3): an arrow, line, capsule or cylinder goes from `position` to there, and `size` is
-        its radius alone. orientation (n, 4), unit quaternions xyzw: an arrow and a line begin at the position and go
-        along their own z; others are centred there. color: as in `Bodies`. key (n,), whole numbers from 0 to
-        2**56 - 1: marks of one kind and key in two snapshots are one mark, those of equal keys in their order; by
-        default the place among the marks of that kind. label: i + 1 for the text i of `Scene.labels` beside the
-        mark, or any number for custom drawing.
+        position (n, 3) metres, or (3,) for one mark. size, metres: (n, k), or (k,) for all marks. The k numbers are,
+        for a sphere: radius; box: edges x, y, z; capsule, cylinder: radius, length; ellipsoid: diameters x, y, z;
+        arrow, line: radius, length (a line of radius 0, the default, is thin at every distance); axes: length. If k is
+        1, size may also be a number or (n,). to (n, 3): an arrow, line, capsule or cylinder extends from `position` to
+        this point, and `size` is only its radius. orientation (n, 4), unit quaternions xyzw: an arrow or line starts
+        at the position and extends along its own z axis; other kinds are centred at the position. color: as in
+        `Bodies`. key (n,), whole numbers from 0 to 2**56 - 1: marks of equal kind and key in two snapshots are the
+        same mark; marks with equal keys in one snapshot are matched in order. Default key: the index among the marks
+        of that kind. label: i + 1 shows text i of `Scene.labels` beside the mark; custom drawing may use any number.
 
-        Raises TwixtError for kinds, shapes, types and ranges that are wrong. A number that is not finite sets `fault`:
-        that mark is not drawn. So does an orientation of zeros.
+        Raises TwixtError for wrong kinds, shapes, types and ranges. A mark with a number that is not finite, or with
+        an orientation of zeros, is not drawn and sets `fault`.
         """
         number = _kind_number(kind)
         places = _vectors("position", position, None)
@@ -115,7 +116,7 @@ class Marks:
 
         rows = self._room_for(count)
         rows["size"] = 0.0
-        with np.errstate(all="ignore"):  # a number too large for 32 bits becomes infinite, and sets the fault
+        with np.errstate(all="ignore"):  # a number too large for 32 bits becomes infinite, and `_fault` reports it
             rows["position"] = places
             rows["orientation"] = (0.0, 0.0, 0.0, 1.0) if turns is None else turns
             rows["size"][:, : sizes.shape[1]] = sizes
@@ -129,8 +130,8 @@ class Marks:
             self.fault = _fault(kind, rows)
 
     def extend(self, records: NDArray[np.void]) -> None:
-        """Adds marks that are records already, (n,) of dtype `MARK`: the highest byte of each key is the kind. For code
-        that makes many kinds at once; nothing but the dtype and the fault is checked."""
+        """Adds marks given as records, (n,) of dtype `MARK`; the highest byte of each key is the kind. For code that
+        makes many kinds at once. Checks only the dtype, the shape, and that the marks can be drawn."""
         if not isinstance(records, np.ndarray) or records.dtype != MARK or records.ndim != 1:
             raise TwixtError(f"Marks.extend takes records of dtype MARK, shape (n,), got {text_of(records)}")
         rows = self._room_for(len(records))
@@ -140,14 +141,14 @@ class Marks:
             self.fault = _fault("", rows)
 
     def _hide_zero_orientations(self, kind: str, rows: NDArray[np.void]) -> None:
-        """Hides marks with an orientation of zeros, which gives no direction, and sets `fault`."""
+        """Hides marks with an orientation of zeros, which has no direction, and sets `fault`."""
         without = ~rows["orientation"].any(axis=1)
         if without.any():
             self.fault = self.fault or f"a mark of kind {kind!r} has the orientation [0., 0., 0., 0.]"
             rows["orientation"][without] = np.nan
 
     def replace(self, rows: NDArray[np.intp], records: NDArray[np.void]) -> None:
-        """Writes other marks, (n,) of dtype `MARK`, in place of those at `rows`, (n,); otherwise as `extend`."""
+        """Replaces the marks at `rows`, (n,), by `records`, (n,) of dtype `MARK`. Sets `fault` as `extend` does."""
         self.records.view(RECORD)[rows] = records.view(RECORD)
         if len(records) and not self.fault:
             self.fault = _fault("", records)
@@ -165,7 +166,7 @@ class Marks:
         return np.arange(before, before + count, dtype=np.uint64)
 
     def _room_for(self, more: int) -> NDArray[np.void]:
-        """The next `more` rows of the storage; they belong to no mark yet."""
+        """The next `more` unused rows of the storage."""
         count = self._count
         if count + more > len(self._storage):
             grown = np.zeros(max(count + more, 2 * len(self._storage)), MARK)
@@ -175,13 +176,13 @@ class Marks:
 
 
 def fault_text(fault: str, tick: int, way_out: str) -> str:
-    """Warning of a `fault` of the marks after step number `tick`. way_out: what to do, as of `way_out_in`."""
+    """Warning about a `fault` of the marks after step number `tick`. way_out: advice, as from `way_out_in`."""
     return f"{fault} after step {tick}; it is not drawn; {way_out}"
 
 
 def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None = None) -> int:
-    """Initial capacity of a host, records: `bodies`, `surfaces`, and some marks where there are any. Less than three
-    quarters are used, so that only more marks need a larger segment."""
+    """Initial capacity of a host in records, for bodies, surfaces and, if `marks` is given, at least `FIRST_MARKS`
+    marks. With marks, a third is spare, so that a larger segment is needed only after the number of marks grows."""
     constant = bodies + (0 if surfaces is None else len(surfaces.records))
     if marks is None:
         return max(1, constant)
@@ -196,7 +197,7 @@ def _kind_number(kind: str) -> int:
 
 
 def _vectors(field: str, value: ArrayLike, count: int | None) -> NDArray[np.float64]:
-    """(n, 3) metres; count None: any n, and (3,) is one mark."""
+    """Array (n, 3) in metres, from `value` with `count` rows (None: any number). Shape (3,) is read as one mark."""
     array = array_of(f"Marks.add({field})", value)
     if array.shape == (3,) and count in (None, 1):
         array = array[None]
@@ -217,7 +218,7 @@ def _ends(kind: str, to: ArrayLike, orientation: ArrayLike | None, count: int) -
 
 
 def _along(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Orientations that turn z along `vectors` (n, 3) by the shortest way, (n, 4), and the vectors' lengths, (n,)."""
+    """Shortest rotations (n, 4) of the z axis onto `vectors` (n, 3), and the lengths of the vectors, (n,)."""
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(vectors, axis=1)
         x, y, z = (vectors / np.where(lengths > 0, lengths, 1.0)[:, None]).T
@@ -245,7 +246,7 @@ def _quaternions(value: ArrayLike, count: int) -> NDArray[np.float64]:
 
 
 def _sizes(kind: str, names: tuple[str, ...], size: ArrayLike | None, count: int) -> NDArray[np.float64]:
-    """(n, k) metres for the k numbers called `names`."""
+    """Sizes as (n, k) metres, for the k numbers in `names`."""
     if size is None:
         raise TwixtError(f"Marks.add({kind!r}) needs size, metres: {', '.join(names)}")
     array, width = array_of(f"Marks.add({kind!r}, size)", size), len(names)

@@ -1,10 +1,10 @@
-"""Checks of states: values that cannot be drawn, motion that float32 cannot hold, shapes too small to be seen.
+"""Checks of states for values that cannot be drawn, motion lost to float32, and shapes too small to be seen.
 
-Checking a million bodies at once would delay a step visibly, so some thousands are checked after a step and the next
-ones after a later step. Sums of squares are computed first; single values are checked only if a sum is not finite.
+Checking a million bodies at once would delay a step visibly, so each check covers one chunk of `CHUNK` bodies, and a
+later step checks the next chunk. Single values are checked only if a sum of squares is not finite.
 
-Always: changes nothing; each body is checked every `CHECK_INTERVAL_S`, or, with very many bodies, once in as many steps
-as there are chunks of `CHUNK` bodies. Pure.
+Always: the checks change nothing. Each body is checked every `CHECK_INTERVAL_S`; with very many bodies, one chunk is
+checked after every step, which takes longer. Pure.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Mesh, Scene
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 
-# Viewers draw nothing beyond this distance, m: its square would overflow.
+# Viewers draw nothing beyond this distance, m, because its square would overflow.
 FARTHEST = 1e30
-# Simulated time in which all bodies are checked, unless they are too many, s.
+# Simulated time in which all bodies are checked once, s. With very many bodies it takes longer.
 CHECK_INTERVAL_S = 0.5
-# Bodies checked after one step: some 60 microseconds. numpy splits longer dot products among threads.
+# Bodies checked after one step, in about 60 microseconds. numpy would split longer dot products among threads.
 CHUNK = 8192
 # 32-bit numbers in a record.
 NUMBERS = 16
@@ -33,9 +33,9 @@ class CheckedField(NamedTuple):
     """Field of the record that is checked."""
 
     name: str
-    places: range  # of its numbers in the record, each 32 bits; empty: its numbers have fewer bits
-    flags: int  # a body without all of these is skipped
-    outcome: str  # of a value that is not finite
+    places: range  # indices of its 32-bit numbers in the record; empty if its numbers have fewer bits
+    flags: int  # only bodies with all of these flags are checked
+    outcome: str  # effect of a value that is not finite, for the warning
 
 
 NOT_DRAWN, UNUSED, UNROTATED = "it is not drawn", "it is drawn as if none were given", "it is drawn without rotation"
@@ -51,15 +51,15 @@ GIVE_IDENTITY = "give (0, 0, 0, 1), x y z w, for no rotation"
 
 
 def way_out_in(place: str) -> str:
-    """Way out of numbers that are not finite. place: the user's code that writes them."""
+    """Advice for numbers that are not finite. place: name of the user's code that writes them."""
     return f"look in {place} for a division by zero"
 
 
 class FiniteCheck:
-    """Check of one world's bodies, some after each step.
+    """Check of one world's bodies, one chunk at a time.
 
-    way_out: what to do about numbers that are not finite, for the error text, as of `way_out_in`. name_of: a body's
-    name by its row, by default the row itself.
+    way_out: advice about numbers that are not finite, for the error text, as from `way_out_in`. name_of: returns a
+    body's name from its row; by default the row itself.
     """
 
     def __init__(self, way_out: str, name_of: Callable[[int], object] = int) -> None:
@@ -67,14 +67,14 @@ class FiniteCheck:
         self._next = 0
 
     def steps_until_next(self, count: int, dt_s: float) -> int:
-        """Number of steps of `dt_s` until the next chunk of `count` bodies is to be checked."""
+        """Number of steps until the next chunk is due. count: number of bodies. dt_s: length of a step, s."""
         chunks = max(1, math.ceil(count / CHUNK))
         return max(1, math.ceil(CHECK_INTERVAL_S / chunks / dt_s))
 
     def check_next(self, bodies: NDArray[np.void], tick: int) -> str:
-        """Checks the next chunk of bodies; returns an error text for the first that cannot be drawn, else "".
+        """Checks the next chunk of bodies; returns an error text for the first undrawable body, else "".
 
-        bodies: dtype `BODY`, after step number `tick`.
+        bodies: dtype `BODY`, in the state after step number `tick`.
         """
         start = self._next if self._next < len(bodies) else 0
         self._next = start + CHUNK
@@ -94,7 +94,7 @@ class FiniteCheck:
                 is_fine = (np.abs(part[field.name]) < FARTHEST).reshape(len(part), -1).all(axis=1)
             if fault := self._first(part, start, tick, field, is_fine):
                 return fault
-        without = part["orientation"][:, 3] == 0  # few bodies; only these are checked fully
+        without = part["orientation"][:, 3] == 0  # usually few bodies; x, y and z are checked only for these
         if without.any():
             without[without] = ~part["orientation"][without].any(axis=1)
         return self._first(part, start, tick, ZERO_ORIENTATION, ~without) if without.any() else ""
@@ -102,7 +102,7 @@ class FiniteCheck:
     def _first(
         self, part: NDArray[np.void], start: int, tick: int, field: CheckedField, is_fine: NDArray[np.bool_]
     ) -> str:
-        """Text about the first body in `part` that is shown and not fine; "" if there is none."""
+        """Text about the first body in `part` with the field's flags and a False in `is_fine`; "" if there is none."""
         wrong = np.flatnonzero(~is_fine & ((part["flags"] & field.flags) == field.flags))
         if not len(wrong):
             return ""
@@ -115,7 +115,7 @@ class FiniteCheck:
 
 
 def _are_finite(bodies: NDArray[np.void], name: str, places: range) -> bool:
-    """True if all values of a field are finite and the sum of their squares is. False: check each value."""
+    """True if all values of a field are finite and their squares do not overflow. False: check each value."""
     if not places:
         return bool(np.isfinite(bodies[name]).all())
     numbers = bodies.view(np.float32).reshape(-1, NUMBERS)
@@ -123,41 +123,43 @@ def _are_finite(bodies: NDArray[np.void], name: str, places: range) -> bool:
     return all(float(column.dot(column)) < math.inf for column in columns)  # False for a NaN
 
 
-# Detection of motion that float32 cannot hold: bodies far from the origin that move in visible steps, or not at all.
+# Detection of motion lost to float32: bodies far from the origin that move in visible steps, or not at all.
 #
-# A snapshot holds positions as float32, of which there are 2**23 between 2**n and 2**(n + 1) metres: their spacing is
-# 61 micrometres at 1,000 m and half a metre at 5,400,000 m. Two losses are found in a sample of the bodies, at
-# intervals:
+# A snapshot holds positions as float32. There are 2**23 such numbers between 2**n and 2**(n + 1) metres, so their
+# spacing is 61 micrometres at 1,000 m and half a metre at 5,400,000 m. The check looks at a sample of the bodies at
+# intervals and finds two kinds of loss:
 #
-# - Uneven steps. A body moves by less than `FEW_SPACINGS` spacings a publish, and one spacing is a visible share of
-#   its size. Found in the positions themselves; if they are given as float64, from the first move on.
-# - Standstill. A world that adds to float32 positions in place loses steps of less than half a spacing, and positions
-#   never change. Found if velocities or the added amounts are known: they show that the body should have moved.
+# - Uneven steps. A body moves by less than `FEW_SPACINGS` spacings per publish, and one spacing is a visible share of
+#   its size. The positions show this; float64 positions show it from the first move on.
+# - Standstill. A world that adds to float32 positions in place loses steps of less than half a spacing, and the
+#   position never changes. Velocities or the added amounts show that the body should have moved.
 #
-# Not found: a standstill without either, since such a body looks like one at rest; bodies outside the sample.
+# The check does not find a standstill if neither velocities nor added amounts are known, because such a body looks
+# like one at rest. It does not see bodies outside the sample.
 #
-# Always: at most `MOST_WATCHED` bodies are looked at, some numpy calls each time; changes nothing. Reads no clock.
+# Always: at most `MOST_WATCHED` bodies are checked, with a few numpy calls. Changes nothing. Reads no clock.
 
 
-# Least steps or publishes between two checks, and seconds. With cold caches a check takes 0.2 ms.
+# Minimum interval between two checks: in steps or publishes, and in seconds. With cold caches a check takes 0.2 ms.
 LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
-# Most bodies in a sample, and in the chunk from which it is chosen: half the farthest bodies, half others in turn. A
-# check allocates no more than a publish.
+# Most bodies in a sample, and in the chunk from which it is chosen. Half of a sample are the farthest bodies of the
+# chunk, the rest are others in rotation. The limits keep the memory of a check below that of a publish.
 MOST_WATCHED, MOTION_CHUNK = 64, 1024
-# Checks of one sample, if there are more bodies. By then a slow body has moved visibly.
+# Number of checks after which a new sample is chosen. By then a slow body has moved visibly.
 CHECKS_OF_A_SAMPLE = 32
-# Least coordinate of a body that is watched, metres: below it positions are at most 0.06 micrometres off.
+# Bodies with all coordinates below this, metres, are not checked: their positions are at most 0.06 micrometres off.
 LEAST_DISTANCE = 1.0
-# With fewer spacings a step, its length is off by more than a tenth: the motion is visibly uneven.
+# A step of fewer spacings has a length error of more than a tenth, so that the motion is visibly uneven.
 FEW_SPACINGS = 10.0
-# Checks that find uneven motion before it is reported. A body that was moved elsewhere without a cut has moved in only
-# one check, by more than `FEW_SPACINGS`: that is not counted.
+# Number of checks that must find a loss before it is reported. A body that jumped without a cut moves in only one
+# check, by more than `FEW_SPACINGS`, which is not counted.
 CHECKS_TO_REPORT = 3
-# Share of a body's size that is visible as a spacing: rounding is off by at most half of it, a pixel of 200.
+# A spacing is visible if it is at least this share of a body's size. The rounding error is at most half a spacing, one
+# pixel of a body 200 pixels wide.
 VISIBLE_SHARE = 0.01
-# Least expected motion of a body that stands still, in spacings, before it is reported.
+# A standstill is reported only if the body should have moved by at least this many spacings.
 LEAST_LOST = 3.0
-# Share of a spacing by which the rounding of a position must have changed, where positions are known exactly.
+# With float64 positions, a body counts as moved if its rounding error changed by at least this share of a spacing.
 CHANGED_SHARE = 0.25
 
 
@@ -168,7 +170,7 @@ class LostMotion:
         self._scene = scene
         self._looks = self._rounds = 0
         self._tick, self._time_s = 0, 0.0
-        self._size: NDArray[np.float64] | None = None  # of the bodies at `_rows`, once it was needed
+        self._size: NDArray[np.float64] | None = None  # sizes of the bodies at `_rows`, computed when first needed
         self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def check(
@@ -180,12 +182,12 @@ class LostMotion:
         name_of: Callable[[int], object] = int,
         added: NDArray[np.float64] | None = None,
     ) -> str:
-        """Checks the bodies after step or publish number `tick`; returns a warning about the first that loses its
+        """Checks the bodies after step or publish number `tick`; returns a warning about the first body that loses its
         motion, else "".
 
-        bodies: dtype `BODY`, shape (n,). time_s: simulated. exact: positions as the user gave them, (n, 3), None where
-        nothing better than float32 is known. name_of: a body's name by its row. added: what one step has added to the
-        positions without changing them, (n, 3), None where it is not known.
+        bodies: dtype `BODY`, shape (n,). time_s: simulated time. exact: the user's float64 positions, (n, 3); None if
+        only float32 is known. name_of: returns a body's name from its row. added: amounts that one step added to the
+        positions without changing them, metres, (n, 3); None if not known.
         """
         self._looks += 1
         rows = self._rows
@@ -218,7 +220,7 @@ class LostMotion:
 
     def _watch(self, bodies: NDArray[np.void], rows: NDArray[np.int64], tick: int, exact: NDArray[Any] | None) -> None:
         """Starts a sample of the bodies at `rows`."""
-        self._rows = rows[:0]  # set last: Ctrl-C may come in between
+        self._rows = rows[:0]  # empty until the end, because Ctrl-C may interrupt this method
         self._epoch = bodies["epoch"][rows]
         self._position = bodies["position"][rows]
         self._exact = _rows_of(exact, rows)
@@ -251,7 +253,7 @@ class LostMotion:
                     "as float32, which has no finer steps so far from the origin; subtract an origin near the bodies "
                     "from all positions"
                 )
-            self._moves[ready] = -CHECKS_OF_A_SAMPLE  # its size does not change
+            self._moves[ready] = -CHECKS_OF_A_SAMPLE  # not reported: too small a share of the body's size
         if exact is not None and exact.dtype != np.float32:
             return 0, ""
         velocity = np.where((bodies["flags"][rows] & HAS_VELOCITY != 0)[:, None], bodies["velocity"][rows], 0)
@@ -282,7 +284,7 @@ class LostMotion:
         tick: int,
         exact: NDArray[np.float64] | None,
     ) -> bool:
-        """Counts checks in which a body moved unevenly; True if one reached CHECKS_TO_REPORT."""
+        """Counts, for each body, the checks with uneven motion; True if a count reached CHECKS_TO_REPORT."""
         if exact is None or self._exact is None:
             moved = np.abs(position - self._position).max(axis=1)
             is_moved = moved > 0
@@ -315,8 +317,8 @@ class LostMotion:
         tick: int,
         time_s: float,
     ) -> bool:
-        """Sums the motion that resting bodies should have made by their velocities; True if one has rested for
-        CHECKS_TO_REPORT checks."""
+        """Sums the motion that bodies at rest should have made at their velocities; True if a body has been at rest
+        for CHECKS_TO_REPORT checks."""
         passed_s, steps = time_s - self._time_s, tick - self._tick
         step = np.abs(velocity) * (passed_s / max(1, steps))
         is_lost = (position == self._still) & (step > 0) & (step < 0.5 * spacings)
@@ -336,7 +338,7 @@ class LostMotion:
 
 
 def _farthest(position: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Largest absolute coordinate of each position, (n,)."""
+    """Largest absolute coordinate of each position, shape (n,)."""
     farthest, other = np.abs(position[:, 0]), np.abs(position[:, 1])
     np.maximum(farthest, other, out=farthest)
     np.abs(position[:, 2], out=other)
@@ -352,18 +354,18 @@ def _place(position: NDArray[np.float32], axis: int | None = None) -> str:
     return f"{'xyz'[axis]} = {position[axis]:,.10g} m"
 
 
-# Warning of shapes that are too small to be seen, such as molecules in metres.
+# Warning about shapes that are too small to be seen, such as molecules in metres.
 
 
-# Least size, metres. A camera comes no nearer to its target than 1e-7 m (`render/draw/frame/camera.py`): from there a
-# smaller sphere is a few pixels wide.
+# Smallest size without a warning, metres. The least distance of a camera from its target is 1e-7 m
+# (`render/draw/frame/camera.py`); at that distance a smaller sphere is only a few pixels wide.
 SMALLEST_M = 1e-9
-# Most shapes of a scene that are checked, and vertices of a mesh: a scene is checked before its first picture.
+# Limits of the check, which delays the first frame: number of shapes checked, and vertices of a mesh.
 MOST_SHAPES, MOST_VERTICES = 256, 4096
 
 
 def small_shape(scene: Scene) -> str:
-    """Warning of the first shape of `scene` that is too small to be seen; "" if there is none. Pure."""
+    """Warning about the first shape of `scene` that is too small to be seen; "" if there is none. Pure."""
     for place, shape in enumerate(scene.distinct_shapes[:MOST_SHAPES]):
         if isinstance(shape, Mesh) and len(shape.vertices) > MOST_VERTICES:
             continue

@@ -5,10 +5,10 @@
     ...
     self.surfaces[0][:] = cloth.points                                       # in step: (v, 3), in the body's own frame
 
-The vertices of all deforming bodies are one block of memory, in the format of a snapshot: publishing is one copy.
+The vertices of all deforming bodies are one block of memory in the format of a snapshot, so publishing is one copy.
 
-Always: a body has as many vertices as the mesh of its shape; they are its rest shape until they are written. A number
-that is not finite is reported, and that body is not drawn.
+Always: a body has as many vertices as the mesh of its shape, and they start as the rest shape. A vertex that is not
+finite is reported, and its body is not drawn.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from twixt.sim.world.field_checks import without_mask
 
 
 class Surfaces:
-    """Vertices of the deforming bodies of a scene, by body: `surfaces[body]` is a float32 array (v, 3) to write into.
+    """Vertices of the deforming bodies of a scene; `surfaces[body]` is a writable float32 array (v, 3).
 
-    count: number of bodies, by default one for each shape. rows: which bodies these are. Raises TwixtError for a scene
-    in which no body deforms.
+    count: number of bodies, by default one for each shape. rows: the deforming bodies and their rows in `vertices`.
+    Raises TwixtError for a scene in which no body deforms.
     """
 
     def __init__(self, scene: Scene, count: int | None = None) -> None:
@@ -68,30 +68,30 @@ class Surfaces:
         return iter(self.rows.bodies.tolist())
 
     def __getitem__(self, body: int) -> NDArray[np.float32]:
-        """Vertices of a body, (v, 3) metres in its own frame: a view. Raises TwixtError for one that does not
+        """View of a body's vertices, (v, 3), metres in its own frame. Raises TwixtError for a body that does not
         deform."""
         return self.vertices[self.rows.rows(self._place(body))]
 
     def __setitem__(self, body: int, vertices: ArrayLike) -> None:
-        """Copies the vertices of a body, (v, 3). Raises TwixtError for another shape or type."""
+        """Copies `vertices` into a body, (v, 3). Raises TwixtError for another shape or type."""
         target = self[body]
         target[...] = checked_vertices(f"surfaces[{body}]", vertices, len(target))
 
     def after(self, marks: NDArray[np.void] = NO_MARKS) -> Extras:
-        """The vertices as records after those of `marks`; publish them before the next write."""
+        """Records of `marks`, then the vertices as records. Publish them before the vertices change."""
         return packed(marks, self.records, self.rows.vertices)
 
     def is_for(self, scene: Scene, count: int) -> bool:
-        """True if these are the deforming bodies among the first `count` of a scene."""
+        """True if these are exactly the deforming bodies among the first `count` bodies of a scene."""
         return self.has_rows(surface_rows(scene, count))
 
     def has_rows(self, rows: SurfaceRows) -> bool:
-        """True if exactly these bodies deform, with equal numbers of vertices."""
+        """True if `rows` has the same bodies with the same numbers of vertices."""
         return np.array_equal(rows.bodies, self.rows.bodies) and np.array_equal(rows.starts, self.rows.starts)
 
     def fault(self, tick: int, way_out: str) -> str:
-        """Warning of the first vertex that cannot be drawn, after step number `tick`; "" if there is none. way_out:
-        what to do, as of `way_out_in`."""
+        """Warning about the first undrawable vertex after step number `tick`; "" if there is none. way_out: advice, as
+        from `way_out_in`."""
         if are_drawable(self.vertices):
             return ""
         is_fine = (np.abs(self.vertices) < FARTHEST_VERTEX).all(axis=1)
@@ -124,20 +124,20 @@ def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]
     return array
 
 
-# Surfaces of a view between publishes: passed vertices are checked and written, the others keep their values.
+# Surfaces of a view between publishes. Vertices that are passed are checked and written; the others stay unchanged.
 #
-# Always: a publish that is refused changes nothing: the next vertices are written into a second block, which becomes
-# the present one once the publish is complete.
+# Always: a publish that raises changes nothing, because new vertices are written into a second block. That block
+# becomes the present one once the publish is complete.
 
 
-# Vertices by body, or of the only body that deforms.
+# Vertices by body; or, if only one body deforms, just its vertices.
 GivenSurfaces = Mapping[int, ArrayLike] | ArrayLike
 
 
 class ShownSurfaces:
-    """Vertices of the deforming bodies in the scene of `host`, also after that is replaced.
+    """Vertices of the deforming bodies in the scene of `host`; they are adapted if that scene is replaced.
 
-    are_shown: True once surfaces were given; later publishes without surfaces keep them.
+    are_shown: True once surfaces were given; publishes without surfaces then repeat the last vertices.
     """
 
     def __init__(self, host: Host) -> None:
@@ -148,8 +148,8 @@ class ShownSurfaces:
         self._next: Surfaces | None = None
 
     def written(self, given: GivenSurfaces | None, count_of: Callable[[], int]) -> Surfaces | None:
-        """Surfaces with the vertices `given`; None before any were given. count_of: returns the number of bodies.
-        Raises TwixtError."""
+        """Surfaces with the vertices `given`, the rest as before; None if none were ever given. count_of: returns the
+        number of bodies. Raises TwixtError."""
         if given is None and self._now is None:
             return None
         count, scene = count_of(), self._scene()
@@ -168,7 +168,7 @@ class ShownSurfaces:
         return self._next
 
     def complete(self) -> None:
-        """Makes the surfaces written last the present ones, after their publish."""
+        """Makes the surfaces that were written last the present ones. Called after their publish."""
         self._now, self._next = self._next, self._now
         self.are_shown = self._now is not None
 
@@ -180,7 +180,7 @@ class ShownSurfaces:
 
 
 def _keep(now: Surfaces, into: Surfaces) -> None:
-    """Copies the vertices of bodies that have the same number in both."""
+    """Copies the vertices of each body that has the same number of vertices in both."""
     if now.has_rows(into.rows):
         into.vertices[...] = now.vertices
         return

@@ -1,8 +1,9 @@
-"""Array views that report writes (velocities, visibility, sums added to positions); offsets of corrected bodies.
+"""Array views that report writes to velocities, visibility and positions; visual offsets of corrected bodies.
 
-A write by `a[...] = v`, by `a += v`, or as the `out` of a numpy function is reported; other results are plain arrays.
+A view reports writes by `a[...] = v`, by `a += v`, and as the `out` of a numpy function. Other operations return plain
+arrays.
 
-Always: a copy reports nothing. Code in C that writes through the buffer is not noticed.
+Always: a copy reports nothing. Writes by C code through the buffer are not detected.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ FLAGS = {"velocity": HAS_VELOCITY, "angular_velocity": HAS_ANGULAR_VELOCITY}
 
 
 class TrackedArray(np.ndarray):
-    """A view of a field of the bodies. on_write: called with the array before it, or a part of it, is written."""
+    """A view of a field of the bodies. on_write: called before a write, with the array or the part to be written."""
 
     on_write: Callable[[NDArray[Any]], object] | None = None
 
@@ -47,17 +48,17 @@ class TrackedArray(np.ndarray):
         for target in outs or (inputs[:1] if method == "at" else ()):
             _report(target)
         given = _untracked_ufunc(ufunc, method, inputs, options)
-        # `a += v` assigns the result to `a`: it must be the same array.
+        # Python assigns the result of `a += v` to `a`, so it must be the same array.
         return outs[0] if len(outs) == 1 else given
 
 
 def plain(value: Any) -> Any:
-    """The same memory as a plain array; other values unchanged."""
+    """Plain array with the same memory, for a tracked array; other values are returned unchanged."""
     return value.view(np.ndarray) if isinstance(value, TrackedArray | VisibilityMask) else value
 
 
 def _untracked_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The result of numpy on plain arrays."""
+    """Calls the numpy function with plain arrays in place of tracked ones."""
     plains = {name: tuple(map(plain, value)) if name == "out" else plain(value) for name, value in options.items()}
     return getattr(ufunc, method)(*map(plain, inputs), **plains)
 
@@ -68,7 +69,7 @@ def _report(target: Any) -> None:
 
 
 class SummedArray(TrackedArray):
-    """A view of positions. sums: records `a += v` and `a -= v`."""
+    """A view of positions that passes `a += v` and `a -= v` to `sums`."""
 
     sums: LostSums | None = None
 
@@ -89,23 +90,23 @@ class SummedArray(TrackedArray):
 
 
 class LostSums:
-    """Sums added in place to positions that were too small to change them.
+    """In-place additions to positions that were too small to change them.
 
-    position: (n, 3) f4, the field of the records. Slices of `view` are located by their memory, so columns and
-    slices are recorded; a selection by a mask or by indices is a copy, and is not.
+    position: (n, 3) f4, the field of the records. Columns and slices of `view` are recorded, because their rows are
+    found from the memory address. A selection by a mask or by indices is a copy, so it is not recorded.
 
-    Always: refers to no view, which would be a cycle that physics frees only in its next long wait.
+    Always: holds no reference to a view. That would be a cycle, which physics frees only in its next long wait.
     """
 
     def __init__(self, position: NDArray[np.float32]) -> None:
         self._position = position
         self._start, self._bytes = position.__array_interface__["data"][0], position.strides[0] * len(position)
-        # float64 beside float32: an amount has twice the byte offset of its position.
+        # Amounts are float64 and positions float32, so an amount has twice the byte offset of its position.
         self._amounts: NDArray[np.float64] | None = np.zeros((len(position), position.strides[0] // position.itemsize))
 
     @property
     def view(self) -> NDArray[np.float32]:
-        """View of the positions that records in-place sums."""
+        """View of the positions that records in-place additions."""
         view: SummedArray = self._position.view(SummedArray)
         view.sums = self
         return view
@@ -116,14 +117,14 @@ class LostSums:
         return self._amounts is None
 
     def end(self) -> NDArray[np.float64]:
-        """Ends the recording, once. Returns metres, (n, 3); 0 where nothing was added, or where it changed the
-        position."""
-        amounts, self._amounts = self._amounts, None  # views that the world keeps hold no memory for them
+        """Ends the recording; call once. Returns the lost amounts, metres, (n, 3). An amount is 0 if nothing was
+        added, or if the addition changed the position."""
+        amounts, self._amounts = self._amounts, None  # free this memory even if the world holds a view
         assert amounts is not None
         return amounts[:, :3]
 
     def note(self, part: NDArray[np.float32], before: NDArray[np.float32], added: Any, sign: float) -> None:
-        """Sums the amounts that did not change `part`. before: its values before. sign: of `added`, -1.0 or 1.0."""
+        """Records `added` where it did not change `part`. before: values of `part` before. sign: 1.0 or -1.0."""
         start, amounts = part.__array_interface__["data"][0] - self._start, self._amounts
         if 0 <= start < self._bytes and amounts is not None:
             places = np.ndarray(part.shape, np.float64, amounts, 2 * start, tuple(2 * s for s in part.strides))
@@ -132,11 +133,11 @@ class LostSums:
 
 
 class WrittenVelocities:
-    """Velocity fields that the world has written, as flags of the record."""
+    """Flags of the velocity fields that the world has written."""
 
     def __init__(self) -> None:
         self.flags = 0
-        self._lent: set[str] = set()  # fields with a returned view and no reported write
+        self._lent: set[str] = set()  # fields of which a view was returned but no write was reported
         self._views: dict[str, NDArray[Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -147,7 +148,7 @@ class WrittenVelocities:
         self._views = views
 
     def view(self, name: str) -> NDArray[np.float32]:
-        """View of a field; tracked until its first write."""
+        """View of a field. Writes are tracked until the first one."""
         if self.flags & FLAGS[name]:
             return self._views[name]
         self._lent.add(name)
@@ -156,24 +157,24 @@ class WrittenVelocities:
         return view
 
     def mark(self, name: str) -> None:
-        """Marks a field as given, for all bodies, from now on."""
+        """Marks a field as given for all bodies."""
         self._lent.discard(name)
         if not self.flags & FLAGS[name]:
             self.flags |= FLAGS[name]
             self._views["flags"][:] |= np.uint16(FLAGS[name])
 
     def detect(self) -> None:
-        """Marks fields with values that are not zero: they were written without a report."""
+        """Marks fields that have values other than zero. They were written, although no write was reported."""
         for name in [name for name in self._lent if self._views[name].any()]:
             self.mark(name)
 
     def _written(self, name: str, written: NDArray[Any]) -> None:
-        if np.may_share_memory(written, self._views[name]):  # else it was a copy
+        if np.may_share_memory(written, self._views[name]):  # false for a copy
             self.mark(name)
 
 
 class HasVisible(Protocol):
-    """Protocol of bodies with a mask of visibility."""
+    """Protocol of bodies with a visibility mask."""
 
     @property
     def visible(self) -> NDArray[np.bool_]: ...
@@ -183,7 +184,7 @@ class HasVisible(Protocol):
 
 
 class VisibilityMask(np.ndarray):
-    """Mask of visibility: `visible[i] = False` hides body i; `visible &= mask` also works. Otherwise read-only."""
+    """Visibility mask. `visible[i] = False` hides body i; `visible &= mask` also works. Otherwise read-only."""
 
     bodies: HasVisible | None = None
 
@@ -211,7 +212,7 @@ class VisibilityMask(np.ndarray):
 
 
 def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityMask:
-    """The mask `shown`, which writes into `bodies`."""
+    """The mask `shown` as an array whose writes are applied to `bodies`."""
     view: VisibilityMask = shown.view(VisibilityMask)
     view.bodies = bodies
     view.setflags(write=False)
@@ -220,11 +221,11 @@ def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityM
 
 # Visual offsets of corrected bodies, each with the simulated time of its correction.
 #
-# A step does not know the simulated time with which its state will be published. So a correction is kept as pending,
-# and gets the time of the next snapshot.
+# A step does not know at which simulated time its state will be published. So a correction stays pending until the
+# next snapshot and gets the time of that snapshot.
 #
-# Always: right after a correction the body is drawn where it was drawn before; a body that was cut has no offset. The
-# formulas are those of `twixt.ipc.snapshot`.
+# Always: right after a correction, a body is drawn in the same place as before; a body that was cut has no offset. The
+# formulas are in `twixt.ipc.snapshot`.
 
 
 Rows = NDArray[np.int64]
@@ -235,14 +236,14 @@ CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
 def count_corrections(epoch: NDArray[np.uint32], rows: Rows) -> None:
     """Counts one more correction in the epochs of the bodies `rows`."""
     old = epoch[rows]
-    # The high half wraps around without a change of the low one, and without overflow.
+    # The high half wraps around. The low half does not change, and nothing overflows.
     room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
     counted = old + np.minimum(room, np.uint32(CORRECTION_STEP))
     epoch[rows] = np.where(room, counted, old & np.uint32(CONTINUITY_MASK))
 
 
 class Corrections:
-    """Offsets of `count` bodies. `make_room` and `resize` are called along with those of the bodies."""
+    """Offsets of `count` bodies. `Bodies` calls `make_room` and `resize` when its own arrays change size."""
 
     def __init__(self, count: int) -> None:
         offset = Column("f4", OFFSET_WIDTH, rule="none")
@@ -257,18 +258,19 @@ class Corrections:
         return self._kept.layout
 
     def add(self, rows: Rows, moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
-        """Adds corrections of `rows`. moved (m, 3) metres, turned (m, 4) xyzw: the old pose relative to the new."""
+        """Adds corrections of the bodies `rows`. moved: (m, 3), metres, and turned: (m, 4), xyzw, are the old pose
+        relative to the new one."""
         offset = self._waiting[CORRECTION]
         offset[rows] = corrected(offset[rows], np.zeros(len(rows), np.int64), 0, moved, turned)
         self._has_waiting = True
 
     def cut(self, rows: Any) -> None:
-        """Drops the offsets of these bodies."""
+        """Removes the offsets of these bodies."""
         self._kept.begin(rows)
         self._waiting.begin(rows)
 
     def published(self, sim_time_ns: int) -> dict[str, NDArray[Any]]:
-        """The two columns of a snapshot at `sim_time_ns`; pending corrections get that time."""
+        """The two columns for a snapshot at `sim_time_ns`. Pending corrections get that time."""
         if self._published_ns is not None and sim_time_ns < self._published_ns:  # after a reset
             self._kept.begin(slice(None))
         self._published_ns = sim_time_ns

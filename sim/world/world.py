@@ -2,8 +2,9 @@
 
 A world is a class with `bodies`, a `scene` and a `step(dt)` that advances it by `dt` seconds of simulated time.
 
-Always: an exception in the user's code becomes `UserCodeCrashed` with the user's traceback alone. A world should depend
-on its seed and the lengths of its steps alone; then these give the same bytes. `world_guard.py` checks its parts.
+Always: an exception in the user's code becomes `UserCodeCrashed`, with only the user's part of the traceback. A world
+should depend only on its seed and the lengths of its steps, so that a repeated run gives the same bytes.
+`world_guard.py` checks the members of a world.
 """
 
 from __future__ import annotations
@@ -28,32 +29,33 @@ from twixt.sim.world.columns import scene_with_columns
 from twixt.sim.world.marks import Marks
 from twixt.sim.world.surfaces import Surfaces
 
-# Most diagnostics of a world that are sent to viewers: no overlay has room for more.
+# Most diagnostics of a world that are sent to viewers. No overlay has room for more.
 MOST_FIGURES = 64
-# Limits of a step, s. A shorter one is lost in the resolution of the clock; a longer one overflows instants.
+# Limits of a step, s. A shorter step is below the resolution of the clock; a longer one overflows instants.
 SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 
 
 class World:
     """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and writes `step`.
 
-    `reset`, `diagnostics` and `write_bodies` are optional. So is `apply_force(i, force, point)`: called before a step
-    while a user drags body i with Ctrl held; force (3,), N, at point (3,), metres, world, both arrays of float64.
+    `reset`, `diagnostics` and `write_bodies` are optional. So is `apply_force(i, force, point)`, which is called
+    before each step while a user drags body i with Ctrl held. force: (3,), N. point: (3,), metres, where the force
+    acts. Both are float64 arrays in world coordinates.
     """
 
-    # Seconds of simulated time per step: set in the class or in `__init__`, constant afterwards. --physics-hz
-    # overrides both: `self.dt` has its value from the first line of `__init__` on.
+    # Seconds of simulated time per step. Set it in the class or in `__init__`; it must not change afterwards.
+    # --physics-hz overrides it: `self.dt` then has that value before `__init__` runs.
     dt: float = 1 / 60
     bodies: Bodies
     scene: Scene
     # Optional: arrows, lines, contact points ...; set `self.marks = Marks()` in `__init__`. A reset clears them.
     marks: Marks | None = None
-    # Optional: what to do where numbers are not finite; by default to look in `step` for a division by zero.
+    # Optional: advice shown when numbers are not finite. The default is to look in `step` for a division by zero.
     way_out: str = ""
     # Optional: vertices of bodies that deform; set `self.surfaces = Surfaces(self.scene)` in `__init__`.
     surfaces: Surfaces | None = None
 
-    # Optional: sliders, switches and buttons for the overlay, which `step` reads: see `twixt.Slider`.
+    # Optional: sliders, switches and buttons for the overlay; `step` reads their values. See `twixt.Slider`.
     controls: Sequence[Control] = ()
 
     def step(self, dt: float) -> None:
@@ -61,14 +63,14 @@ class World:
         raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
 
     def reset(self, *args: Any, **kwargs: Any) -> None:
-        """Optional: returns the world to its first state. Define it as `reset(self, seed)` or `reset(self)`.
+        """Optional: returns the world to its initial state. Define it as `reset(self, seed)` or `reset(self)`.
 
-        A world that does not define it is constructed anew instead.
+        If a world does not define it, a reset constructs a new world instead.
         """
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
 
     def is_outdated(self) -> bool:
-        """Optional: True asks for a reset, as after a change of a file. Called a few times a second."""
+        """Optional: True requests a reset, for example after a file changed. Called a few times a second."""
         return False
 
     def diagnostics(self) -> Mapping[str, float]:
@@ -76,26 +78,26 @@ class World:
         return {}
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
-        """Optional: writes the bodies, as they are after the last step, into the shared memory that viewers read.
+        """Optional: writes the bodies after the last step straight into the shared memory that viewers read.
 
-        For a world of many bodies that rewrites all of them in each step: it saves the copy from `self.bodies`, which
-        is then filled only on request. records: dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies),
-        with any content before; every field of every body must be written, the epochs of jumps included. It is called
-        for each snapshot, and whenever the bodies are read otherwise: it must change nothing else, and keep neither
-        `records` nor a view of it.
+        Use it if each step rewrites all of many bodies, because it avoids a copy from `self.bodies`, which is then
+        filled only on request. records: dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies); its old
+        content is undefined. Write every field of every body, epochs included. The method is called for each snapshot
+        and whenever the bodies are read for another reason. It must not change anything else, and must not store
+        `records` or a view of it.
         """
         records[:] = self.bodies.records
 
     def write_surfaces(self) -> None:
-        """Optional: writes `self.surfaces` as they are after the last step. Called for each snapshot, and whenever the
-        surfaces are read otherwise: for vertices that cost more than a step."""
+        """Optional: writes `self.surfaces` for the state after the last step. Use it if computing the vertices costs
+        more than a step: it is called only for each snapshot, and when the surfaces are read for another reason."""
 
 
 class FormulaWorld(World):
-    """A world whose state is a formula of simulated time.
+    """A world whose state is a function of simulated time.
 
-    A subclass writes all bodies at `time_s` in `write`, and calls `reset` in its `__init__`. `time_ns` is the sum of
-    the steps, each in whole nanoseconds.
+    A subclass implements `write`, which writes all bodies for the time `time_s`, and calls `reset` in its `__init__`.
+    `time_ns` is the sum of the steps, each rounded to whole nanoseconds.
     """
 
     time_ns = 0
@@ -106,7 +108,7 @@ class FormulaWorld(World):
         return self.time_ns / 1e9
 
     def reset(self, seed: int) -> None:
-        """Returns to simulated time 0, with a cut of all bodies."""
+        """Returns to simulated time 0 and cuts all bodies."""
         self.time_ns = 0
         self.write()
         self.bodies.teleport(slice(None), self.bodies.position)
@@ -117,14 +119,14 @@ class FormulaWorld(World):
         self.write()
 
     def write(self) -> None:
-        """Writes all moving bodies as they are at `time_s`."""
+        """Writes the state at `time_s` of all moving bodies."""
         raise NotImplementedError(f"{type(self).__name__} has no write(self)")
 
 
 def reset_world(world: World, seed: Any) -> bool:
-    """Calls the world's own `reset`, with the seed if it takes one; returns False if it has none.
+    """Calls the world's own `reset`, with the seed if it accepts one; returns False if the world has no `reset`.
 
-    Raises UserCodeCrashed for what it raises.
+    Raises UserCodeCrashed if that call raises.
     """
     reset = world.reset
     if not callable(reset) or _is_default(reset, World.reset):
@@ -140,18 +142,18 @@ def reset_world(world: World, seed: Any) -> bool:
 
 
 def writes_in_place(world: World) -> bool:
-    """True if the world has a `write_bodies` of its own, instead of keeping its bodies in `bodies`."""
+    """True if the world defines `write_bodies`; False if its bodies are in `bodies`."""
     return not _is_default(world.write_bodies, World.write_bodies)
 
 
 def write_bodies(world: World, records: NDArray[np.void]) -> None:
-    """Calls the world's own `write_bodies`. Raises UserCodeCrashed for what it raises."""
+    """Calls the world's own `write_bodies`. Raises UserCodeCrashed if that call raises."""
     with calling_user_code(f"{type(world).__name__}.write_bodies"):
         world.write_bodies(records)
 
 
 def write_surfaces(world: World) -> None:
-    """Calls the world's own `write_surfaces`, if it has one. Raises UserCodeCrashed for what it raises."""
+    """Calls the world's own `write_surfaces`, if it defines one. Raises UserCodeCrashed if that call raises."""
     if not _is_default(world.write_surfaces, World.write_surfaces):
         with calling_user_code(f"{type(world).__name__}.write_surfaces"):
             world.write_surfaces()
@@ -165,8 +167,8 @@ def filled_bodies(world: World) -> Bodies:
 
 
 def drawable_scene(world: World) -> Scene:
-    """The world's scene with the rules of its columns, and a ball if it names no shape (bodies beyond the last shape
-    have the last one). Raises TwixtError for columns that were not declared."""
+    """The world's scene with the rules of its columns, and with one sphere if it has no shapes (bodies beyond the last
+    shape use the last shape). Raises TwixtError for columns that were not declared."""
     scene = scene_with_columns(world.scene, world.bodies.columns.declared)
     return scene if len(scene.shapes) else replace(scene, shapes=[Sphere()])
 
@@ -174,8 +176,8 @@ def drawable_scene(world: World) -> Scene:
 def state_hash(world: World) -> str:
     """SHA-256 of the bytes of all bodies, of the world's own columns and of its surfaces, as hexadecimal digits.
 
-    The vertices of a cloth are its state. Marks are left out: they show a state and are no part of it, so that drawing
-    another arrow changes no hash.
+    Surfaces are included because the vertices of a cloth are its state. Marks are not: they only show a state, so
+    drawing another arrow must not change the hash.
     """
     import hashlib
 
@@ -197,27 +199,27 @@ def _accepts(function: Callable[..., object], *arguments: Any, **named: Any) -> 
         inspect.signature(function).bind(*arguments, **named)
     except TypeError:
         return False
-    except ValueError:  # a C function: its parameters are not known
+    except ValueError:  # the parameters of some C functions are not known
         return True
     return True
 
 
-# Settings of a world's constructor: `--set count=500` converted to its types, and counts of bodies limited.
+# Settings of a world's constructor: converts `--set count=500` to the parameter's type, and limits counts of bodies.
 #
-# The type is that of the parameter's annotation, else of its default; without either the text is passed unchanged. A
-# count that is too large raises before any memory is taken.
+# The type comes from the parameter's annotation, or else from its default value. Without both, the text is passed
+# unchanged. A count that is too large raises before any memory is allocated.
 
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-# A larger count is not written out in an error.
+# An error shows a larger count as "far more" instead of its digits.
 SPELLED_OUT = 10**15
 _RULES = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
 
 
 def read_settings(kind: type, settings: Sequence[tuple[str, str]], seed: int) -> dict[str, Any]:
-    """Arguments for `kind(...)` from pairs of name and text, with `seed` if the constructor has such a parameter.
+    """Arguments for `kind(...)` from pairs of name and text, and `seed` if the constructor has a parameter `seed`.
 
-    Raises TwixtError for unknown settings, for text that is not of the type, and for missing values.
+    Raises TwixtError for unknown settings, for text that cannot be converted, and for missing values.
     """
     parameters = _parameters(kind)
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
@@ -238,7 +240,7 @@ def read_settings(kind: type, settings: Sequence[tuple[str, str]], seed: int) ->
 
 
 def check_count(count: int, most: int, of_what: str, bytes_each: int) -> None:
-    """Raises TwixtError unless `count` is a whole number from 1 to `most`. bytes_each: total memory of one, bytes."""
+    """Raises TwixtError unless `count` is a whole number from 1 to `most`. bytes_each: memory per counted thing."""
     if isinstance(count, int) and 1 <= count <= most:
         return
     need, got = "", str(count)
@@ -256,7 +258,7 @@ def _parameters(kind: type) -> dict[str, inspect.Parameter]:
 
 
 def _wanted_type(parameter: inspect.Parameter) -> type | None:
-    """The type int, float, bool or str; None for any other."""
+    """The parameter's type, if it is int, float, bool or str; else None."""
     annotation = parameter.annotation
     if isinstance(annotation, str):
         annotation = {"int": int, "float": float, "bool": bool, "str": str}.get(annotation, parameter.empty)

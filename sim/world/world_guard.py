@@ -1,9 +1,9 @@
-"""Checks of a world: completely when it is made, of `bodies`, `dt` and `scene` after every step.
+"""Checks of a world: a full check when it is created; `bodies`, `dt` and `scene` after every step.
 
-Every error names the value, the rule and the way out. A world that replaces its bodies, or sets a scene that cannot
-be drawn, counts as crashed although it raised nothing: the user's code did it while it ran.
+Every error names the value, the rule and the way out. If a world replaces its bodies or sets a scene that cannot be
+drawn, it counts as crashed although it raised no exception, because the user's code made the error during the run.
 
-Always: what was accepted can be published and drawn.
+Always: a world that passes the checks can be published and drawn.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from twixt.sim.world.world import (
     writes_in_place,
 )
 
-# Error text for a world that keeps views of the records that it has written.
+# Error text for a world that stores views of the records that it has written.
 RECORDS_KEPT = (
     "records written in place must not be kept, nor any part of them: from now on viewers read that memory; "
     "take views anew each time, and copy what is needed later"
 )
-# Most bodies of a world whose `write_bodies` is tested, which takes some ten milliseconds.
+# `write_bodies` is tested only in worlds with at most this many bodies; the test takes some ten milliseconds.
 MOST_BODIES_CHECKED = 100_000
 
 
@@ -122,7 +122,7 @@ def check_writes_all(world: World) -> None:
     records, others = world.bodies.records, np.zeros(len(world.bodies), BODY)
     for array, byte in ((others, 0), (records, 0xFF)):
         array.view(np.uint8)[:] = byte
-        with np.errstate(all="ignore"):  # bytes that are not written may be numbers that are not finite
+        with np.errstate(all="ignore"):  # unwritten bytes may be numbers that are not finite
             write_bodies(world, array)
     left = np.flatnonzero(records.view(np.uint8) != others.view(np.uint8))
     if len(left):
@@ -135,7 +135,7 @@ def check_writes_all(world: World) -> None:
 
 
 class WorldGuard:
-    """Bodies, scene and dt of a checked world, for comparison after every step.
+    """Compares bodies, scene and dt of a world with their last checked values, after every step.
 
     warn: called with a text if the world changed its dt, which has no effect.
     """
@@ -147,11 +147,12 @@ class WorldGuard:
         self._remember(world)
 
     def check_step(self, world: World, step: int) -> Scene | None:
-        """Returns the scene to publish if `step` changed it. Raises UserCodeCrashed for wrong bodies or scene."""
+        """Returns the new scene to publish, or None if step number `step` did not change it. Raises UserCodeCrashed
+        for invalid bodies or an invalid scene."""
         try:
             bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
             is_new_dt = bool(self._has_kept_dt and world.dt != self._dt)
-        except Exception as error:  # properties of the user's own
+        except Exception as error:  # they may be properties, which run user code
             raise user_crash(f"{type(world).__name__}.bodies, .scene or .dt", error) from error
         if is_new_dt:
             self._warn_of_dt(world, f"step {step}")
@@ -166,7 +167,7 @@ class WorldGuard:
         return self._changed_scene(world)
 
     def check_reset(self, world: World) -> Scene | None:
-        """As `check_step`, after a reset, which may replace the bodies and change their number."""
+        """As `check_step`, but after a reset, which is allowed to replace the bodies and change their number."""
         scene = self._changed_scene(world, is_reset=True)
         if self._has_kept_dt and world.dt != self._dt:
             self._warn_of_dt(world, "a reset")
@@ -197,9 +198,9 @@ class WorldGuard:
 
 
 class GuardedWorld:
-    """Wrapper of a world for physics: its exceptions become `UserCodeCrashed`, and its members are checked.
+    """Wrapper of a world for physics. It turns exceptions into `UserCodeCrashed` and checks the world's members.
 
-    remake, seed: see `reset`. warn: called with each warning.
+    remake, seed: see `reset`. warn: called with the text of each warning.
     """
 
     def __init__(self, world: World, remake: Callable[[], World], seed: Any, warn: Callable[[str], object]) -> None:
@@ -214,7 +215,7 @@ class GuardedWorld:
             warn(small)
 
     def step(self, dt_s: float) -> None:
-        """Makes one step of `dt_s` seconds. Raises UserCodeCrashed."""
+        """Advances the world by one step of `dt_s` seconds. Raises UserCodeCrashed."""
         with calling_user_code(f"{self.name}.step"):
             returned: Any = self.world.step(dt_s)  # type: ignore[func-returns-value]
         if returned is not None and isinstance(returned, Generator | Coroutine):
@@ -222,8 +223,8 @@ class GuardedWorld:
             raise UserCodeCrashed(f"{self.name}.step is {kind}: a call runs none of it; make it a plain method")
 
     def reset(self) -> Scene | None:
-        """Resets the world with `seed`, or makes another with `remake`; returns the scene if it changed. Its marks are
-        cleared before."""
+        """Clears the marks, then calls the world's `reset` with `seed`, or creates a new world with `remake` if it has
+        no `reset`. Returns the scene if it changed, else None."""
         if isinstance(marks := getattr(self.world, "marks", None), Marks):
             marks.clear()
         if not reset_world(self.world, self._seed):
@@ -234,8 +235,8 @@ class GuardedWorld:
         return self._guard.check_reset(self.world)
 
     def write_snapshot(self, slot: OpenSlot, marks: NDArray[np.void]) -> None:
-        """Writes the present bodies, as many as the slot was opened for, and `marks` into it: by the world's own
-        `write_bodies` where it has one. Raises UserCodeCrashed."""
+        """Writes the present bodies, as many as the slot was opened for, and `marks` into the slot. The world's own
+        `write_bodies` is used if the slot holds all bodies. Raises UserCodeCrashed."""
         if not (self.writes_in_place and slot.count == len(self.world.bodies)):
             return slot.write(self.filled_records()[: slot.count], marks)
         slot.tag = None
@@ -246,12 +247,12 @@ class GuardedWorld:
             slot.write_marks(marks)
 
     def filled_records(self) -> NDArray[np.void]:
-        """The present records of all bodies, also of a world that writes in place."""
+        """The present records of all bodies; a world that writes in place writes them now."""
         return filled_bodies(self.world).records
 
     def extras(self, tick: int) -> Extras:
-        """The present marks and surfaces after step number `tick`; warns of the first that cannot be drawn, one warning
-        in a run. Raises UserCodeRefused if they are anything but a Marks and a Surfaces."""
+        """The marks and surfaces after step number `tick`. Warns about the first that cannot be drawn, at most once in
+        a run. Raises UserCodeRefused if the world's `marks` or `surfaces` have another type."""
         try:
             marks, surfaces = checked_marks(self.world), checked_surfaces(self.world)
         except TwixtError as error:
@@ -269,14 +270,14 @@ class GuardedWorld:
         return surfaces.after(records)
 
     def controls(self) -> tuple[Control, ...]:
-        """The controls that the world offers. Raises UserCodeRefused for anything else."""
+        """The world's controls. Raises UserCodeRefused if `controls` holds other objects."""
         try:
             return checked_controls(getattr(self.world, "controls", ()), f"{self.name}.controls")
         except TwixtError as error:
             raise UserCodeRefused(str(error)) from error
 
     def set_control(self, index: int, value: float) -> None:
-        """Sets a control to a viewer's value; a control that no longer exists is ignored."""
+        """Sets a control to a value from a viewer; ignored if the control no longer exists."""
         controls = self.controls()
         if index < len(controls):
             controls[index].set(value)
@@ -292,26 +293,27 @@ class GuardedWorld:
                     apply(pull.body, np.array(pull.force), np.array(pull.at))
 
     def is_outdated(self) -> bool:
-        """True if the world asks for a reset. Raises UserCodeCrashed."""
+        """True if the world requests a reset. Raises UserCodeCrashed."""
         asks = getattr(self.world, "is_outdated", None)
         with calling_user_code(f"{self.name}.is_outdated"):
             return bool(asks and asks())
 
     def check_step(self, step: int) -> Scene | None:
-        """Returns the scene to publish if `step` changed it. Raises UserCodeCrashed."""
+        """Returns the new scene to publish, or None if step number `step` left it unchanged. Raises
+        UserCodeCrashed."""
         return self._guard.check_step(self.world, step)
 
     def check_some_bodies(self, tick: int, dt_s: float, host: Host) -> None:
-        """Checks the next bodies, if due, and warns of the first that cannot be drawn, and of the first that loses its
-        motion; one warning of each in a run.
+        """Runs the checks that are due. Warns about the first body that cannot be drawn, and about the first body that
+        loses its motion, at most once each in a run.
 
-        tick: of the last step, of `dt_s` seconds. Bodies that the world writes in place are read as last published on
-        `host`.
+        tick: number of the last step. dt_s: its length, seconds. If the world writes in place, the check reads the
+        snapshot last published on `host`.
         """
         if tick >= self._next_motion_tick:
             self._check_motion(tick, dt_s, host)
         if tick + 1 >= self._next_motion_tick and not self.writes_in_place:
-            self.world.bodies.note_lost_sums()  # of the next step, after which motion is looked at
+            self.world.bodies.note_lost_sums()  # records the next step, because the motion check follows it
         if tick < self._next_check_tick:
             return
         self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
@@ -335,7 +337,7 @@ class GuardedWorld:
             self._warn(fault)
 
     def check_all_bodies(self, tick: int) -> None:
-        """Checks all bodies at once; the same warning as of `check_some_bodies`."""
+        """Checks all bodies at once for values that cannot be drawn; warns as `check_some_bodies` does."""
         if not self._has_fault:
             self._warn_of(self._finite.check_all(self.filled_records(), tick))
 
