@@ -1,1 +1,2 @@
-"""Viewers for physics engines, each in a folder of its own and behind its extra. mujoco: MuJoCo."""
+"""Viewers for physics engines. Each engine has its own folder, and its package is an optional extra. mujoco:
+MuJoCo."""
