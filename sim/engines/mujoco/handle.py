@@ -74,7 +74,7 @@ class Handle:
         self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
         self._view.actions.on_pulls = deferred.request_check
         self._lock = threading.RLock()
-        self._is_watched = False  # True if the program may change options at any time
+        self._is_watched = False  # True once the program got the lock or the options, to check always
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
         self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
 
