@@ -1,5 +1,4 @@
-"""Contacts of one step, between overlapping spheres and with walls. The contacts of a group are solved at the same
-time.
+"""Contacts of one step, between overlapping spheres and with walls, in groups that the solver solves one by one.
 
 Contacts that are solved at the same time split the mass of a body that they share. So pairs are divided into three
 groups, by the axis nearest to their normal: a body then has about two contacts in a group instead of six. Contacts

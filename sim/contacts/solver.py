@@ -41,8 +41,8 @@ FAST_SHARE = 0.1
 REACH_M = 0.004
 REACH_MAX_M = 0.06
 # Passes over all contacts in a substep. True marks a pass with friction and spin. It costs more than twice as much,
-# and needs normal impulses that are almost right. QUICK is enough for balls whose weights differ by a factor of a few;
-# with it, a ball fifteen times as heavy as small ones would never come to rest on them.
+# and needs normal impulses that are almost right. QUICK is enough if the heaviest ball weighs a few times as much as
+# the lightest. A ball of fifteen times the weight would never come to rest on small balls.
 THOROUGH = (False, True, False, True)
 QUICK = (False, False, True)
 # Overlap that is not corrected, so that balls at rest stay in contact (metres).

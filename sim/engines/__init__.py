@@ -1,2 +1,1 @@
-"""Viewers for physics engines. Each engine has its own folder, and its package is an optional extra. mujoco:
-MuJoCo."""
+"""Viewers for physics engines. Each engine has its own folder and is an optional extra. mujoco: MuJoCo."""

@@ -1,5 +1,4 @@
-"""Figures of physics: status messages for viewers during the run, results and memory use at the end. Reads no
-clock."""
+"""Figures of physics: status messages during the run, results and memory use at its end. Reads no clock."""
 
 from __future__ import annotations
 

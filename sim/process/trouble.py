@@ -1,7 +1,7 @@
 """Injected trouble: slow steps, stalls, losses, delays.
 
-The random number of a step is a hash of the seed, the kind of trouble and the step's number, and not the next number
-of a sequence. So it does not depend on which other kinds of trouble are on.
+The random number of a step is a hash of the seed, the kind of trouble and the step's number. So, unlike the next
+number of a sequence, it does not depend on which other kinds of trouble are on.
 
 Always: trouble changes neither the world nor its random numbers, so the world's states have the same bytes with and
 without it. A kind that is off costs one comparison. This module decides which snapshots are lost or late, and

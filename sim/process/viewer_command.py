@@ -182,9 +182,8 @@ def _is_same(one: str, other: str) -> bool:
 OWNED_VARIABLE = "TWIXT_OWNED"
 # Python's cache tag (`cpython-311`) on the first line, then the program's search path with one entry per line.
 PATH_VARIABLE = "TWIXT_PATH"
-# A folder counts as a folder of installed packages if it has one of these names, or contains one of these packages, as
-# a vendored folder does. All other folders belong to the program; a module there may have the same name as a package
-# that the viewer needs.
+# Folders of installed packages have one of these names, or contain one of these packages, as a vendored folder does.
+# All other folders belong to the program; a module there may have the same name as a package that the viewer needs.
 _INSTALLED = ("site-packages", "dist-packages")
 _PACKAGES = ("numpy", "moderngl", "imgui_bundle")
 # Maximum size of the text of the search path, bytes. Linux starts no program that has a variable of 131,072 bytes.
@@ -192,8 +191,8 @@ MOST_BYTES = 120_000
 
 
 def path_text(path: list[str]) -> str:
-    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. If the text would be too long, folders are
-    left out: those with the packages that a viewer needs stay first, then as many of the others as fit."""
+    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. If the text would be too long, some folders
+    are left out, but none with packages that a viewer needs as long as these fit."""
     folders = [entry for entry in path if _can_be_passed(entry)]
     try:
         folders = list(map(os.path.abspath, folders))

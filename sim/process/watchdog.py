@@ -151,8 +151,8 @@ class Watchdog:
 def _ignore_late_signals() -> None:
     """Hides the traceback that Python prints for a signal whose handler was removed before delivery.
 
-    A second signal, which arrives together with the one that ends the run, may be delivered late if the receiving
-    thread has to wait for a processor core.
+    If two signals arrive together, the second may be delivered after the end of the run, by a thread that had to wait
+    for a processor core.
     """
     before = sys.unraisablehook
 

@@ -1,5 +1,6 @@
-"""Table of the built-in worlds, one module each; find: loads a world by its name. Imports no world, so that `--help`
-does not wait for numpy."""
+"""Table of the built-in worlds, one module each; find: loads a world by its name.
+
+Imports no world, so that `--help` does not wait for numpy."""
 
 from __future__ import annotations
 

@@ -4,9 +4,8 @@ The box is drawn at rest. Instead, the direction of gravity tilts and rotates, s
 side. With `rocking_deg=0` the balls come to rest. `contacts/solver.py` computes contacts, friction, spin and bounce;
 this file makes the scene and writes the bodies.
 
-With `--set count=10000` the box is wider and deeper, and rocks more slowly, in proportion to the period of water waves
-in a box of that width. With more than `MANY` balls a step is 1/30 s instead of 1/60 s, because half of the cost of a
-step is the search for contacts.
+With `--set count=10000` the box is wider and deeper, and rocks more slowly, as water would in a wider box. With more
+than `MANY` balls a step is 1/30 s instead of 1/60 s, because half of the cost of a step is the search for contacts.
 """
 
 from __future__ import annotations

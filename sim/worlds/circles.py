@@ -1,8 +1,8 @@
 """Two motions, each drawn twice: in the current state on the left, interpolated on the right. Ten steps a second.
 
 One ball moves along a circle, another bounces. On the left both are drawn in the state of the newest step that is due,
-without interpolation; `--set left=METHOD` chooses another method for these two, the group "current". On the right they
-are drawn with the method of the run.
+without interpolation. They are the group "current", for which `--set left=METHOD` chooses another method. On the right
+they are drawn with the method of the run.
 
 What to look for: the left side moves in visible steps, the right side evenly, both at the same simulated time. Dots
 mark the true paths; `--set paths=false` hides them. `--interpolation linear` draws straight lines instead of the

@@ -1,5 +1,4 @@
-"""Up to a million bodies in a spiral galaxy. The bodies cost little to move, so this world measures the cost of
-everything else.
+"""A spiral galaxy of up to a million bodies that cost little to move: measures the cost of many bodies elsewhere.
 
 Bodies form flocks of up to about a thousand bodies, one flock for each ring (`Rings`). One matrix product computes the
 records of a flock from constant floats of its bodies, and writes them directly into the memory that viewers read. A
@@ -54,14 +53,14 @@ DISC_M = 6.0
 CORE_M = 0.55
 # The density of bodies falls exponentially with the radius. Its scale length, as a share of the disc's radius.
 THINS_SHARE = 0.34
-# Flattening of the ellipses, and the share of the disc's radius from which it is complete; angle between the outermost
-# and the innermost ellipse.
+# FLATTENING of the ellipses is complete from this share of the disc's radius. TWIST_RAD: angle from the innermost to
+# the outermost ellipse.
 FLATTENING, FLAT_FROM_SHARE = 0.28, 0.45
 TWIST_RAD = 2.3 * math.pi
 ARMS_HZ = 0.012
 SPEED_M_S = 1.3  # almost the same at all radii, as in real galaxies
-# Waves that run outward: amplitude (of BREATH as a share of the size, of LEAN as the slope at the rim), frequency, and
-# number of wavelengths between centre and rim.
+# Waves that run outward: amplitude, frequency, and number of wavelengths between centre and rim. The amplitude of
+# BREATH is a share of the size, that of LEAN is the slope at the rim.
 BREATH, BREATH_HZ, BREATHS = 0.045, 0.11, 1.3
 LEAN, LEAN_HZ, LEANS = 0.11, 0.035, 0.8
 SPIN_HZ = (0.05, 0.4)
@@ -117,8 +116,8 @@ class Rings:
             )
         )
         place = size * shape
-        # The derivative of a rotation is the same rotation with an additional quarter turn, which is applied last for
-        # `way` (`turned`) and first for `round_` (`went_on`).
+        # The derivative of a rotation is the same rotation with an additional quarter turn. For `way` the quarter turn
+        # is applied last (`turned`), for `round_` first (`went_on`).
         turned = np.stack((-place[1], place[0]))
         went_on = np.stack((place[:, 1], -place[:, 0]), axis=1)
         speed = size_rate * shape + arms_rate * turned + self._speed * went_on
@@ -168,7 +167,8 @@ BODIES_PER_FLOCK = 800
 # passes.
 CHUNK = 4096
 
-# Spread of bodies around their ring, in distances between rings, and its least value as a share of the disc's radius.
+# Spread of bodies around their ring, in multiples of the distance between rings; its least value, as a share of the
+# disc's radius.
 BLUR, BLUR_MIN_SHARE = 1.5, 0.02
 THICK_M, BULGE_M, BULGE_RADIUS_M = 0.05, 0.475, 1.1
 HIGHEST = 2.5  # greatest height of a body, in multiples of the disc's local thickness

@@ -1,5 +1,4 @@
-"""MuJoCo: mujoco_viewer replaces MuJoCo's passive viewer, with a change of one import; model_world runs a model file
-as a world.
+"""MuJoCo: mujoco_viewer replaces MuJoCo's passive viewer by one import; model_world runs a model file as a world.
 
 This file checks that the package `mujoco` is installed; all modules can be imported without it. handle: the viewer's
 handle.

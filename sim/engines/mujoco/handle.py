@@ -252,8 +252,8 @@ class Handle:
 #
 # Always: the callback gets all keys pressed in a window, even those that the viewer uses itself, as with MuJoCo's own
 # viewer. No lock is held during a call, so the callback may acquire the handle's lock. If the callback raises an
-# exception, its traceback is printed, and later keys are still passed. `sys.exit` cannot end the program from this
-# thread, which is reported. The thread holds no reference to the view, and ends with it.
+# exception, its traceback is printed, and later keys are still passed. `sys.exit` in the callback cannot end the
+# program; a message says so. The thread holds no reference to the view, and ends with it.
 
 
 NO_EXIT = (

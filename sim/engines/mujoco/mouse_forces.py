@@ -118,7 +118,7 @@ class DataForces:
         row, known = self._data.xfrc_applied[body], self._rows.get(body)
         own = row.copy()
         if known is not None:
-            # NaN: MuJoCo computes it if the body's position is NaN.
+            # A pull is NaN if the body's position is NaN.
             is_ours = (row == known.whole) | (np.isnan(row) & np.isnan(known.whole))
             own[is_ours] = known.own[is_ours]
         forces = [pull.force for pull in self._pulls.values() if pull.body == body]

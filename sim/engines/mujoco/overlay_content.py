@@ -1,5 +1,4 @@
-"""Converts MuJoCo's arguments to overlay content: texts, images and figures of a handle, and switches of an
-`mjvOption`.
+"""Converts MuJoCo's values to overlay content: texts, images and figures of a handle, switches of an `mjvOption`.
 
 Always: if images or figures are too large together, only the first ones are shown, as many as fit.
 """

@@ -83,8 +83,7 @@ EFFECTS: dict[str, int] = {
     **_named("flex_", UNSHOWN, "vertadr vertnum edge edgeadr edgenum elem elemadr elemnum elemdataadr shell shellnum "
              "shelldataadr"),
 }  # fmt: skip
-# Fields that affect only geoms and sites in the inertia frame of their body, and the values of `mjtSameFrame` for such
-# geoms and sites.
+# Fields that affect only geoms and sites in the inertia frame of their body; values of `mjtSameFrame` for that frame.
 INERTIA_FIELDS, INERTIA_FRAMES = ("body_sameframe", "body_ipos", "body_iquat"), (2, 4)
 # Longest piece of memory that is compared as a whole, and longest gap between two fields of a piece, bytes.
 PIECE, GAP = 65_536, 256

@@ -105,8 +105,8 @@ class StateJumps:
         jumped, changes their epochs and returns True. A jump does not raise the largest recent change, so that the
         next jump is found too."""
         gap_s, change = time_s - self.time_s, abs(self._change)
-        # Three states are not compared: the first state, the first state of a restarted world (which is cut anyway),
-        # and a state with the same time as the last two states, which replaces the last one without blending.
+        # Three kinds of states are not compared. The first state has no previous one. The first state of a restarted
+        # world is cut anyway. A third state with the same time replaces the second without blending.
         if gap_s > 0 or (gap_s == 0 and self.time_s > self.time_before_s):
             gap_s = max(gap_s, SHORTEST_S) + self._step_s
             if self._has_jumps(older[self._moves], newer[self._moves], gap_s):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # MuJoCo's default colour. A geom with this colour shows the colour of its material, if it has a material.
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
-# Side of an infinite plane in multiples of the model's extent, chosen like MuJoCo's default far plane.
+# Side of an infinite plane in multiples of the model's extent. MuJoCo's default far plane is at the same distance.
 INFINITE_EXTENTS = 100.0
 
 
@@ -138,7 +138,7 @@ def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
 
 
 def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) -> tuple[Rows, Rows]:
-    """Returns the poses, with the identity where `frame` says that the frame is that of the body."""
+    """Returns the poses, but the identity for those that, by their value of `frame`, equal the frame of their body."""
     names = mujoco.mjtSameFrame
     is_there = frame == int(names.mjSAMEFRAME_BODY)
     is_turned = is_there | (frame == int(names.mjSAMEFRAME_BODYROT))
@@ -317,8 +317,8 @@ def _doubled(size: NDArray[np.float64]) -> Vector:
 # snapshot.
 #
 # Always: the colours are equal to those that a new scene would have. `show` returns False for a change that needs a
-# new scene: if a geom that was left out because of its alpha of 0 becomes visible, and in any model with skins or
-# flexes.
+# new scene. This is so if a geom that was left out because of its alpha of 0 becomes visible, and in any model with
+# skins or flexes.
 
 
 # Arrays of a model that determine the colours of parts.

@@ -123,8 +123,8 @@ def _z_up(sides: NDArray[np.uint8]) -> NDArray[np.uint8]:
 # Maximum number of points along a side of a height field. A square with that many points has 260,000 vertices, and
 # adds 10 MB to the scene's message.
 MOST_HFIELD_POINTS = 512
-# MuJoCo's renderer uses a face's normal at a corner if the cosine of the angle between it and the mesh's normal there
-# is below this value. It does so only in meshes without texture coordinates (MuJoCo 4.0, mjr_uploadMesh).
+# In a mesh without texture coordinates, MuJoCo's renderer compares the normal of a face with the mesh's normal at each
+# corner. If the cosine of their angle is below this, it uses the face's normal (MuJoCo 4.0, mjr_uploadMesh).
 SHARP_EDGE_COSINE = 0.8
 
 
@@ -174,8 +174,8 @@ def hull_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
     graph = int(model.mesh_graphadr[mesh])
     if graph < 0:
         return None
-    # The graph consists of the number of vertices, the number of faces, two values per vertex, the edges (one value
-    # per vertex and three per face), and then the faces.
+    # The graph has, in this order: number of vertices, number of faces, two values per vertex, the edges (one value
+    # per vertex and three per face), the faces.
     vertices, faces = model.mesh_graph[graph : graph + 2].tolist()
     start = graph + 2 + 3 * vertices + 3 * faces
     corners = model.mesh_graph[start : start + 3 * faces].astype(np.int64)

@@ -168,14 +168,13 @@ def _looking(
 # Camera with which a model opens that is run without code (`twixt run model.xml`).
 #
 # MuJoCo's own camera frames the whole model, including floors and arenas, but users look at the parts that move. If
-# the moving parts would be small in the picture, or cut off, the camera is placed at another distance, with the same
-# direction of view. If a body that moves a skin or flex is framed, the whole skin or flex is. A height field counts as
-# a geom.
+# these parts would be small in the picture, or cut off, the camera gets another distance but the same direction of
+# view. If a body that moves a skin or flex is framed, the whole skin or flex is. A height field counts as a geom.
 #
 # Always: the camera follows a single tree of bodies that can travel without limit. A single tree that turns about a
 # fixed place is framed with everything that it can reach, if that would be small in the picture. Several trees that
-# can travel without limit are framed together; but if the model is so large that its largest tree would hardly be
-# visible, that tree alone is framed. In all other cases, such as a cart on rails, MuJoCo's own camera is used.
+# can travel without limit are framed together. In a model so large that its largest tree would hardly be visible, only
+# that tree is framed. In all other cases, such as a cart on rails, MuJoCo's own camera is used.
 
 
 # FILL: share of the picture's height or width that the moving bodies get. If MuJoCo's own camera gives them a share

@@ -47,7 +47,7 @@ def scene(
     opt: its `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look; by default as in
     MuJoCo's own viewer, which shows groups 0 to 2. camera: by default the camera of MuJoCo's own viewer. maker: pass
     the same object for each scene of a model, to reuse meshes. labels: texts of marks. A grid on the ground is shown
-    if the world body has no plane and no height field. Raises TwixtError if `model` is not a model.
+    if the world body has no plane and no height field. Raises TwixtError if `model` is no `MjModel`.
     """
     if not isinstance(model, mujoco.MjModel):
         raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
@@ -134,8 +134,9 @@ def _has_ground(model: MjModel) -> bool:
 # Direction towards the eye of MuJoCo's opening camera, which looks along y and down by 45 degrees.
 TO_EYE = np.array((0.0, -math.sqrt(0.5), math.sqrt(0.5)))
 UP = np.array((0.0, 0.0, 1.0))
-# Numbers of `lit_by` in render/draw/glsl/light.py, for the square of the brightness: value for a vertical surface
-# without sun, increase if it faces up, part of the sun, and wrap of the sun's light past the terminator.
+# Numbers of `lit_by` in render/draw/glsl/light.py. The first three are squares of brightness: of a vertical surface
+# without sun, the increase if it faces up, and the part of the sun. WRAP: how far sunlight reaches past the
+# terminator.
 SKY, SKY_UP, SUN, WRAP = 0.34, 0.22, 0.92, 0.15
 # Heights of the light that are tried, as sines of its angle above the horizon.
 HEIGHTS = np.linspace(0.1, 0.98, 23)

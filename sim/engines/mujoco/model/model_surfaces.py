@@ -1,5 +1,4 @@
-"""Skins and flexes of a model. They are additional bodies after those of the model; each snapshot contains their
-vertices.
+"""Skins and flexes of a model, as additional bodies of the scene. Each snapshot contains their vertices.
 
 MuJoCo's visualizer computes a skin from the poses of its bones, in a scene that contains only skins; 24,000 vertices
 (dm_control's dog) take 0.6 ms. So a deferred state does not need the vertices of skins. The vertices of flexes are in

@@ -220,7 +220,8 @@ GROUPS = ("geomgroup", "sitegroup", "jointgroup", "tendongroup", "actuatorgroup"
 # Flags that show contacts, and flags that change the look of contacts.
 CONTACT_FLAGS = ("CONTACTPOINT", "CONTACTFORCE")
 LOOK_FLAGS = ("STATIC", "CONTACTSPLIT", "ISLAND")
-# Flags for objects that bodies show, or that are not shown. They are never requested from MuJoCo's visualizer.
+# Flags of objects that are bodies here, or that are not drawn at all. They are never requested from MuJoCo's
+# visualizer.
 BODY_FLAGS = ("SKIN", "FLEXVERT", "FLEXEDGE", "FLEXFACE", "FLEXSKIN")
 # Flags that mark the selected body and the point at which it is selected or pulled.
 PERTURB_FLAGS = ("PERTOBJ", "SELECT")

@@ -63,8 +63,8 @@ def geom_records(scene: MjvScene) -> NDArray[np.void]:
 
 
 def option_bytes(opt: MjvOption) -> memoryview:
-    """The bytes of all fields of `opt`, as a view that is valid as long as `opt` exists. If bytes are equal, so are
-    options. Raises UnknownLayout."""
+    """The bytes of all fields of `opt`, as a view that is valid as long as `opt` exists. Options are equal if their
+    bytes are equal. Raises UnknownLayout."""
     probe = mujoco.MjvOption()
     seen = _option_memory(probe)
     for number, name in enumerate((*OPTIONS_BEFORE, *OPTIONS_AFTER)):
