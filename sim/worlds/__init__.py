@@ -1,6 +1,7 @@
 """Table of the built-in worlds, one module each; find: loads a world by its name.
 
-Imports no world, so that `--help` does not wait for numpy."""
+Imports no world, so that `--help` does not wait for numpy.
+"""
 
 from __future__ import annotations
 
