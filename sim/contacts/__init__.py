@@ -1,1 +1,1 @@
-"""Contacts between spheres and walls. contact_list: finds and groups them; solver: their impulses."""
+"""Contacts between spheres and walls. contact_list: finds and groups contacts; solver: computes their impulses."""

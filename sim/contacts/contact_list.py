@@ -1,11 +1,12 @@
-"""Contacts of one step: overlapping pairs and walls, in groups that are each solved at once.
+"""Contacts of one step, between overlapping spheres and with walls, in groups that the solver solves one by one.
 
-Contacts that are solved at once split the mass of a body that they share. So pairs are divided into three groups, by
-the axis nearest to their normal; in each group a body has about two contacts instead of six. Contacts with walls are
-the fourth group and come last. Groups are solved one after the other, each with the results of those before it.
+Contacts that are solved at the same time split the mass of a body that they share. So pairs are divided into three
+groups, by the axis nearest to their normal: a body then has about two contacts in a group instead of six. Contacts
+with walls are the fourth and last group. Groups are solved one after the other, each with the results of the previous
+ones.
 
-Always: the same pairs in the same order for the same state; within a group, ascending keys. m contacts, of which the
-first `pairs` are between two spheres; a wall is body n.
+Always: the same state gives the same contacts in the same order. Within a group, keys ascend. There are m contacts;
+the first `pairs` of them are between two spheres. A wall is body number n.
 """
 
 from __future__ import annotations
@@ -18,36 +19,38 @@ from numpy.typing import NDArray
 
 from twixt.sim.reproducible_math import dot
 
-# Pairs of overlapping spheres, found with a grid: a few milliseconds of numpy for ten thousand spheres.
+# Search for pairs of overlapping spheres with a grid. It takes a few milliseconds in numpy for ten thousand spheres.
 #
-# The grid has columns along x, as wide in y and z as the widest pair, each divided into bins along x. Bodies are
-# sorted by column and bin. So the bodies of neighbouring bins are a range of ranks, read from a table of the bins'
-# first ranks. A body is compared with those ahead of it in its own column, and with those around its x in four of the
-# eight neighbour columns (the other four compare with it). Columns beyond `sqrt(n)` a side wrap around: the table
-# stays small however far bodies fly.
+# The grid has columns along x. A column is as wide in y and z as the widest pair, and is divided into bins along x.
+# Bodies are sorted by column and bin; the place of a body in this order is its rank. So the bodies of neighbouring
+# bins form a range of ranks, which a table of the first rank of each bin gives. A body is compared with the bodies
+# after it in its own column, and with the bodies near its x in four of the eight neighbour columns. Bodies in the
+# other four are compared with it instead. The grid has at most `sqrt(n)` columns along y and z; columns beyond wrap
+# around, so the table stays small however far bodies fly.
 #
-# Always: exactly the pairs that overlap, each once, in ascending order. Reads nothing but its arguments.
+# Always: the result is exactly the pairs that overlap, each once, in ascending order. It depends only on the
+# arguments.
 
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
-# Rounding tolerance of a distance counted in columns or bins.
+# Factor on distances in columns or bins, to allow for rounding errors.
 SLACK = 1.001
-# Bins in the width of a column, and most bins of a column.
+# Number of bins in a length equal to the width of a column, and maximum number of bins in a column.
 BINS_PER_WIDTH = 4
 MOST_BINS = 256
 
 
 class Pairs(NamedTuple):
-    """one < other, ascending by (one, other): (m,) each."""
+    """Indices of two bodies, (m,) each, with one < other. Pairs are in ascending order of (one, other)."""
 
     one: Ints
     other: Ints
 
 
 def pairs_within(position: Floats, radius: Floats) -> Pairs:
-    """All overlapping pairs of n spheres, position (3, n), radius (n,)."""
+    """Returns all overlapping pairs of n spheres. position: (3, n), radius: (n,), metres."""
     count = radius.size
     grid = _Grid(position, radius)
     first, last = grid.ranges()
@@ -76,7 +79,7 @@ def pairs_within(position: Floats, radius: Floats) -> Pairs:
 
 
 class _Grid:
-    """The bodies in the order of their columns and bins. x, y, z, size: (n,) in that order."""
+    """The bodies, sorted by column and bin. x, y, z, size: coordinates and radii in that order, (n,)."""
 
     def __init__(self, position: Floats, radius: Floats) -> None:
         count = radius.size
@@ -95,7 +98,7 @@ class _Grid:
         place += np.minimum(across, self.bins - 1).astype(np.intp)
         self.start = np.zeros(self.rows * self.layers * self.bins + 1, np.intp)
         np.cumsum(np.bincount(place, minlength=self.start.size - 1), out=self.start[1:])
-        # The body's index as the last digits makes keys distinct: the order is the same on every machine.
+        # Keys end with the body's index. So they are distinct, and their order is the same on every machine.
         place *= count
         place += np.arange(count)
         place.sort()
@@ -106,7 +109,8 @@ class _Grid:
         self.row, self.layer = row.take(self.order), layer.take(self.order)
 
     def ranges(self) -> tuple[Ints, Ints]:
-        """Ranges of ranks to compare each body with: first ranks and ends, (5, n) each, the body's own column first."""
+        """Ranges of ranks with which each body is compared, in five columns: first ranks and ends, (5, n) each. The
+        body's own column is the first."""
         span = (self.size + self.widest) * (SLACK / self.bin_m)
         begin = np.clip(self.across - span, 0, self.bins - 1).astype(np.intp)
         end = np.minimum(self.across + span, self.bins - 1).astype(np.intp)
@@ -126,7 +130,8 @@ class _Grid:
 
 
 def _expanded(first: Ints, found: Ints, count: int) -> tuple[Ints, Ints]:
-    """Each rank paired with every rank of its ranges, by sums of differences: `np.repeat` of short runs is slow."""
+    """Pairs each rank with every rank of its ranges. Uses cumulative sums, since `np.repeat` is slow for short runs.
+    first, found: start and length of each range. count: number of bodies."""
     some = np.flatnonzero(found)
     if not some.size:
         return some, some
@@ -147,7 +152,7 @@ NO_KEY = np.iinfo(np.intp).max
 
 
 class Impulses(NamedTuple):
-    """Impulses of contacts in a substep of `h` seconds, by ascending key; the last key is `NO_KEY`.
+    """Impulses of contacts in a substep of `h` seconds, in ascending order of keys. The last key is `NO_KEY`.
 
     normal_impulse: (m,), N s. friction_impulse: tangential, (3, m), N s.
     """
@@ -164,9 +169,10 @@ NO_IMPULSES = Impulses(np.array([NO_KEY], np.intp), np.zeros(1, np.float32), np.
 class ContactList:
     """m contacts between n spheres and the six walls, for one step.
 
-    position: (3, n), metres. reach: (n,) distance in which each sphere searches, metres. travel: (3, n) displacement of
-    each in the step at its present velocity; pairs that stay further apart than `margin` metres are left out.
-    wall_gaps: (6 n,) metres, in the order of `WALL_NORMALS`.
+    position: (3, n), metres. reach: distance from its surface within which each sphere looks for others, (n,), metres.
+    travel: displacement of each sphere in the step at its current velocity, (3, n), metres. margin: pairs that stay
+    further apart than this, metres, are left out. wall_gaps: distance of each sphere to each wall, (6 n,), metres, in
+    the order of `WALL_NORMALS`.
     """
 
     def __init__(
@@ -187,7 +193,7 @@ class ContactList:
         keep = np.flatnonzero(gap < margin)
         one, other, x, y, z = one.take(keep), other.take(keep), *np.abs(offset.take(keep, axis=1))
         group = np.where(z >= np.maximum(x, y), 2, y > x).astype(np.uint8)
-        # Place of each contact of the list in the order of ascending keys.
+        # Index, in the order of ascending keys, of each contact in this list.
         order = np.argsort(group, kind="stable")
 
         self.pairs = keep.size
@@ -199,7 +205,7 @@ class ContactList:
         self.one = np.concatenate((one.take(order), body))
         self.other = np.concatenate((other.take(order), np.full(body.size, count)))
         self.radii = radii.take(keep).take(order)
-        # Rows x, y, z, x, y of the normals: a cross product reads two windows of them.
+        # Rows x, y, z, x, y of the normals, since a cross product reads rows 1 to 3 and 2 to 4.
         self.around = np.empty((5, self.one.size), np.float32)
         self.normal = self.around[:3]
         self.normal[:, self.pairs :] = -WALL_NORMALS.take(wall, axis=1)
@@ -208,21 +214,21 @@ class ContactList:
         sizes = np.append(np.bincount(group, minlength=WALL_GROUP), body.size)
         ends = np.cumsum(sizes)
         self.groups = [slice(int(end - size), int(end)) for end, size in zip(ends, sizes, strict=True) if size]
-        # Places in a table of groups x bodies, for counting bodies' contacts in each group.
+        # Indices into a table of groups x bodies, in which the contacts of each body in each group are counted.
         first = np.repeat(np.arange(len(sizes)) * (count + 1), sizes)
         self.one_in_group, self.other_in_group = first + self.one, first + self.other
         self.table_shape = len(sizes), count + 1
 
     def recall(self, known: Impulses, h: float) -> tuple[Floats, Floats]:
-        """Earlier normal impulses (m,) and friction impulses (3, m), scaled to a substep of `h` seconds; 0 for new
-        contacts."""
+        """Returns the normal impulses (m,) and friction impulses (3, m) of these contacts in the previous step, scaled
+        to a substep of `h` seconds. They are 0 for new contacts."""
         place = np.searchsorted(known.keys, self._sorted_keys).take(self._order)
         is_old = known.keys.take(place) == self._sorted_keys.take(self._order)
         kept = is_old * np.float32(h / known.h)
         return known.normal_impulse.take(place) * kept, known.friction_impulse.take(place, axis=1) * kept
 
     def remembered(self, normal_impulse: Floats, friction_impulse: Floats, h: float) -> Impulses:
-        """Impulses of these contacts, for `recall` in the next step."""
+        """Returns the impulses of these contacts in the form that `recall` needs in the next step."""
         rank = np.empty_like(self._order)
         rank[self._order] = np.arange(rank.size)
         rank = rank[normal_impulse.take(rank) > 0]
@@ -234,7 +240,7 @@ class ContactList:
         )
 
     def measure(self, position: Floats, wall_gaps: Floats) -> None:
-        """Updates normals from `one` to `other`, and gaps between the surfaces."""
+        """Updates the normals, which point from `one` to `other`, and the gaps between the surfaces."""
         pairs = self.pairs
         offset = position.take(self.other[:pairs], axis=1)
         offset -= position.take(self.one[:pairs], axis=1)
@@ -245,7 +251,7 @@ class ContactList:
         self.gap[pairs:] = wall_gaps.take(self.wall_places)
 
     def count_in_groups(self, chosen: Ints) -> NDArray[np.intp]:
-        """Number of the contacts `chosen` by group and body, (groups, n + 1)."""
+        """Counts the contacts `chosen` of each body in each group, (groups, n + 1)."""
         groups, bodies = self.table_shape
         found = np.bincount(self.one_in_group.take(chosen), minlength=groups * bodies)
         found += np.bincount(self.other_in_group.take(chosen), minlength=groups * bodies)
@@ -253,9 +259,10 @@ class ContactList:
 
 
 def cross(around: Floats, vectors: Floats) -> Floats:
-    """Cross products of two sets of m vectors. around: rows x, y, z, x, y, (5, m), as a `ContactList` has them.
+    """Cross products of two sets of m vectors. around: rows x, y, z, x, y of the first set, (5, m), as in a
+    `ContactList`.
 
-    vectors: (3, m). Returns (3, m).
+    vectors: the second set, (3, m). Returns (3, m).
     """
     others = np.concatenate((vectors, vectors[:2]))
     out = around[1:4] * others[2:]

@@ -1,18 +1,19 @@
-"""Contact solver for spheres in a box: ten thousand bodies in numpy.
+"""Contact solver for spheres in a box, in numpy, for up to ten thousand bodies and more.
 
-Contacts are solved many at once, in a few passes over groups in which few contacts share a body (`contact_list.py`).
-Their impulses are kept from substep to substep and from step to step, so that a resting pile does not move. Contacts
-that are solved at once and share a body do not overshoot: each counts the body's mass divided by the number of its
-contacts in the group (mass splitting, Tonge, Benevolenski, Voroshilov 2012). Overlaps are corrected a little by
-velocity, mostly by position (as in Catto, "Solver2D", 2024).
+Contacts are divided into groups in which few contacts share a body (`contact_list.py`). A pass solves the groups one
+after the other, and all contacts of a group at the same time. Impulses are remembered from substep to substep and from
+step to step, so that a resting pile does not move. Contacts of a group that share a body would overshoot together, so
+each uses the body's mass divided by the number of the body's contacts in the group (mass splitting, Tonge,
+Benevolenski, Voroshilov 2012). Overlaps are corrected a little by velocity and mostly by position (as in Catto,
+"Solver2D", 2024).
 
-Why numpy: a compiler (numba) slows imports and first starts, and supports new versions of Python late; a physics engine
-would be one more system to explain. The cost of a step is memory access: hence single precision, few rows of contacts,
-and freed memory that is kept.
+Why numpy: a compiler (numba) slows imports and first starts, and supports new versions of Python late. A physics
+engine would be one more system to explain. Memory access determines the cost of a step. Therefore the solver uses
+single precision, leaves out contacts that cannot act, and keeps freed memory.
 
-Always: momentum between two spheres is conserved; friction never exceeds `friction` times the normal impulse; same
-state and same dt, same bytes on every processor (`reproducible_math.py`; no threads, no hash order). Arrays are
-components x bodies. Independent of worlds, snapshots and colours.
+Always: momentum between two spheres is conserved. Friction never exceeds `friction` times the normal impulse. The same
+state and dt give the same bytes on every processor (`reproducible_math.py`; no threads, no hash order). Arrays have
+the shape components x bodies.
 """
 
 from __future__ import annotations
@@ -30,47 +31,47 @@ from twixt.sim.reproducible_math import decayed, dot
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
-# Longest interval between two searches for contacts, in seconds. Another search is due sooner if FAST_SHARE of the
-# bodies move further than FIND_TRAVEL_M (metres). Each search finds the contacts that present velocities lead to.
+# Longest interval between two searches for contacts, in seconds. The next search is due sooner if FAST_SHARE of the
+# bodies move further than FIND_TRAVEL_M (metres). A search finds the contacts to which the current velocities lead.
 FIND_S = 1 / 30
 FIND_TRAVEL_M = 0.1
 FAST_SHARE = 0.1
-# A ball's search distance (metres) is REACH_M plus its travel in the step, at most REACH_MAX_M: one fast ball must not
-# make the search expensive.
+# A ball's search distance (metres) is REACH_M plus its travel in the step. It is at most REACH_MAX_M, so that one fast
+# ball does not make the search expensive.
 REACH_M = 0.004
 REACH_MAX_M = 0.06
-# Passes over all contacts in a substep. True: with friction and spin; such a pass costs more than twice as much, and
-# needs normal impulses that are almost right. QUICK suffices for balls of up to a few times each other's weight; a ball
-# of fifteen times would never rest on small ones.
+# Passes over all contacts in a substep. True marks a pass with friction and spin. It costs more than twice as much,
+# and needs normal impulses that are almost right. QUICK is enough if the heaviest ball weighs a few times as much as
+# the lightest. A ball of fifteen times the weight would never come to rest on small balls.
 THOROUGH = (False, True, False, True)
 QUICK = (False, False, True)
-# Overlap that is not corrected, so that resting contacts stay contacts (metres).
+# Overlap that is not corrected, so that balls at rest stay in contact (metres).
 SLOP_M = 0.0004
-# Overlap beyond the slop is corrected by velocity at this rate (1/s), so that impulses grow to carry a pile's weight;
-# at a higher rate, balls under a much heavier one vibrate. The rest is corrected by position, this share per substep,
-# without changing velocities.
+# Overlap beyond SLOP_M is corrected by velocity at the rate PART_BY_VELOCITY_HZ (1/s), so that impulses grow until
+# they carry the weight of a pile. At a higher rate, balls under a much heavier ball vibrate. Each substep also
+# corrects the share PART_BY_PLACE of it by position, without changing velocities.
 PART_BY_VELOCITY_HZ = 8.0
 PART_BY_PLACE = 0.5
-# Largest speed of both corrections (m/s), so that balls with a deep overlap do not fly apart.
+# Largest speed of each correction (m/s), so that balls with a deep overlap do not fly apart.
 PART_MAX_M_S = 2.0
-# Slower impacts than this do not bounce (m/s).
+# Impacts slower than this do not bounce (m/s).
 BOUNCE_MIN_M_S = 0.5
-# Change of a sphere's surface velocity per impulse across the normal, times its mass: 1 by motion and 2.5 by spin, as
-# the inertia is 2/5 m r^2.
+# Change of a sphere's surface velocity by a tangential impulse, divided by the impulse and multiplied by the mass. The
+# motion of the centre contributes 1, the spin 2.5, since the inertia is 2/5 m r^2.
 SURFACE_INVERSE_MASS = 3.5
 SPIN_INVERSE_MASS = 2.5
 
-# Keeps a quotient of two zeros at zero.
+# Added to a divisor, so that 0 divided by 0 is 0.
 TINY = 1e-20
-# glibc returns freed memory to the kernel, and page faults then double the time of a step of ten thousand balls. It
-# keeps twice the size of the largest block that was freed, up to 32 MiB (mallopt(3)), so a large one is freed first.
-# Other allocators are not affected.
+# glibc returns freed memory to the kernel, and the page faults that follow double the time of a step of ten thousand
+# balls. But glibc keeps up to twice the size of the largest block that was freed before, for blocks of up to 32 MiB
+# (mallopt(3)). So a block of this size is allocated and freed first. Other allocators are not affected.
 KEPT_BLOCK_BYTES = 31 << 20
 
 
 @dataclass
 class MovingSpheres:
-    """State of n moving spheres. All arrays float32.
+    """State of n moving spheres. All arrays are float32.
 
     position, velocity, spin: (3, n), metres, m/s, rad/s. radius: (n,) metres. mass: (n,) kg.
     """
@@ -95,8 +96,8 @@ class Ends(NamedTuple):
     """The two bodies of m contacts.
 
     places: (2, 3, m), indices into a raveled array (3, n + 1). mobility: change of velocity per impulse, negative for
-    the first body. turn_mobility: change of surface velocity (spin x radius) per impulse across the normal. Both (2, 1,
-    m), 1/kg.
+    the first body. turn_mobility: change of the velocity of the surface by spin (spin x radius) per tangential
+    impulse. Both have the shape (2, 1, m), 1/kg.
     """
 
     places: Ints
@@ -105,18 +106,18 @@ class Ends(NamedTuple):
 
 
 class ContactGroup(NamedTuple):
-    """Contacts that are solved at the same time."""
+    """Contacts that are solved at the same time. rows: their slice of all contacts."""
 
     rows: slice
     ends: Ends
 
 
 class ContactSolver:
-    """Solver that advances `MovingSpheres` in a box. Between steps it keeps only the impulses of the contacts.
+    """Advances `MovingSpheres` in a box. Between steps it remembers only the impulses of the contacts.
 
-    low, high: corners of the box, (3,) metres. Walls are at rest and infinitely heavy; body n is all six of them.
-    substep_s: the longest substep, seconds: 1/120 for little overlap, twice that for many bodies. passes: see
-    `THOROUGH`.
+    low, high: corners of the box, (3,) metres. Walls are at rest and infinitely heavy; all six walls together are body
+    n. substep_s: the longest substep, seconds; 1/120 gives little overlap, 1/60 is cheaper for many bodies. passes:
+    see `THOROUGH`.
     """
 
     def __init__(
@@ -191,7 +192,7 @@ class ContactSolver:
         self._known = contacts.remembered(self.normal_impulse, self.friction_impulse, h)
 
     def _fast(self) -> float:
-        """90th percentile of the bodies' speeds, m/s."""
+        """The 90th percentile of the speeds of all bodies, m/s."""
         velocity = self.balls.velocity
         squares = dot(velocity, velocity)
         slower = int((1 - FAST_SHARE) * squares.size)
@@ -206,21 +207,21 @@ class ContactSolver:
         return ContactList(balls.position, balls.radius, reach, travel, self._wall_gaps(), REACH_M)
 
     def _wall_gaps(self) -> Floats:
-        """Distance of every ball to every wall, in the order of `WALL_NORMALS`, (6 n,)."""
+        """Distance of every ball to every wall, in the order of `WALL_NORMALS`, (6 n,), metres."""
         balls = self.balls
         gaps = np.concatenate((balls.position - self.low, self.high - balls.position))
         gaps -= balls.radius
         return gaps.ravel()
 
     def _closing(self, velocity: Floats) -> Floats:
-        """Separating speed along the normal of each contact, (m,) m/s."""
+        """Relative speed of the two bodies of each contact along its normal, (m,), m/s; negative if they approach."""
         contacts = self._contacts
         relative = velocity.take(contacts.other, axis=1)
         relative -= velocity.take(contacts.one, axis=1)
         return dot(relative, contacts.normal)
 
     def _ends(self, which: slice | Ints) -> Ends:
-        """The two ends of the contacts `which`."""
+        """Returns the two bodies of the contacts `which`."""
         contacts, bodies = self._contacts, self.inverse_mass.size
         both = np.stack((contacts.one[which], contacts.other[which]))
         mobility = self.inverse_mass.take(both)[:, None]
@@ -229,7 +230,8 @@ class ContactSolver:
         return Ends(both[:, None] + (bodies * np.arange(3))[:, None], mobility, turn_mobility)
 
     def _split_masses(self, closing: Floats, h: float) -> None:
-        """Splits each body's mass among the contacts of a group that act in this substep."""
+        """Splits the mass of each body among its contacts in a group that act in this substep. closing: as from
+        `_closing`. h: duration of the substep, s."""
         contacts = self._contacts
         acts = closing * h < SLOP_M - contacts.gap
         acts |= self.normal_impulse > 0
@@ -256,7 +258,7 @@ class ContactSolver:
     def _solve(
         self, velocity: Floats, surface: Floats, group: ContactGroup, allowed: Floats, has_friction: bool
     ) -> None:
-        """Solves a group: closing speeds towards `allowed` (m/s, (m,)), sliding speeds towards 0."""
+        """Solves a group: changes closing speeds towards `allowed` (m/s, (m,)), and sliding speeds towards 0."""
         rows, ends = group
         around, old_normal = self._contacts.around[:, rows], self.normal_impulse[rows]
         normal = around[:3]
@@ -307,10 +309,12 @@ class ContactSolver:
 
 
 def _apply_impulse(velocity: Floats, impulse: Floats, ends: Ends) -> None:
-    """Applies `impulse` (3, m) to `other`, and its opposite to `one`."""
+    """Adds the effect of `impulse` (3, m), which acts on `other` and, in the opposite direction, on `one`, to
+    `velocity`."""
     np.add.at(velocity.ravel(), ends.places.ravel(), (impulse * ends.mobility).ravel())
 
 
 def _apply_angular_impulse(surface: Floats, around: Floats, friction_impulse: Floats, ends: Ends) -> None:
-    """Applies the angular impulse of `friction_impulse` (3, m), which acts on the surfaces, to both bodies."""
+    """Adds the effect of `friction_impulse` (3, m) on the spin of both bodies to `surface`, the velocities of their
+    surfaces."""
     np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, friction_impulse) * ends.turn_mobility).ravel())

@@ -1,1 +1,1 @@
-"""Viewers for physics engines, each in a folder of its own and behind its extra. mujoco: MuJoCo."""
+"""Viewers for physics engines. Each engine has its own folder and is an optional extra. mujoco: MuJoCo."""

@@ -1,4 +1,4 @@
-"""The run of a world. run: start and end; turns: the loop; figures: status and results; trouble: injected faults.
+"""Runs a world. run: start and end; turns: the loop; figures: status and results; trouble: injected faults.
 
-watchdog: signals and hanging steps; viewer_process, viewer_command: the viewer that is started.
+watchdog: signals and hanging steps; viewer_process, viewer_command: start of the viewer's process.
 """

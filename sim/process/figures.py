@@ -1,4 +1,4 @@
-"""Figures of physics: status messages to viewers while it runs, results and memory at its end. Reads no clock."""
+"""Figures of physics: status messages during the run, results and memory use at its end. Reads no clock."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from twixt.sim.publish.publisher import Meter
 from twixt.sim.schedule.schedule import Schedule
 from twixt.sim.world.world import MOST_FIGURES
 
-# Most characters of a diagnostic's name: no overlay has room for more.
+# Maximum length of a diagnostic's name, in characters: the overlay has no room for more.
 LONGEST_NAME = 64
 
 
 def status_of(schedule: Schedule, meter: Meter, trouble: InjectedTrouble) -> dict[str, Any]:
-    """Schedule, meter and trouble as fields of a status message, JSON-able; times in ms."""
+    """Returns the state of schedule, meter and trouble as fields of a status message. All values fit JSON; times are
+    in ms."""
     return {
         "tick": schedule.tick,
         "paused": schedule.is_paused,
@@ -38,9 +39,10 @@ def status_of(schedule: Schedule, meter: Meter, trouble: InjectedTrouble) -> dic
 
 
 def checked_diagnostics(figures: Mapping[str, Any], world: str, warn: Callable[[str], object]) -> dict[str, float]:
-    """The `diagnostics` of a world as sent to viewers. Raises what `float` raises for a value that is no number.
+    """Returns the `diagnostics` of a world in the form sent to viewers. Raises the error of
+    `float` for a value that is not a number.
 
-    warn: called with a text if there are more than MOST_FIGURES.
+    warn: called with a text if there are more than MOST_FIGURES diagnostics; the rest are left out.
     """
     items = figures.items()
     if len(items) > MOST_FIGURES:
@@ -49,10 +51,11 @@ def checked_diagnostics(figures: Mapping[str, Any], world: str, warn: Callable[[
 
 
 def print_results(results: dict[str, Any], json_file: str | None) -> None:
-    """Prints a run's results: its `state_hash`, if any, to standard output, and all blocks as JSON into `json_file`.
+    """Prints the `state_hash` of a run, if it has one, to standard output, and writes all results as JSON into
+    `json_file`.
 
-    json_file: `-` for standard output (then no separate hash), None for nowhere. Raises TwixtError for a file that
-    cannot be written.
+    json_file: `-` means standard output, without a separate line for the hash; None means no JSON. Raises TwixtError
+    if the file cannot be written.
     """
     if results.get("state_hash") and json_file != "-":
         print(results["state_hash"], flush=True)
@@ -61,9 +64,10 @@ def print_results(results: dict[str, Any], json_file: str | None) -> None:
 
 
 def resident_mib() -> float | None:
-    """Resident memory of this process in MiB, with the used pages of shared snapshots. None without /proc.
+    """Resident memory of this process in MiB, including the used pages of shared snapshots. None on a system without
+    /proc.
 
-    In a report it shows a world that leaks.
+    The report compares its values at the start and the end, which reveals a world that leaks memory.
     """
     try:
         with open("/proc/self/statm", encoding="ascii") as file:

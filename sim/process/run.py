@@ -1,10 +1,12 @@
-"""The physics process from its start to its exit code; checks of the flags of pace.
+"""The physics process from its start to its exit code; checks of the command-line flags for pace.
 
-The socket listens, and the viewer starts, before the world is imported. A run ends when its steps or seconds are over,
-when its viewer ends, by a viewer's command, on Ctrl-C, SIGTERM or SIGHUP, or when the user's world crashes.
+The socket listens, and the viewer starts, before the world is imported. A run ends after the requested number of steps
+or seconds, when its viewer ends or sends the command to quit, on Ctrl-C, SIGTERM or SIGHUP, or when the user's world
+crashes.
 
-Always: however it ends, viewers receive the reason and the name is free again; a crash prints the user's own traceback
-and exits with 1; errors that the user can correct at the command line are raised as TwixtError before anything runs.
+Always: at the end of a run, viewers receive the reason and the name is free again. A crash of the world prints the
+traceback of the user's code, and the exit code is 1. Errors that the user can correct at the command line are raised
+as TwixtError before the world runs.
 """
 
 from __future__ import annotations
@@ -42,13 +44,14 @@ if TYPE_CHECKING:
 
 
 HANGUP = getattr(signal, "SIGHUP", None)
-# A viewer starts in half a second; after this time it counts as broken, and simulated time starts without it.
+# A viewer usually starts in half a second. If it has not attached after this time, simulated time starts without it.
 VIEWER_TIMEOUT_S = 10.0
-# A viewer shows a crash for some seconds and then ends; after this time it is terminated.
+# After a crash of the world, a viewer shows the message for some seconds and ends. If it still runs after this time,
+# it is terminated.
 CRASH_SHOWN_S = 20.0
-# A viewer may still write a report and a plot after the simulation has ended.
+# Longest wait for a viewer that writes a report and a plot after the end of the simulation.
 REPORT_PATIENCE_S = 30.0
-# Time for a viewer, which also receives Ctrl-C, to end by itself before it is terminated.
+# A viewer also receives Ctrl-C. It is terminated if it has not ended by itself after this time.
 EXIT_GRACE_S = 0.3
 
 
@@ -64,10 +67,10 @@ def simulate(
 ) -> int:
     """Runs `config.world` behind `listener` until it ends; returns the exit code.
 
-    viewer: the one started for this run; its end ends the run, and its exit code is the run's. steps: most steps.
-    Without a viewer, `config.seconds` limits the run, too. print_hash: print the hash of the final state. json_file:
-    the file for the physics and channel blocks of the report, `-` for standard output. find: the class of a world by
-    its name. Raises TwixtError for errors before the world runs.
+    viewer: the viewer started for this run. When it ends, the run ends with the same exit code. steps: maximum number
+    of steps. Without a viewer, `config.seconds` limits the run too. print_hash: prints the hash of the final state.
+    json_file: file for the physics and channel blocks of the report, `-` for standard output. find: returns the class
+    of a world by its name. Raises TwixtError for errors before the world runs.
     """
     with contextlib.ExitStack() as at_end:
         trace = None
@@ -80,14 +83,14 @@ def simulate(
         watchdog = Watchdog(viewer, run.abort)
         error = _error_of_run(run, watchdog, steps)
         if watchdog.signal is not None:
-            # Also for other exceptions: interrupted locks and C code often raise one of their own.
+            # Whatever the exception is: locks and C code often raise another one when a signal interrupts them.
             code = run.end_by_signal(watchdog.signal)
         elif error is None or (watchdog.is_due and isinstance(error, KeyboardInterrupt | TwixtError)):
             try:
                 code = run.end_regularly(watchdog)
             except KeyboardInterrupt:
                 code = run.end_by_signal(signal.SIGINT)
-        elif isinstance(error, KeyboardInterrupt):  # the world's own
+        elif isinstance(error, KeyboardInterrupt):  # raised by the world itself
             code = run.end_by_signal(signal.SIGINT)
         else:
             return run.end_failed(error)
@@ -100,7 +103,7 @@ def simulate(
 
 
 def _error_of_run(run: PhysicsRun, watchdog: Watchdog, steps: int | None) -> BaseException | None:
-    """Makes the run and steps it until it ends; returns the exception that was raised, if any."""
+    """Creates world and physics, and steps until the end of the run. Returns the exception that was raised, if any."""
     try:
         watchdog.begin()
         try:
@@ -114,7 +117,7 @@ def _error_of_run(run: PhysicsRun, watchdog: Watchdog, steps: int | None) -> Bas
 
 
 class PhysicsRun:
-    """One run, from its construction to its end. Members that are not made yet are None."""
+    """One run, from its construction to its end. World, host and physics are None until `make` has created them."""
 
     def __init__(
         self,
@@ -135,9 +138,9 @@ class PhysicsRun:
         self._began_mib: float | None = None
 
     def make(self) -> None:
-        """Makes world, host and physics. The first snapshot is published; simulated time stands still.
+        """Creates world, host and physics, and publishes the first snapshot. Simulated time does not run yet.
 
-        Raises TwixtError for wrong flags, UserCodeCrashed for exceptions of the user's module or world.
+        Raises TwixtError for wrong flags, UserCodeCrashed for an exception in the user's module or world.
         """
         config, spans = self._config, self._spans
         check_pace(config)
@@ -175,9 +178,10 @@ class PhysicsRun:
         spans.end_phase(kinds.FIRST_SNAPSHOT)
 
     def step_until_end(self, watchdog: Watchdog, steps: int | None) -> None:
-        """Waits for the viewer, if the run has one, then steps until the run ends. steps: most steps."""
+        """Waits until the viewer, if any, has attached; then steps until the run ends. steps: maximum number of
+        steps."""
         physics, host = self._made()
-        self._collector.begin()  # before the viewer attaches: later it would delay the answer to it
+        self._collector.begin()  # before the viewer attaches, since a collection would delay the reply to it
         if self._viewer is not None:
             patience_ends = time.monotonic() + VIEWER_TIMEOUT_S
             while not (host.viewer_attached.wait(LONGEST_WAIT_NS / 1e9) or watchdog.is_due):
@@ -185,7 +189,7 @@ class PhysicsRun:
                     break
             self._spans.end_phase(kinds.AWAIT_VIEWER)
         physics.start()
-        # The viewer of a run counts the seconds itself, from its first frame on.
+        # If the run has a viewer, the viewer counts the seconds itself, from its first frame.
         seconds = self._config.seconds if self._viewer is None else None
         ends_ns = math.inf if seconds is None else time.perf_counter_ns() + seconds * 1e9
         meter = physics.publisher.meter
@@ -197,11 +201,11 @@ class PhysicsRun:
             steps_before = meter.steps
             physics.turn()
             if watchdog.signal is not None and meter.steps > steps_before:
-                physics.is_half_made = True  # the step caught the signal's exception
+                physics.is_half_made = True  # the step caught the exception that the signal raised
         physics.finish()
 
     def end_regularly(self, watchdog: Watchdog) -> int:
-        """Ends a run without an error; returns its exit code: the viewer's, if there was one."""
+        """Ends a run that had no error. Returns the exit code: the viewer's if there was one, else FINISHED."""
         self.close("ended", "the simulation has ended")
         if self._viewer is None:
             return FINISHED
@@ -220,9 +224,10 @@ class PhysicsRun:
         return exit_code_of(-number)
 
     def end_failed(self, error: BaseException) -> int:
-        """Ends a run after an error; returns its exit code for exceptions of the user's code.
+        """Ends a run after an error. Returns the exit code for an exception in the user's code, and for a TwixtError
+        raised after physics was created.
 
-        The same for a TwixtError once physics is made; all other errors are raised again.
+        Raises all other errors again.
         """
         if has_reader_gone(error):
             self.close("ended", "nobody reads the output of the simulation any more")
@@ -236,7 +241,8 @@ class PhysicsRun:
         return self._end_crashed(error)
 
     def _end_crashed(self, error: TwixtError) -> int:
-        """Prints the traceback of the user's world; the viewer shows the message for some seconds."""
+        """Prints the traceback of the user's world, while the viewer shows the message for some seconds. Returns the
+        exit code."""
         print_notice(str(error), getattr(error, "traceback_text", ""))
         if self._host is not None and self._viewer is not None:
             self._host.end("crashed", str(error))
@@ -248,10 +254,11 @@ class PhysicsRun:
         return int(error.exit_code)
 
     def close(self, kind: str, message: str) -> None:
-        """Sends the end to viewers, frees the name, ends the viewer. May be called again."""
+        """Tells viewers that the run has ended, frees the name, and ends the viewer of the run. May be called
+        again."""
         if self._host is None:
             if self._viewer is not None:
-                self._viewer.terminate()  # before it reports that there is no simulation to attach to
+                self._viewer.terminate()  # early, else it would report that there is no simulation
             self._listener.close()
         else:
             self._host.end(kind, message)
@@ -264,7 +271,7 @@ class PhysicsRun:
             self._viewer.stop(EXIT_GRACE_S)
 
     def abort(self) -> None:
-        """Ends viewer and socket: the process is about to exit under a step that hangs."""
+        """Kills the viewer and closes the socket. Called just before the process exits while a step still hangs."""
         print_notice("the world's step does not return; the process ends without it")
         self._listener.close()
         if self._viewer is not None:
@@ -273,13 +280,14 @@ class PhysicsRun:
             self._trace.write()
 
     def report(self) -> dict[str, Any]:
-        """Blocks of the report that physics makes: physics, channel, and start if it has a viewer."""
+        """Returns the blocks of the report that describe physics and channel, and those for the start if the run has a
+        viewer."""
         physics, host = self._made()
         block = physics.publisher.meter.report()
         world = physics.world
         dt_s = physics.schedule.dt_s
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._seed}
-        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # a world that leaks shows
+        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # reveals a world that leaks
         size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(
             len(world.bodies),
             len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records),
@@ -293,7 +301,8 @@ class PhysicsRun:
         return blocks | {"start": spans.start_phases_ms(began_ns)}
 
     def state_hash(self, was_interrupted: bool) -> str | None:
-        """Hash of the state; None if a step was interrupted. was_interrupted: the run ended early; prints the step."""
+        """Returns the hash of the state; None if a step was interrupted. was_interrupted: True if the run ended early;
+        then the number of the last step is printed."""
         physics, _ = self._made()
         tick = physics.schedule.tick
         if physics.is_half_made:
@@ -313,14 +322,14 @@ class PhysicsRun:
         return self.physics, self._host
 
 
-# Checks of the flags of pace: rates, step multiples, step logs; alone and against the world's dt.
+# Checks of the flags for rates, step multiples and step logs, some of them against the world's dt.
 #
-# Raises TwixtError with value, rule and way out, before anything runs. Checks nothing while physics runs.
+# Before anything runs, a wrong flag raises TwixtError with the value, the rule and a remedy. Nothing is checked later.
 
 
 # With a longer lead, the effect of a user's command would be visible only many seconds later.
 MAX_LEAD_MS = 10_000.0
-# A step of exactly --max-step-ms is allowed, whatever the rounding of its length.
+# Relative rounding error allowed for a step, so that a step of exactly --max-step-ms is allowed.
 ROUNDING = 1e-9
 
 
@@ -336,9 +345,9 @@ def check_pace(config: Config) -> None:
 
 
 def stride_of(config: Config, dt_s: float) -> Stride:
-    """The step multiple by --dt-replay, --when-slow and --max-step-ms, in steps of `dt_s` seconds.
+    """Returns the rule for the step multiple, from --dt-replay, --when-slow and --max-step-ms. dt_s: seconds per step.
 
-    Raises TwixtError for a log that cannot be replayed, or a longest step below `dt_s`.
+    Raises TwixtError for a log that cannot be replayed, or if --max-step-ms is below `dt_s`.
     """
     if config.dt_replay is not None:
         return _replay_of(config, config.dt_replay, dt_s)

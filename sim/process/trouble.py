@@ -1,10 +1,11 @@
 """Injected trouble: slow steps, stalls, losses, delays.
 
-The random number of a step is a hash of the seed, the kind of trouble and the step's number, not the next of a
-sequence. So it does not depend on which other kinds are on.
+The random number of a step is a hash of the seed, the kind of trouble and the step's number. So, unlike the next
+number of a sequence, it does not depend on which other kinds of trouble are on.
 
-Always: the world and its random numbers are not changed, so that its states are the same bytes with and without
-trouble; a kind that is off costs one comparison. Publishes nothing: it decides which snapshots are lost or late.
+Always: trouble changes neither the world nor its random numbers, so the world's states have the same bytes with and
+without it. A kind that is off costs one comparison. This module decides which snapshots are lost or late, and
+publishes none itself.
 """
 
 from __future__ import annotations
@@ -18,20 +19,22 @@ from typing import Any
 
 from twixt.ipc.config.troubles import FIELDS, Troubles
 
-# One piece of work, a checksum, takes some 10 microseconds, and releases Python's lock for other threads meanwhile.
+# Input of one checksum, the unit of injected work. It takes about 10 microseconds, and other Python threads can run
+# during it.
 PIECE = bytes(32 * 1024)
 # Multiplier of the step number, odd (2**64 over the golden ratio), so that neighbouring steps share no pattern.
 STRIDE = 0x9E37_79B9_7F4A_7C15
 WORD = (1 << 64) - 1
 
-# Called during a wait with the present instant; returns the instant of its next call, or None.
+# Function that is called during a wait with the current time, ns. It returns the time of its next call, or None.
 Meanwhile = Callable[[int], int | None]
 
 
 class InjectedTrouble:
-    """Injected trouble with random numbers from `seed`. asked: the configuration; `now`: the present values.
+    """Injected trouble with random numbers from `seed`. asked: the configured values; `now`: the values after
+    commands.
 
-    now_ns, sleep: the clock, and a wait in seconds that commands do not end.
+    now_ns: the clock, ns. sleep: waits for a number of seconds; commands do not end this wait.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class InjectedTrouble:
         self._now_ns, self._sleep = now_ns, sleep
 
     def change(self, kind: str, value: Any) -> None:
-        """Changes one kind from the next step on; kind and value as in a `Command`."""
+        """Changes one kind of trouble, from the next step on. kind, value: as in a `Command`."""
         if kind == "drop":
             value = value or 0.0
         changed: dict[str, Any] = {FIELDS[kind]: tuple(value) if isinstance(value, list) else value}
@@ -55,14 +58,15 @@ class InjectedTrouble:
     # -- decisions for one step
 
     def work_ns(self, step: int) -> int:
-        """Work added to step number `step`, ns."""
+        """Duration of the work added to step number `step`, ns."""
         if self.now.slow_physics_ms is None:
             return 0
         shortest, longest = self.now.slow_physics_ms
         return round((shortest + (longest - shortest) * self._draw("slow_physics", step)) * 1e6)
 
     def stall_ns(self, before_sim_ns: int, sim_time_ns: int) -> int:
-        """The stall before a step that begins at `sim_time_ns`, ns; the step before began at `before_sim_ns`."""
+        """Duration of the stall before a step, ns. sim_time_ns: simulated time at which the step begins;
+        before_sim_ns: that of the previous step."""
         if self.now.stall is None:
             return 0
         length_ms, every_s = self.now.stall
@@ -70,11 +74,11 @@ class InjectedTrouble:
         return round(length_ms * 1e6) if sim_time_ns // every_ns > before_sim_ns // every_ns else 0
 
     def drops(self, step: int) -> bool:
-        """True if the snapshot of that step is lost."""
+        """True if the snapshot of step number `step` is lost."""
         return self.now.drop_percent > 0 and self._draw("drop", step) * 100 < self.now.drop_percent
 
     def delay_ns(self, step: int) -> int | None:
-        """Delay of that step's snapshot after its due instant; None: not delayed."""
+        """Delay of the snapshot of step number `step` after its due time, ns; None if it is not delayed."""
         if self.now.delay_ms is None:
             return None
         mean, jitter = self.now.delay_ms
@@ -83,7 +87,7 @@ class InjectedTrouble:
     # -- execution
 
     def wait(self, length_ns: int, meanwhile: Meanwhile) -> None:
-        """Stalls for `length_ns`: sleeps, except for `meanwhile`."""
+        """Sleeps for `length_ns`, and calls `meanwhile` at the times that it requests."""
         now_ns = self._now_ns()
         end_ns = now_ns + length_ns
         while now_ns < end_ns:
@@ -93,7 +97,7 @@ class InjectedTrouble:
             now_ns = self._now_ns()
 
     def work(self, length_ns: int, meanwhile: Meanwhile) -> None:
-        """Keeps this thread's core busy for `length_ns`, except for `meanwhile`."""
+        """Keeps this thread's core busy for `length_ns`, and calls `meanwhile` at the times that it requests."""
         now_ns = self._now_ns()
         end_ns = now_ns + length_ns
         next_ns = meanwhile(now_ns)
@@ -104,7 +108,8 @@ class InjectedTrouble:
             now_ns = self._now_ns()
 
     def _draw(self, kind: str, step: int) -> float:
-        """Random number of a step, uniform in [0, 1): mixing function of SplitMix64 (Steele, Lea, Flood 2014)."""
+        """Random number of a step, uniform in [0, 1), by the mixing function of SplitMix64 (Steele, Lea, Flood
+        2014)."""
         word = (self._keys[kind] + step * STRIDE) & WORD
         word = ((word ^ (word >> 30)) * 0xBF58_476D_1CE4_E5B9) & WORD
         word = ((word ^ (word >> 27)) * 0x94D0_49BB_1331_11EB) & WORD

@@ -1,12 +1,11 @@
-"""Loop of physics: each turn steps the world, publishes a snapshot, or waits until one of these is due.
+"""The loop of physics: each turn steps the world, publishes a snapshot, or waits until a step or a snapshot is due.
 
-A turn executes what schedule, publisher and injected trouble decide. Commands are executed at the start of a turn; a
-command ends a wait.
+Schedule, publisher and injected trouble decide, and a turn executes their decision. Commands are executed at the start
+of a turn. A command that arrives during a wait ends it.
 
-Always: the world's states depend only on its seed and the lengths of its steps; a step is published unless
-`publish_hz` publishes a later one instead, or trouble loses it; the first snapshot of a world, single steps and the
-last state are never lost; delayed snapshots are also released in time during waits and stalls. The clock `now_ns` and
-the wait `wait` are passed in.
+Always: the world's states depend only on its seed and the lengths of its steps. Each step is published, except if
+`publish_hz` publishes a later one instead, or if injected trouble loses it. The first snapshot of a world, single
+steps and the last state are never lost. Delayed snapshots are released in time, during waits and stalls too.
 """
 
 from __future__ import annotations
@@ -38,23 +37,23 @@ from twixt.sim.schedule.step_multiple import DtLog, Stride
 from twixt.sim.world.world import World
 from twixt.sim.world.world_guard import GuardedWorld
 
-# The longest wait of one turn, so that the caller notices soon that the viewer has ended or the time is over.
+# Longest wait of one turn: after it the caller checks whether the viewer has ended or the time is over.
 LONGEST_WAIT_NS = 50_000_000
-# The viewers' lead until one is reported: two frames at 60 Hz. So the first snapshots for a viewer that has just
-# attached are not late.
+# Assumed lead of viewers until a viewer has reported its own: two frames at 60 Hz. With it, the first snapshots for a
+# viewer that has just attached are not late.
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
 # Interval of status messages to viewers.
 STATUS_NS = 200_000_000
-# Longest wait for the channel's memory for the last state, at the end: seconds for very many bodies.
+# Longest wait, at the end, for memory of the channel for the last state. Only very many bodies need seconds.
 ROOM_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
 class PhysicsDef:
-    """Members of a run's physics. `physics_def` makes them for a configuration; use `replace` for those that differ.
+    """Arguments of `Physics`. `physics_def` makes them from a configuration; change single ones with `replace`.
 
-    remake: makes the world anew, for a reset of a world without `reset`. seed: passed to `reset`. now_ns: clock of all
-    times, ns. wait: waits for a number of seconds, or until a command arrives. dt_log: logs every step. spans: records
+    remake: constructs the world again, to reset a world that has no `reset`. seed: passed to `reset`. now_ns: the
+    clock, ns. wait: waits for a number of seconds, or until a command arrives. dt_log: logs every step. spans: records
     turns.
     """
 
@@ -80,7 +79,7 @@ def physics_def(
     now_ns: Callable[[], int] = time.perf_counter_ns,
     spans: Spans = NOT_RECORDED,
 ) -> PhysicsDef:
-    """Definition of physics of `world` on `host` by `config`; the first plan is written at once."""
+    """Returns the arguments for physics of `world` on `host`, configured by `config`. Also writes the first plan."""
     lead_ns = None if config.lead_ms is None else round(config.lead_ms * 1e6)
     schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz), stride)
     return PhysicsDef(
@@ -98,7 +97,7 @@ def physics_def(
 
 
 class StepState(Enum):
-    """State of the newest step: to be published, published, or lost to injected trouble."""
+    """State of the newest step: not published yet, published, or lost because of injected trouble."""
 
     UNPUBLISHED, PUBLISHED, LOST = range(3)
 
@@ -106,7 +105,7 @@ class StepState(Enum):
 class Physics:
     """Physics of one run: call `turn` repeatedly. `world`, `schedule` and `publisher` may be read between turns.
 
-    is_half_made: True while an interruption would leave the world between two states.
+    is_half_made: True during a step or reset, when an interruption would leave the world between two states.
     """
 
     def __init__(self, parts: PhysicsDef) -> None:
@@ -132,7 +131,7 @@ class Physics:
         self.publisher.write_plan(self.schedule.plan)
 
     def turn(self) -> None:
-        """Carries out commands, then does one of: publish, step, wait."""
+        """Executes all pending commands, then either publishes, steps or waits."""
         for command in self._host.commands.drain():
             begin_ns = self._now_ns()
             self._carry_out(command)
@@ -222,7 +221,7 @@ class Physics:
             tick=schedule.tick,
             sim_time_ns=schedule.sim_time_ns,
             dt_ns=schedule.made_dt_ns,
-            # While paused a step has no due instant: by default it is the present, and viewers follow the plan.
+            # While paused, a step has no due time. None stands for the current time, and viewers follow the plan.
             due_ns=None if schedule.is_paused else schedule.due_ns,
             rate=schedule.rate,
             step_cost_ns=self._times.cost_ns,
@@ -336,27 +335,27 @@ class Physics:
         print_notice(warning)
 
 
-# Garbage collection of physics: in sufficiently long waits, never inside a step.
+# Garbage collection of the physics process, during waits that are long enough and never inside a step.
 #
-# Objects that are alive when physics begins are frozen: the collector does not scan them again. Without waits it
-# collects rarely, between two steps. In a process that the world forks, Python's own collector is on.
+# Objects that exist when physics begins are frozen, so the collector never scans them again. If there are no waits,
+# collections are rare and run between two steps. In a process that the world forks, Python's own collector is on.
 
 
-# Upper limit of a young collection after a few steps.
+# Assumed longest duration of a young collection, ns.
 YOUNG_NS = 1_000_000
-# Interval of full collections that fit into a wait, and the longest time without one.
+# Least interval between full collections that fit into a wait, and the longest time without a full collection, ns.
 FULL_EVERY_NS = 2_000_000_000
 FULL_AT_LATEST_NS = 20_000_000_000
 
 
 class IdleCollector:
-    """Collects in place of Python's own collector between `begin` and `end`."""
+    """Replaces Python's own garbage collector between `begin` and `end`."""
 
     def __init__(self) -> None:
         self._was_enabled = False
 
     def begin(self) -> None:
-        """Freezes all objects that are alive, and stops Python's collector."""
+        """Freezes all existing objects, and stops Python's collector."""
         self._was_enabled = gc.isenabled()
         fork.guard(self)
         gc.collect()
@@ -373,11 +372,11 @@ class IdleCollector:
             gc.enable()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`."""
+        """Part of `fork.Guarded`: calls `end`."""
         self.end()
 
     def collect_in(self, spare_ns: int) -> None:
-        """Runs a collection that fits into a wait of `spare_ns`, or that is overdue."""
+        """Runs a collection if one is due and fits into a wait of `spare_ns`, or if one is overdue."""
         now_ns = time.perf_counter_ns()
         fits = spare_ns > 2 * self._full_cost_ns + YOUNG_NS
         if now_ns - self._full_ns > (FULL_EVERY_NS if fits else FULL_AT_LATEST_NS):

@@ -1,10 +1,10 @@
-"""Command that starts a viewer or another process of twixt from any program; its search path.
+"""The command that starts a viewer, or another process of twixt, from any program; the search path of a viewer.
 
-Usually `sys.executable` is a Python. In a frozen program, and in one that embeds Python, it is the user's program:
-started as a viewer, it would run the user's loop again, and that loop would start the next viewer.
+Usually `sys.executable` is a Python. In a frozen program, or in a program that embeds Python, it is the user's
+program. If that were started as a viewer, it would run the user's loop again, and the loop would start another viewer.
 
-Always: the user's program is started only if it is frozen and has called `freeze_support`; a process that was started
-as a viewer starts none. No executable is started to find out its kind: its name decides.
+Always: the user's program is started only if it is frozen and has called `freeze_support`. A process that was started
+as a viewer starts no other viewer. Whether an executable is a Python is decided by its name, without running it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ import sys
 import twixt
 from twixt.ipc.errors import TwixtError
 
-# Variable with the Python to start if `sys.executable` is no Python: a path, or a name on PATH.
+# Environment variable that names the Python to start, by path or by a name on PATH, if `sys.executable` is no Python.
 PYTHON_VARIABLE = "TWIXT_PYTHON"
 VIEW = "_view"
-# Endings of a Python's file name, without its version. w: no console; t: free-threaded; d, dbg: debug build.
+# Endings of the file name of a Python, after the version is removed. w: no console; t: free-threaded; d, dbg: debug
+# build.
 NAME_ENDINGS = ("", "w", "t", "d", "td", "_d", "dbg", "intel")
 
 _is_freeze_supported = False
 
 
 class NoViewerProgram(TwixtError):
-    """No program may be started as a viewer, or its start failed. The message is the reason and the way out."""
+    """There is no program that may be started as a viewer, or its start failed. The message has the reason and a
+    remedy."""
 
 
 class ViewerCommand:
-    """Program and arguments of a viewer, and the variables by which its environment differs (None: without it)."""
+    """Program and arguments of a viewer, and the environment variables to change for it. None removes a variable."""
 
     __slots__ = ("arguments", "variables")
 
@@ -44,10 +46,12 @@ class ViewerCommand:
 
 
 def freeze_support() -> None:
-    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze): it is started again as the viewer.
+    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze), which is then started again as the
+    viewer.
 
-    Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer's process
-    it runs the viewer and exits; in the program itself, and in one that is not frozen, it returns at once.
+    Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer's
+    process it runs the viewer and exits. In the program itself, and in a program that is not frozen, it returns at
+    once.
     """
     global _is_freeze_supported
     if not is_frozen():
@@ -58,7 +62,7 @@ def freeze_support() -> None:
 
 
 def viewer_command() -> ViewerCommand:
-    """Command of a viewer of this program. Raises NoViewerProgram."""
+    """Returns the command that starts a viewer of this program. Raises NoViewerProgram."""
     if OWNED_VARIABLE in os.environ:
         raise NoViewerProgram(
             f"this process was itself started as a viewer ({OWNED_VARIABLE} is set), so it starts none; "
@@ -72,27 +76,29 @@ def viewer_command() -> ViewerCommand:
 
 
 def twixt_command(*arguments: str) -> list[str]:
-    """Command `twixt ARGUMENTS...`, run by this program's Python with its flags. Raises NoViewerProgram."""
+    """Returns the command `twixt ARGUMENTS...`, run by the Python of this program with the same flags. Raises
+    NoViewerProgram."""
     start = [python_program(), "-P"]
     start[1:1] = python_flags(start[0] == sys.executable)
     program = str(twixt.__file__)
     if os.path.isfile(program):
         return [*start, program, *arguments]
-    # In an archive, or frozen: imported from the archive, or as that Python finds it.
+    # Otherwise twixt is in an archive and is imported from it, or this program is frozen and the Python finds its own
+    # twixt.
     archive = os.path.dirname(os.path.dirname(program))
     found = f"sys.path.insert(0, {archive!r}); " if os.path.isfile(archive) else ""
     return [*start, "-c", f"import sys; {found}import twixt; sys.exit(twixt.main())", *arguments]
 
 
 def python_program() -> str:
-    """Path of the Python that runs this code, or of one like it. Raises NoViewerProgram."""
+    """Path of the Python that runs this code, or of another suitable Python. Raises NoViewerProgram."""
     executable = sys.executable or ""
     if not is_frozen() and is_python(executable):
         return executable
     if named := os.environ.get(PYTHON_VARIABLE):
         return _named_python(named, executable)
     real = os.path.realpath(executable)
-    if not is_frozen() and is_python(real):  # started through a link of another name
+    if not is_frozen() and is_python(real):  # started through a link that has another name
         return real
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     beside = os.path.join(sys.base_prefix, "python.exe" if os.name == "nt" else f"bin/python{version}")
@@ -110,12 +116,12 @@ def python_program() -> str:
 
 
 def is_frozen() -> bool:
-    """True in a program made by PyInstaller, cx_Freeze, py2app and the like."""
+    """True in a program made by PyInstaller, cx_Freeze, py2app or similar tools."""
     return bool(getattr(sys, "frozen", False))
 
 
 def is_python(path: str) -> bool:
-    """True for a program that is there and has the name of a Python: python, python3.12, python3.13t, pypy3, ..."""
+    """True if the program exists and has the name of a Python: python, python3.12, python3.13t, pypy3, ..."""
     name = os.path.basename(path).lower().removesuffix(".exe")
     kind = next((kind for kind in ("python", "pypy") if name.startswith(kind)), None)
     is_name = kind is not None and name[len(kind) :].strip("0123456789.-") in NAME_ENDINGS
@@ -123,10 +129,12 @@ def is_python(path: str) -> bool:
 
 
 def python_flags(can_do_without_site: bool = True) -> list[str]:
-    """Flags of this Python that decide which packages a child finds, and its encoding: -I, -E, -s, -S, -X utf8.
+    """Flags of this Python that determine which packages a child process finds, and its encoding: -I, -E, -s, -S, -X
+    utf8.
 
-    Others are not passed on: -Werror or -X importtime concern this program alone. A frozen program passes none on: its
-    flags keep it from the machine's packages. can_do_without_site: False leaves out -S, for another Python than this.
+    Other flags, such as -Werror or -X importtime, concern only this program and are not passed on. A frozen program
+    passes on no flags, because its own flags hide the machine's packages. can_do_without_site: False leaves out -S,
+    for a Python other than this one.
     """
     flags = sys.flags
     if is_frozen():
@@ -139,7 +147,7 @@ def python_flags(can_do_without_site: bool = True) -> list[str]:
 
 
 def _named_python(named: str, executable: str) -> str:
-    import shutil  # takes ms to import, and is needed only here
+    import shutil  # its import takes milliseconds, and only this function needs it
 
     found = shutil.which(named)
     if found is None or _is_same(found, executable):
@@ -149,7 +157,8 @@ def _named_python(named: str, executable: str) -> str:
 
 
 def _library_paths(environ: os._Environ[str] | dict[str, str]) -> dict[str, str | None]:
-    """Library paths as they were before PyInstaller set its own, with which another program's libraries do not load."""
+    """Variables with the library paths from before PyInstaller set its own, with which another program cannot load its
+    libraries."""
     if not hasattr(sys, "_MEIPASS"):
         return {}
     return {name: environ.get(f"{name}_ORIG") for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
@@ -163,31 +172,31 @@ def _is_same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-# Environment variables of an owned viewer: its mark, and the search path of the program that started it.
+# Environment variables of an owned viewer: a mark that it is one, and the search path of the program that started it.
 #
-# Always: both variables are removed from the viewer's environment before its first import from the path, so that
-# programs which the viewer's own code starts do not inherit them.
+# Always: the viewer removes both variables from its environment before its first import from the path, so that
+# programs which the viewer starts do not inherit them.
 
 
-# "1" for a process that was started as a viewer. A process that has it starts no viewer.
+# "1" in a process that was started as a viewer. A process with this variable starts no viewer.
 OWNED_VARIABLE = "TWIXT_OWNED"
-# Python's cache tag (`cpython-311`), then the program's search path, one entry a line.
+# Python's cache tag (`cpython-311`) on the first line, then the program's search path with one entry per line.
 PATH_VARIABLE = "TWIXT_PATH"
-# A folder of installed packages has one of these names, or holds one of these packages, as a vendored folder does.
-# Other folders are the program's own: a module there may have the name of a package that the viewer needs.
+# Folders of installed packages have one of these names, or contain one of these packages, as a vendored folder does.
+# All other folders belong to the program; a module there may have the same name as a package that the viewer needs.
 _INSTALLED = ("site-packages", "dist-packages")
 _PACKAGES = ("numpy", "moderngl", "imgui_bundle")
-# Longest text of the search path, bytes: with a variable of 131,072 bytes Linux starts no program.
+# Maximum size of the text of the search path, bytes. Linux starts no program that has a variable of 131,072 bytes.
 MOST_BYTES = 120_000
 
 
 def path_text(path: list[str]) -> str:
-    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. A path that is too long keeps the folders with
-    the packages that a viewer needs, then the first of the others."""
+    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. If the text would be too long, some folders
+    are left out, but none with packages that a viewer needs as long as these fit."""
     folders = [entry for entry in path if _can_be_passed(entry)]
     try:
         folders = list(map(os.path.abspath, folders))
-    except OSError:  # the current folder is gone
+    except OSError:  # the current folder was deleted
         folders = list(filter(os.path.isabs, folders))
     sizes = [len(os.fsencode(folder)) + 1 for folder in folders]
     if sum(sizes) > MOST_BYTES:
@@ -203,7 +212,7 @@ def path_text(path: list[str]) -> str:
 def consume_variables(environ: os._Environ[str] | dict[str, str] = os.environ) -> bool:
     """Removes both variables from `environ` and sets `sys.path`; True if this process was started as a viewer.
 
-    The standard library stays first. The path of another version of Python is not used.
+    The standard library stays first in `sys.path`. A path from another version of Python is ignored.
     """
     is_owned = environ.pop(OWNED_VARIABLE, "") == "1"
     tag, *folders = environ.pop(PATH_VARIABLE, "").split("\n")
@@ -213,8 +222,8 @@ def consume_variables(environ: os._Environ[str] | dict[str, str] = os.environ) -
 
 
 def merged(own: list[str], programs: list[str], library: str) -> list[str]:
-    """The viewer's search path. own: as it is at its start. programs: the program's. library: the standard library's
-    folder.
+    """Returns the viewer's search path. own: the viewer's path at its start. programs: the path of the program.
+    library: folder of the standard library.
 
     Order: the standard library, the program's folders of packages, the viewer's other entries, the program's others.
     """
@@ -229,7 +238,7 @@ def merged(own: list[str], programs: list[str], library: str) -> list[str]:
 
 
 def _can_be_passed(entry: object) -> bool:
-    """True for text that a variable can hold as one line."""
+    """True if the entry is text that fits on one line of an environment variable."""
     if not isinstance(entry, str) or "\n" in entry or "\0" in entry:
         return False
     try:

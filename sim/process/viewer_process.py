@@ -1,8 +1,8 @@
-"""The viewer's process: its start, its order, its end and its exit code.
+"""The viewer's process: its start, the order that tells it what to show, its end and its exit code.
 
-A thread waits for the child, so that no zombie remains.
+A thread waits for the end of the child process, so that no zombie remains.
 
-Always: a forked child waits for no viewer. Imports nothing of the render process.
+Always: a process that this one forks does not wait for the viewer. This module imports nothing of the render process.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.system import children
 from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, viewer_command
 
-TYPE_CHECKING = False  # as in `typing`, whose import would delay the viewer's start
+TYPE_CHECKING = False  # instead of an import of `typing`, which would delay the viewer
 if TYPE_CHECKING:
     from twixt.ipc.config.flags import Config
     from twixt.ipc.trace.trace_file import Trace
 
-# numpy's linear algebra starts a thread per core, each of which spins for 40 ms, also on the core where physics starts.
-# A viewer has no work for them.
+# Prevents the threads of numpy's linear algebra, one per core. Each spins for 40 ms at the start, also on the core
+# where physics starts, and a viewer does not need them.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-# Time for a viewer that still runs at the end of `early_viewer` to end after SIGTERM, s.
+# A viewer that still runs at the end of `early_viewer` has this time to end after SIGTERM, s.
 LEFTOVER_S = 0.2
 
 
@@ -37,10 +37,10 @@ _early: ViewerProcess | None = None
 
 @contextlib.contextmanager
 def early_viewer() -> Iterator[None]:
-    """Starts a viewer process for `start_viewer` inside the block, before its name and configuration are known.
+    """Starts a viewer process before its name and configuration are known; `start_viewer` uses it inside the block.
 
-    It imports what all viewers need while this process still reads its command. The end of the block ends it if it was
-    not used, or if it still runs, as after an early Ctrl-C.
+    The viewer imports its modules while this process still reads the command line. At the end of the block, the viewer
+    is ended if it was not used, or if it still runs, for example after an early Ctrl-C.
     """
     global _early
     try:
@@ -58,12 +58,12 @@ def early_viewer() -> Iterator[None]:
 
 
 def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], None] | None = None) -> ViewerProcess:
-    """Starts a viewer of the simulation `name`, whose socket listens already. Returns at once.
+    """Starts a viewer of the simulation `name`. The simulation's socket must listen already. Returns at once.
 
-    It writes to this process's standard output and error. on_end: called once it has ended, on a thread of its own.
-    The viewer of a user's own loop is in a process group of its own, so that it does not receive an interrupt of the
-    loop's group. With `config.profile`, the trace begins here and is shared with the viewer. Raises NoViewerProgram if
-    there is no program that may be started as a viewer, or if its start failed.
+    The viewer writes to this process's standard output and error. on_end: called on a separate thread when the viewer
+    has ended. The viewer of a user's own loop is in a separate process group, so that Ctrl-C in the loop's terminal
+    does not interrupt it. With `config.profile`, the trace begins here and is shared with the viewer. Raises
+    NoViewerProgram if there is no program that may be started as a viewer, or if its start failed.
     """
     has_early = on_end is None and _early is not None
     command = None if has_early else viewer_command()
@@ -86,7 +86,8 @@ def _start(
     on_end: Callable[[ViewerProcess], None] | None = None,
     has_own_group: bool = False,
 ) -> ViewerProcess:
-    """Starts a viewer that awaits its order, by default by `viewer_command`. Raises NoViewerProgram."""
+    """Starts a viewer that waits for its order. command: by default that of `viewer_command`. Raises
+    NoViewerProgram."""
     command = command or viewer_command()
     try:
         return ViewerProcess(command.arguments, on_end, True, has_own_group, command.environ())
@@ -106,9 +107,9 @@ def _pop_early() -> ViewerProcess | None:
 class ViewerProcess:
     """A child process from its start to its end.
 
-    awaits_order: it waits for `send_order`, and ends by itself if this process ends first. has_own_group: it is in a
-    process group of its own. trace: of its run, None without one. is_code_known: False if it ended and its exit code is
-    not known. environ: its environment, None: that of this process.
+    awaits_order: the child waits for `send_order`, and ends by itself if this process ends first. has_own_group: the
+    child is in a separate process group. environ: the child's environment; None means that of this process. trace: the
+    trace of its run, or None. is_code_known: False if the child has ended and its exit code is not known.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class ViewerProcess:
         environ: dict[str, str] | None = None,
     ) -> None:
         self.trace: Trace | None = None
-        self.is_end_expected = False  # True before it is ended on purpose: its end is then not reported
+        self.is_end_expected = False  # True if it is ended on purpose; then its end is not reported
         self.is_code_known = True
         self._code: int | None = None
         self._ended = InterruptibleEvent()
@@ -133,14 +134,14 @@ class ViewerProcess:
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()
 
     def send_order(self, name: str, config: Config) -> None:
-        """Sends the viewer the name and the configuration, once."""
+        """Sends the name and the configuration to the viewer. Call it once."""
         import json
 
         order = {"name": name, "config": config.to_json(), "spawned_ns": self._spawned_ns, "pid": os.getpid()}
         self._child.send(json.dumps(order).encode() + b"\n")
 
     def discard(self) -> None:
-        """Ends it without an order. Returns once it is gone."""
+        """Kills the viewer, without an order. Returns when the process has ended."""
         self.kill()
         self.wait()
 
@@ -150,26 +151,29 @@ class ViewerProcess:
         return self._child.pid
 
     def poll(self) -> int | None:
-        """The exit code, minus the number for a signal, FAILED if it is not known; None while it runs."""
+        """The exit code; the negative number of the signal that killed the child; FAILED if unknown; None while it
+        runs."""
         return self._code if self._ended.is_set() else None
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Waits for the end; returns the exit code as `poll`; None after the timeout, and in a forked child."""
+        """Waits for the end of the child, and returns the same as `poll`. None after the timeout, and in a forked
+        process."""
         self._ended.wait(timeout_s)
         return self.poll()
 
     def terminate(self) -> None:
-        """Asks it to end, by SIGTERM. Harmless when it has ended."""
+        """Sends SIGTERM to the child. No effect after its end."""
         self._child.terminate()
 
     def kill(self) -> None:
-        """Ends it, by SIGKILL. Harmless when it has ended."""
+        """Sends SIGKILL to the child. No effect after its end."""
         self._child.kill()
 
     def stop(self, patience_s: float) -> int | None:
-        """Waits for it to end by itself, then sends SIGTERM, then SIGKILL; returns the exit code.
+        """Waits for the child to end by itself, then sends SIGTERM, then SIGKILL, with `patience_s` after each.
+        Returns the exit code.
 
-        One that is stopped (SIGSTOP) cannot end by itself, and is killed at once.
+        A child that is stopped (SIGSTOP) cannot end by itself, so it is killed at once.
         """
         self.is_end_expected = True
         if self._child.is_stopped():
@@ -182,7 +186,7 @@ class ViewerProcess:
 
     @property
     def ending(self) -> str:
-        """Cause of the viewer's end: "exited with code 2", "was killed by SIGKILL", "is running"."""
+        """How the viewer ended, as text: "exited with code 2", "was killed by SIGKILL", "is running"."""
         code = self.poll()
         if code is None:
             return "is running"
@@ -196,7 +200,7 @@ class ViewerProcess:
             return f"was killed by signal {-code}"
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: the viewer is not a child of the forked process, which does not wait for it."""
+        """Part of `fork.Guarded`: the forked process must not wait for the viewer, which is not its child."""
         self._ended = InterruptibleEvent()
         self._ended.set()
 

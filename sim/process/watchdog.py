@@ -1,13 +1,13 @@
-"""Watchdog of the physics process: ends it on signals and with its viewer, even while a step never returns.
+"""Watchdog of the physics process: ends it after a signal or the end of its viewer, even if a step never returns.
 
-A daemon thread watches the viewer of the run, and the signals that end a process. First the loop, which reads `is_due`
-at every turn, has `GRACE_S` to end by itself; then the step is interrupted as by Ctrl-C; after `LAST_GRACE_S` the
-process exits.
+A daemon thread watches the viewer of the run, and the signals that end a process. Once the end is due, the loop, which
+reads `is_due` in every turn, has `GRACE_S` to end by itself. Then the step is interrupted as by Ctrl-C. If the loop
+still runs after `LAST_GRACE_S`, the process exits.
 
-Always: once the end is due, the process exits within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`, whether the step sleeps
-in C, loops in Python, or catches every exception. Only the first signal raises in the main thread; later ones
-never interrupt the clean-up after it. A signal to a child that the world forks, in any thread, acts on the child alone
-from its start: it is neither received here nor lost there.
+Always: once the end is due, the process exits within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`, whether the step sleeps in
+C, loops in Python, or catches every exception. Only the first signal raises an exception in the main thread; later
+signals never interrupt the clean-up. A signal to a child process that the world forks, in any thread, affects only the
+child: it is not received here, and the child does not lose it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from twixt.sim.process.viewer_process import ViewerProcess
 
 # Interval at which the viewer's process is polled, s.
 POLL_S = 0.05
-# Time for a loop to read `is_due` and end, and for an interrupted step to return, s.
+# The loop has GRACE_S to read `is_due` and end. An interrupted step then has LAST_GRACE_S to return. Seconds.
 GRACE_S, LAST_GRACE_S = 0.3, 0.3
-# Excerpt of Python's message about a signal that it ignores because the handler was removed before delivery.
+# Part of Python's message about a signal that it ignored because the handler was removed before delivery.
 RACED = "ignored due to race condition"
 # The signals that end a process, and Python's initial handler of each.
 ENDING_SIGNALS = {
@@ -42,11 +42,11 @@ ENDING_SIGNALS = {
 
 
 class Watchdog:
-    """Watches from `begin` to `end`. on_exit: called before the process exits under a step that hangs."""
+    """Watches between `begin` and `end`. on_exit: called before the process exits because a step hangs."""
 
     def __init__(self, viewer: ViewerProcess | None, on_exit: Callable[[], object]) -> None:
         self.viewer_code: int | None = None  # None while the viewer runs
-        self.signal: int | None = None  # once one asked this process to end
+        self.signal: int | None = None  # the first signal that asked this process to end
         self._viewer, self._on_exit = viewer, on_exit
         self._has_raised = False
         self._over = InterruptibleEvent()
@@ -59,11 +59,11 @@ class Watchdog:
 
     @property
     def is_due(self) -> bool:
-        """True if the run is to end: the viewer has ended, or a signal arrived."""
+        """True if the run must end because the viewer has ended or a signal has arrived."""
         return self.viewer_code is not None or self.signal is not None
 
     def begin(self) -> None:
-        """Starts watching. Outside of the main thread only the viewer is watched, not signals."""
+        """Starts watching. If called outside of the main thread, it watches only the viewer and no signals."""
         for end in (self._ours, self._theirs):
             end.setblocking(False)
         self._install_handlers()
@@ -73,7 +73,7 @@ class Watchdog:
         self._thread.start()
 
     def end(self) -> None:
-        """Stops watching, after the loop; nothing is interrupted any more."""
+        """Stops watching; call it after the loop. Nothing is interrupted from then on."""
         self._over.set()
         if self.signal is not None:
             _ignore_late_signals()
@@ -84,7 +84,7 @@ class Watchdog:
         fork.close(self._ours, self._theirs)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: in the child, signals have their earlier handlers, and nothing is watched."""
+        """Part of `fork.Guarded`: in a forked child, restores the earlier signal handlers and watches nothing."""
         self._over = InterruptibleEvent()
         self._over.set()
         self._restore_handlers()
@@ -92,13 +92,14 @@ class Watchdog:
         self._theirs.close()
 
     def _install_handlers(self) -> None:
-        """Sets the handlers and the wakeup descriptor, through which signals arrive while the main thread is in C."""
+        """Sets the signal handlers and the wakeup descriptor. Through the latter, signals arrive here while the main
+        thread runs C code."""
         if threading.current_thread() is not threading.main_thread():
             return
         fork.block_during_fork(ENDING_SIGNALS)
         self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
         for number, python_s in ENDING_SIGNALS.items():
-            # Signals that are ignored (nohup), or handled by other code, keep their handlers.
+            # A signal that is ignored (nohup), or handled by other code, keeps its handler.
             if signal.getsignal(number) == python_s:
                 self._previous[number] = signal.signal(number, self._raise)
 
@@ -123,7 +124,7 @@ class Watchdog:
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
     def _is_ours(self, number: int) -> bool:
-        """True unless the world has set a handler of its own."""
+        """True unless the world has set its own handler for the signal."""
         return signal.getsignal(number) == self._raise
 
     def _watch(self) -> None:
@@ -138,7 +139,7 @@ class Watchdog:
                 self.viewer_code = self._viewer.poll()
         if self._over.wait(GRACE_S):
             return
-        if not self._has_raised:  # a signal during a fork of the main thread raises nothing
+        if not self._has_raised:  # a signal raises nothing while the main thread forks
             _interrupt(self._main)
         if self._over.wait(LAST_GRACE_S):
             return
@@ -150,7 +151,8 @@ class Watchdog:
 def _ignore_late_signals() -> None:
     """Hides the traceback that Python prints for a signal whose handler was removed before delivery.
 
-    A signal that arrives together with the one that ends the run may be delivered late, by a thread that had no core.
+    If two signals arrive together, the second may be delivered after the end of the run, by a thread that had to wait
+    for a processor core.
     """
     before = sys.unraisablehook
 
@@ -168,7 +170,7 @@ def _is_readable(end: socket.socket, timeout_s: float) -> bool:
 
 
 def _interrupt(thread_id: int) -> None:
-    # A real signal also ends a sleep or a read in C; `interrupt_main` alone would wait for those.
+    # A real signal also interrupts a sleep or a read in C; `interrupt_main` would wait until it returns.
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(thread_id, signal.SIGINT)
     else:

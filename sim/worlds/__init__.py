@@ -1,4 +1,7 @@
-"""Built-in worlds by name, a module each; find: world by name. Imports none: `--help` must not wait for numpy."""
+"""Table of the built-in worlds, one module each; find: loads a world by its name.
+
+Imports no world, so that `--help` does not wait for numpy.
+"""
 
 from __future__ import annotations
 

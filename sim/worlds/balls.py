@@ -1,11 +1,11 @@
-"""Balls that tumble in a rocking box: the default world, with three hundred of them.
+"""Balls that tumble in a rocking box. This is the default world, with 300 balls.
 
-The box is drawn at rest. The direction of gravity rocks instead: it tilts and rotates, so that the pile flows from side
-to side. With `rocking_deg=0` the balls settle and rest. Contacts, friction, spin and bounce are those of
-`contacts/solver.py`; this file makes the scene and writes the bodies.
+The box is drawn at rest. Instead, the direction of gravity tilts and rotates, so that the pile flows from side to
+side. With `rocking_deg=0` the balls come to rest. `contacts/solver.py` computes contacts, friction, spin and bounce;
+this file makes the scene and writes the bodies.
 
-With `--set count=10000` the box is wider and deeper, and rocks as slowly as water in it would. Above `MANY` balls a
-step is 1/30 s instead of 1/60 s, because half of its cost is the search for contacts.
+With `--set count=10000` the box is wider and deeper, and rocks more slowly, as water would in a wider box. With more
+than `MANY` balls a step is 1/30 s instead of 1/60 s, because half of the cost of a step is the search for contacts.
 """
 
 from __future__ import annotations
@@ -27,27 +27,30 @@ from twixt.sim.world.world import World, check_count
 Floats = NDArray[np.floating[Any]]
 
 GRAVITY_M_S2 = 9.81
-# The largest weighs seven times the smallest: a wider span lets heavy balls press small ones deep into others.
+# The largest ball weighs seven times as much as the smallest. With a wider range, heavy balls would press small ones
+# deep into others.
 RADIUS_MIN_M, RADIUS_MAX_M = 0.10, 0.19
 DENSITY_KG_M3 = 1000.0
 MOST = 100_000
 MANY = 3_000
-# Most memory of one ball in a pile, mostly for its list of near balls during the search for contacts.
+# Upper limit of the memory for one ball in a pile, bytes. Most of it is the list of near balls during the search for
+# contacts.
 BALL_BYTES = 4096
-# Half the box's width for 300 balls (metres): a pile two or three balls deep. More balls make it wider and deeper.
+# Half the width of the box for 300 balls (metres), which makes a pile two or three balls deep. With more balls, box
+# and pile are wider and deeper.
 HALF_WIDTH_M = 2.15
 WIDTH_POWER = 0.4
-# Height of the drawn box as a share of its width: the pile leans against its walls without rising over them. A wide
-# box is flatter, like its pile.
+# Height of the drawn box as a share of its width, chosen so that the pile does not rise above the walls. A wide box is
+# relatively flatter, like its pile.
 HEIGHT_PER_WIDTH = 0.55
 FLATTER_POWER = 0.2
-# Spacing of the lattice from which the balls fall, and the largest random offset of each (metres).
+# Spacing of the lattice from which the balls fall, and the largest random offset of a ball from it (metres).
 LATTICE_M = 0.44
 LATTICE_OFF_M = 0.015
 START_HEIGHT_M = 0.6
 START_SPEED_M_S = 0.8
-# Time in which the tilt of gravity grows to its full angle, and period in which it rotates around the box (seconds).
-# Both grow with the square root of the box's width, as the periods of waves do.
+# Time in which the tilt of gravity grows to its full angle, and period of its rotation around the vertical (seconds).
+# Both are proportional to the square root of the box's width, like the periods of waves.
 ROCKING_GROWS_S = 3.0
 ROCKING_PERIOD_S = 6.0
 # Prevents 0 / 0 for a rotation by zero.
@@ -77,7 +80,7 @@ class Balls(World):
             raise TwixtError(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
         self.count = count
         self.rocking_turns = rocking_deg / 360
-        # To the millimetre: the last bits of a power depend on the C library.
+        # Rounded to the millimetre, because the last bits of a power depend on the C library.
         self.half_width = max(round(HALF_WIDTH_M * (count / 300) ** WIDTH_POWER, 3), LATTICE_M)
         self.side = max(1, int(2 * self.half_width / LATTICE_M))
         self.slower = max(1.0, math.sqrt(self.half_width / HALF_WIDTH_M))
@@ -88,9 +91,10 @@ class Balls(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Places all balls above the floor again, with sizes, positions and velocities from `seed`."""
+        """Places all balls above the floor again, with random sizes, positions and velocities that depend on
+        `seed`."""
         random = np.random.default_rng(seed)
-        # Sizes are published as half floats; physics uses the same rounded values.
+        # Sizes are published as half floats, so physics uses the same rounded values.
         radius = uniform(random, RADIUS_MIN_M, RADIUS_MAX_M, self.count).astype(np.float16).astype(np.float32)
         side = self.side
         layer, row, column = np.unravel_index(np.arange(self.count), (-(-self.count // side**2), side, side))
@@ -122,7 +126,7 @@ class Balls(World):
         self._write()
 
     def gravity(self) -> NDArray[np.float64]:
-        """Present gravity, (3,) m/s^2."""
+        """Acceleration of gravity at the current time, (3,) m/s^2."""
         time_s = self.time_s / self.slower
         lean = sin_cos(self.rocking_turns * min(1.0, time_s / ROCKING_GROWS_S))
         way = sin_cos(time_s / ROCKING_PERIOD_S)
@@ -130,7 +134,8 @@ class Balls(World):
         return np.array([across * way.cos, across * way.sin, -GRAVITY_M_S2 * lean.cos])
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: contacts under load, and the deepest overlap in % of the smaller radius."""
+        """Figures for the overlay: the number of contacts with a force, and the deepest overlap in % of the smaller
+        radius."""
         overlap = self.solver.overlap()
         return {"contacts": float(np.count_nonzero(self.solver.normal_impulse)), "overlap_percent": 100 * overlap}
 
@@ -145,8 +150,8 @@ class Balls(World):
         half = self.half_width
         flatter = min(1.0, (HALF_WIDTH_M / half) ** FLATTER_POWER)
         height = 2 * half * HEIGHT_PER_WIDTH * flatter
-        away = half * (0.7 + 0.3 * flatter)  # for a flatter box the camera is nearer
-        # Colours in stripes at first: their mixing shows how the pile flows.
+        away = half * (0.7 + 0.3 * flatter)  # the camera is nearer to a flatter box
+        # At the start the colours form stripes, so that their mixing shows how the pile flows.
         stripe = np.arange(self.count) % self.side * len(PALETTE) // self.side
         balls = [Sphere(radius=1.0, color=color) for color in PALETTE]
         return Scene(
@@ -161,7 +166,8 @@ class Balls(World):
 
 
 def turned(orientation: Floats, turn: Floats) -> Floats:
-    """Unit quaternions (4, n) xyzw turned by rotation vectors (3, n), radians in the world frame."""
+    """Returns unit quaternions (4, n) xyzw after a rotation by the vectors `turn` (3, n), radians in the world
+    frame."""
     angle = np.sqrt(dot(turn, turn))
     half = sin_cos(angle / (4 * math.pi))
     axis = turn * (half.sin / np.maximum(angle, TINY_RAD))

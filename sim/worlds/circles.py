@@ -1,12 +1,13 @@
-"""Two motions, each drawn twice: the current state on the left, interpolated on the right. Ten steps a second.
+"""Two motions, each drawn twice: in the current state on the left, interpolated on the right. Ten steps a second.
 
-One ball moves along a circle, another bounces. On the left both are drawn in the state of the newest step that is due
-(the group "current", `--set left=none`, or any other method); on the right by the run's own method.
+One ball moves along a circle, another bounces. On the left both are drawn in the state of the newest step that is due,
+without interpolation. They are the group "current", for which `--set left=METHOD` chooses another method. On the right
+they are drawn with the method of the run.
 
-What to look for: the left side moves in ticks, the right side evenly, at the same simulated time. The dots mark the
-true paths (`--set paths=false`: without them). `--interpolation linear` cuts the circle's corners, `hermite` stays on
-it but sinks through the floor at a bounce, `auto` does neither. With `--physics-hz 60` both sides are smooth; with
-`--physics-hz 4` both are coarse, in different ways.
+What to look for: the left side moves in visible steps, the right side evenly, both at the same simulated time. Dots
+mark the true paths; `--set paths=false` hides them. `--interpolation linear` draws straight lines instead of the
+circle. `hermite` stays on the circle but sinks through the floor at a bounce. `auto` has neither fault. With
+`--physics-hz 60` both sides are smooth; with `--physics-hz 4` both are coarse, each in its own way.
 
 Always: `states_at(t)` gives the two balls at any simulated time t, by formula.
 """
@@ -26,14 +27,14 @@ from twixt.sim.world.world import FormulaWorld
 
 CIRCLE_M = 1.15
 CIRCLE_PERIOD_S = 2.4
-CIRCLE_X_M, CIRCLE_HEIGHT_M = -0.4, 1.6  # of the centre, in a half
+CIRCLE_X_M, CIRCLE_HEIGHT_M = -0.4, 1.6  # of the circle's centre, relative to its half
 BALL_M = 0.24
 GRAVITY_M_S2 = 9.81
-BOUNCE_PERIOD_S = 1.13  # no multiple of a step: each bounce is at another place between two steps
+BOUNCE_PERIOD_S = 1.13  # not a multiple of a step, so bounces fall anywhere between two steps
 BOUNCE_SPEED_M_S = GRAVITY_M_S2 * BOUNCE_PERIOD_S / 2
 BOUNCE_X_M = 1.3
 BOUNCE_M = BOUNCE_SPEED_M_S * BOUNCE_PERIOD_S / 4  # greatest height of the ball's lowest point
-SIDE_M = 1.9  # from the centre to the centre of each half
+SIDE_M = 1.9  # from the middle of the scene to that of each half
 CIRCLE_DOTS = 48
 BOUNCE_DOTS = 9
 DOT_M = 0.022
@@ -43,14 +44,15 @@ FLOOR_COLOR = (0.34, 0.36, 0.40)
 
 
 class PathStates(NamedTuple):
-    """States of the circling and of the bouncing ball, relative to their half's centre: (2, 3), metres and m/s."""
+    """States of the circling ball and the bouncing ball, relative to the centre of their half: (2, 3) each, metres and
+    m/s."""
 
     position: NDArray[np.float64]
     velocity: NDArray[np.float64]
 
 
 def states_at(sim_time_s: float) -> PathStates:
-    """States of both balls at a simulated time, s."""
+    """States of both balls at a simulated time in seconds."""
     rate = 2 * math.pi / CIRCLE_PERIOD_S
     z, x = sin_cos(sim_time_s / CIRCLE_PERIOD_S)
     since_s = sim_time_s % BOUNCE_PERIOD_S
@@ -69,7 +71,7 @@ def states_at(sim_time_s: float) -> PathStates:
 
 
 class Circles(FormulaWorld):
-    """Two balls on known paths, twice: in their current states, and interpolated."""
+    """Two balls on known paths, each drawn twice: in its current state, and interpolated."""
 
     dt = 1 / 10
 
@@ -100,7 +102,7 @@ class Circles(FormulaWorld):
 
 
 def _dots() -> NDArray[np.float64]:
-    """Points along the true paths of both halves, (m, 3)."""
+    """Points along the true paths in both halves, (m, 3), metres."""
     circle = [states_at(CIRCLE_PERIOD_S * dot / CIRCLE_DOTS).position[0] for dot in range(CIRCLE_DOTS)]
     bounce = [(BOUNCE_X_M, 0.0, BALL_M + BOUNCE_M * dot / (BOUNCE_DOTS - 1)) for dot in range(BOUNCE_DOTS)]
     half = np.array([*circle, *bounce])

@@ -1,10 +1,10 @@
-"""Loading of a world: from `balls` or `my_module:MyWorld` and settings such as `count=500` to a checked instance.
+"""Loads a world by name, such as `balls` or `my_module:MyWorld`, with settings such as `count=500`, and checks it.
 
-Errors of the command line name the value, the rule and the way out. An exception of the user's own code is a crash of
-that code.
+The message for an error in the command line has the value, the rule and a remedy. An exception in the user's code is
+raised as UserCodeCrashed.
 
-Always: the user's folder is searched after the standard library and installed packages, but before twixt's own folder,
-so that a `sim.py` of theirs is found.
+Always: the user's folder is searched after the standard library and installed packages, but before twixt's own folder.
+So a `sim.py` of the user is found, and not twixt's `sim`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from twixt.sim.worlds import WORLDS
 
 
 def load_world(name: str, settings: Sequence[tuple[str, str]] = (), seed: int = 0) -> World:
-    """Makes the world called `name` with `settings` and, if its constructor takes one, the `seed`.
+    """Makes the world called `name` with `settings`. Its constructor also gets the `seed` if it has such a parameter.
 
-    Raises TwixtError for errors that the user can correct at the command line, UserCodeCrashed for exceptions of their
-    code.
+    Raises TwixtError for errors that the user can correct at the command line, UserCodeCrashed for exceptions in the
+    user's code.
     """
     return make_world(find_world(name), settings, seed)
 
 
 def find_world(name: str) -> type[World]:
-    """Class of a world, by a built-in name or as `module:Class`. Raises as `load_world`."""
+    """Returns the class of a world. name: of a built-in world, or `module:Class`. Raises the same errors as
+    `load_world`."""
     module_name, colon, class_name = name.partition(":")
     if not colon:
         return _built_in(name)
@@ -57,7 +58,8 @@ def find_world(name: str) -> type[World]:
 
 
 def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int, dt: float | None = None) -> World:
-    """Makes and checks an instance of `kind`. dt: seconds per step; None: its own. Raises as `load_world`."""
+    """Makes and checks an instance of `kind`. dt: seconds per step; None for the world's own. Raises the same errors
+    as `load_world`."""
     arguments = read_settings(kind, settings, seed)
     with calling_user_code(f"{kind.__name__}.__init__", refusals=True):
         with contextlib.nullcontext() if dt is None else _given_dt(kind, dt):
@@ -71,7 +73,7 @@ def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int
 
 
 def seed_of(kind: type[World], settings: Sequence[tuple[str, str]], seed: int) -> Any:
-    """The seed that `make_world` uses: that of the settings if they have one, else `seed`."""
+    """Returns the seed that `make_world` uses: the one in `settings` if there is one, else `seed`."""
     return read_settings(kind, settings, seed).get("seed", seed)
 
 
@@ -96,7 +98,7 @@ def _set_dt(world: World, dt: float) -> None:
 
 @contextlib.contextmanager
 def _given_dt(kind: type[World], dt: float) -> Iterator[None]:
-    """Within the block, `self.dt` of a `kind` is `dt`, whatever `__init__` assigns to it."""
+    """Inside the block, `self.dt` of any instance of `kind` is `dt`, even if `__init__` assigns another value."""
     own = {name: value for name, value in vars(kind).items() if name == "dt"}
     kind.dt = property(lambda world: dt, lambda world, value: None)  # type: ignore[assignment]
     try:

@@ -1,13 +1,14 @@
-"""One bright body at constant velocity across a dark screen: the reference for measurements of a picture.
+"""One bright body that crosses a dark screen at constant velocity. It is the reference for measurements of pictures.
 
-The body moves along x in the plane y = 0, which faces the camera. A picture of `width_px` x `height_px` shows it at
+The body moves along x in the plane y = 0, which faces the camera. A picture of `width_px` x `height_px` shows the body
+at
 
     x_px = width_px / 2 + x * height_px / 6        (100 px per metre at 800x600)
     y_px = height_px / 2
 
-It crosses in 12 s, 60 px/s at 800x600, and is then teleported back to the left. Always: after a step,
-`x == position_at(simulated time)`; between the last step of a crossing and the first of the next one a
-viewer holds the body at the right end. Nothing else moves; no ground, no outline.
+The body crosses the picture in 12 s, at 60 px/s for 800x600, and is then teleported back to the left. Always: after a
+step, `x == position_at(simulated time)`. Between the last step of a crossing and the first step of the next, a viewer
+holds the body at the right end. Nothing else moves, and there is no ground and no outline.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World
 
-# Long, so that a measured run has few ends of crossings: at each the body is held for a step.
+# Long, so that a measured run contains few ends of crossings, at which the body stands still for a step.
 CROSSING_S = 12
 SPEED_M_S = 0.6
 START_M = -CROSSING_S * SPEED_M_S / 2
 RADIUS_M = 0.12
 # Height of the picture in the plane of motion (metres).
 VISIBLE_HEIGHT_M = 6.0
-# Narrow, so that a sphere near the edge is still drawn as a disc around its projected centre (within 0.02 px).
+# Narrow, so that even near the edge a sphere is drawn as a disc around its projected centre (within 0.02 px).
 FOV_Y_DEG = 20.0
 EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
 
@@ -33,7 +34,7 @@ CROSSING_NS = CROSSING_S * 1_000_000_000
 
 
 def position_at(sim_time_s: float) -> float:
-    """The body's x in metres at a simulated time in seconds."""
+    """Returns the x coordinate of the body in metres at a simulated time in seconds."""
     return START_M + SPEED_M_S * (sim_time_s % CROSSING_S)
 
 
@@ -54,7 +55,7 @@ class Metronome(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Returns to the left end at simulated time 0. Nothing is random."""
+        """Moves the body to the left end, and sets simulated time to 0. `seed` has no effect."""
         self.time_ns = 0
         self.bodies.teleport(0, (START_M, 0.0, 0.0))
         self.bodies.velocity[0] = (SPEED_M_S, 0.0, 0.0)

@@ -1,15 +1,15 @@
-"""Bodies that turn several times between two snapshots, at speeds known exactly.
+"""Bodies that turn several times between two snapshots, at exactly known speeds.
 
-From left to right each column turns faster: by default an eighth of a turn in a step, then a quarter, a half, one, one
-and a half, and three turns. Above, a bar with a ball on its tip turns in the plane of the picture; below, a ball turns
-about a slanted axis. Steps are half a second long, so that single turns are visible.
+From left to right each column turns faster. By default the columns make 1/8, 1/4, 1/2, 1, 1.5 and 3 turns in a step.
+In each column, a bar with a ball on its tip turns in the plane of the picture; below it, a ball turns about a slanted
+axis. A step is half a second long, so that single turns are visible.
 
-What to look for: `hermite` and `auto` use the angular velocities: all columns turn evenly, each faster than the
-one before. `linear` takes the shortest rotation between two orientations: half turns go in either direction, whole
-turns do not move. Try `--interpolation linear`, or `--set turns=3,3.2,5`.
+What to look for: `hermite` and `auto` use the angular velocities, so all columns turn evenly, each faster than the one
+to its left. `linear` uses the shortest rotation between two orientations, so a half turn may go in either direction,
+and whole turns are not visible. Try `--interpolation linear`, or `--set turns=3,3.2,5`.
 
-Always: `orientation_at(t)` is the orientation at any simulated time t, and a step writes it for its own time; the ball
-on a bar's tip is a child of the bar and never moves in its frame.
+Always: `orientation_at(t)` gives the orientations at any simulated time t, and each step writes exactly these. The
+ball on the tip of a bar is a child of the bar and never moves in the bar's frame.
 """
 
 from __future__ import annotations
@@ -75,17 +75,18 @@ class Spinners(FormulaWorld):
             pattern=True,
             parents={2 * count + column: column for column in range(count)},
         )
-        self.bodies.velocity[:] = 0.0  # given as 0: bodies only turn
+        self.bodies.velocity[:] = 0.0  # declared as 0, since bodies only turn
         self.reset(seed)
 
     def orientation_at(self, sim_time_s: float) -> NDArray[np.float64]:
-        """Unit quaternions xyzw, (2 n, 4), of the n bars and the n balls at a simulated time in seconds."""
+        """Returns the unit quaternions xyzw, (2 n, 4), of the n bars, then the n balls, at a simulated time in
+        seconds."""
         turns = np.remainder(self.turns_per_step * (sim_time_s / self.dt), 1.0)
         half = sin_cos(turns[:, None] / 2)
         return np.concatenate((self.axis * half.sin, half.cos), axis=1)
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: turns per step of the fastest."""
+        """Figures for the overlay: the turns per step of the fastest body."""
         return {"turns_per_step": float(np.abs(self.turns_per_step).max())}
 
     def write(self) -> None:

@@ -1,15 +1,16 @@
-"""Up to a million bodies in a spiral galaxy: measures the cost of many bodies that cost little to move.
+"""A spiral galaxy of up to a million bodies that cost little to move: measures the cost of many bodies elsewhere.
 
-Bodies form flocks of up to a thousand, one for each ring (`Rings`). One product of small matrices computes a
-flock's records from the floats that its bodies keep, directly in the memory that viewers read. A step only advances
-time.
+Bodies form flocks of up to about a thousand bodies, one flock for each ring (`Rings`). One matrix product computes the
+records of a flock from constant floats of its bodies, and writes them directly into the memory that viewers read. A
+step only advances time.
 
-What to look for: bodies on curved paths at all speeds, none of which jerks or cuts a corner. Compare
-`--interpolation none`, `linear` and `hermite` at `--physics-hz 10`. `--set count=1000000`: 64 MB a snapshot. The
-diameter of a body falls with their number: in a picture of 800x600 from 18 px for a thousand to 3 px for a million.
+What to look for: bodies on curved paths, at all speeds. None of them moves in jerks or leaves its curve. Compare
+`--interpolation none`, `linear` and `hermite` at `--physics-hz 10`. With `--set count=1000000` a snapshot has 64 MB.
+The more bodies there are, the smaller each is: in a picture of 800x600 its diameter is 18 px for a thousand and 3 px
+for a million bodies.
 
-Always: `write_bodies` writes every byte of every record; the state is a formula of simulated time and seed. A step is
-1/60 s; with more than `MANY` bodies 1/30 s.
+Always: `write_bodies` writes every byte of every record. The state is a formula of simulated time and seed. A step is
+1/60 s, or 1/30 s with more than `MANY` bodies.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import FormulaWorld, check_count
 
-# Motion of a spiral galaxy: one small matrix per ring and instant moves all of its bodies.
+# Motion of a spiral galaxy. At each instant, one small matrix per ring moves all bodies of the ring.
 #
-# A body keeps eight floats, which never change: its position in its ring as if that were a circle (x, y, and the
-# height z), a 1, and its first orientation. The ring's matrix maps them to the sixteen floats of a record: position,
-# velocity, orientation and angular velocity are linear in them.
+# Each body has eight constant floats: its position (x, y, and height z) as if its ring were a circle, a 1, and its
+# first orientation. The ring's matrix maps these to the sixteen floats of a record. This works because position,
+# velocity, orientation and angular velocity are linear in the eight floats.
 #
-# The arms are a density wave: rings are nested ellipses, each rotated a little against the next. Bodies move along
-# them, inner ones faster, through arms that rotate slowly as a whole (Kalnajs 1973). The size and the tilt of the
-# rings oscillate, as waves that run outward.
+# The arms are a density wave: the rings are nested ellipses, each rotated a little against the next. Bodies move along
+# their rings, faster near the centre, and pass through the arms, which rotate slowly as a whole (Kalnajs 1973). Size
+# and tilt of the rings oscillate in waves that run outward.
 #
-# Always: velocities are the derivatives of positions, angular velocities those of orientations; a matrix has no
-# subnormal and no infinite number, so that a product copies the numbers that it multiplies by 1. Does not depend on
-# the number of bodies.
+# Always: velocities are the derivatives of positions, and angular velocities are those of orientations. A matrix has
+# no subnormal and no infinite number, so that the product copies the bits of the numbers that it multiplies by 1.
+# Matrices do not depend on the number of bodies.
 
 
 Floats = NDArray[np.float64]
 
-# Places of the floats that a body keeps, and of the sixteen words of a record.
+# Indices of the constant floats of a body, and of the sixteen words of a record.
 KEPT = 8
 PLANE, HEIGHT, ONE, FIRST_TURN = slice(0, 2), 2, 3, slice(4, 8)
 WORDS = 16
@@ -50,25 +51,27 @@ FLAGS_AND_SCALE, ANGULAR_VELOCITY, COLOR = 11, slice(12, 15), 15
 
 DISC_M = 6.0
 CORE_M = 0.55
-# Density falls exponentially with the radius; this share of the disc's radius is the scale length.
+# The density of bodies falls exponentially with the radius. Its scale length, as a share of the disc's radius.
 THINS_SHARE = 0.34
-# Flattening of the ellipses, reached at this share of the disc's radius; rotation of the outermost against the first.
+# FLATTENING of the ellipses is complete from this share of the disc's radius. TWIST_RAD: angle from the innermost to
+# the outermost ellipse.
 FLATTENING, FLAT_FROM_SHARE = 0.28, 0.45
 TWIST_RAD = 2.3 * math.pi
 ARMS_HZ = 0.012
-SPEED_M_S = 1.3  # almost the same at all radii of the disc, as in real ones
-# Waves that run outward: amplitude (breath: share of the size; lean: slope at the rim), frequency, waves on the disc.
+SPEED_M_S = 1.3  # almost the same at all radii, as in real galaxies
+# Waves that run outward: amplitude, frequency, and number of wavelengths between centre and rim. The amplitude of
+# BREATH is a share of the size, that of LEAN is the slope at the rim.
 BREATH, BREATH_HZ, BREATHS = 0.045, 0.11, 1.3
 LEAN, LEAN_HZ, LEANS = 0.11, 0.035, 0.8
 SPIN_HZ = (0.05, 0.4)
 EPOCHS_FROM = 0x3F80_0000  # the bits of 1.0
-SCALES = (0.85, 1.15)  # of the bodies' shape, by ring
+SCALES = (0.85, 1.15)  # range of the bodies' scale, one value per ring
 
 
 class Rings:
-    """`count` rings, from the centre outward, for equal numbers of bodies. radius: (count,) metres.
+    """`count` rings, from the centre outward, with equal numbers of bodies. radius: of each ring, (count,), metres.
 
-    epoch: that of all bodies, 0 to 65535.
+    epoch: epoch of all bodies, 0 to 65535.
     """
 
     def __init__(self, count: int, epoch: int, random: np.random.Generator) -> None:
@@ -82,8 +85,8 @@ class Rings:
         self._spin = 2 * math.pi * random.uniform(*SPIN_HZ, count)
         self._spin_start = random.uniform(0, 2 * math.pi, count)
         self._matrices = np.zeros((count, KEPT, WORDS), np.float32)
-        # Flags and scale are the bits of a float that is neither subnormal nor infinite. The offset EPOCHS_FROM makes
-        # the epoch such a float, too: only changes of an epoch matter.
+        # The bits of flags and scale form a float that is neither subnormal nor infinite. The offset EPOCHS_FROM makes
+        # the epoch such a float too. An offset is harmless, since only changes of an epoch matter.
         self._matrices[:, ONE, EPOCH] = np.array(EPOCHS_FROM + epoch, np.uint32).view(np.float32)
         scale = random.uniform(*SCALES, count).astype(np.float16).view(np.uint16).astype(np.uint32)
         flags = np.uint32(VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY)
@@ -91,7 +94,8 @@ class Rings:
         self._matrices[:, ONE, ANGULAR_VELOCITY] = self._axis * self._spin[:, None]
 
     def matrices(self, time_s: float) -> NDArray[np.float32]:
-        """Matrices (count, 8, 16) from kept floats to records at `time_s`. Each call overwrites the array."""
+        """Returns the matrices (count, 8, 16) that map constant floats to records at `time_s`. Each call overwrites
+        the same array."""
         self._move(time_s)
         self._turn(time_s)
         return self._matrices
@@ -100,7 +104,8 @@ class Rings:
         arms_rate, breath_rate, lean_rate = (2 * math.pi * hz for hz in (ARMS_HZ, BREATH_HZ, LEAN_HZ))
         breath = breath_rate * time_s - 2 * math.pi * BREATHS * self._outward
         size, size_rate = 1 + BREATH * np.sin(breath), BREATH * breath_rate * np.cos(breath)
-        # In the ring's plane: first rotated by `round_`, then flattened, then rotated by `way`.
+        # In the plane of the ring, a body is first rotated by `round_`, then its ring is flattened, then rotated by
+        # `way`.
         way = TWIST_RAD * self._outward + arms_rate * time_s
         round_ = self._start + self._speed * time_s
         cw, sw, cr, sr, flat = np.cos(way), np.sin(way), np.cos(round_), np.sin(round_), self._flat
@@ -111,7 +116,8 @@ class Rings:
             )
         )
         place = size * shape
-        # The derivative of a rotation is the rotation and a quarter turn: after it (`turned`), or before (`went_on`).
+        # The derivative of a rotation is the same rotation with an additional quarter turn. For `way` the quarter turn
+        # is applied last (`turned`), for `round_` first (`went_on`).
         turned = np.stack((-place[1], place[0]))
         went_on = np.stack((place[:, 1], -place[:, 0]), axis=1)
         speed = size_rate * shape + arms_rate * turned + self._speed * went_on
@@ -132,13 +138,13 @@ class Rings:
         half = (self._spin_start + self._spin * time_s) / 2
         x, y, z = (self._axis * np.sin(half)[:, None]).T
         w = np.cos(half)
-        # The product (x, y, z, w) q of quaternions, as a matrix by which a row q is multiplied.
+        # The matrix by which a row q is multiplied for the quaternion product (x, y, z, w) q.
         rows = np.array(((w, z, -y, -x), (-z, w, x, -y), (y, -x, w, -z), (x, y, z, w)))
         self._matrices[:, FIRST_TURN, ORIENTATION] = rows.transpose(2, 0, 1)
 
 
 def _radius_shares(count: int) -> Floats:
-    """Radii of rings with equal shares of an exponential disc that ends at 1, (count,), as shares of its radius."""
+    """Radii of rings that divide an exponential disc of radius 1 into equal numbers of bodies, (count,)."""
     radius = np.linspace(0, 1, 513)
     inside = 1 - (1 + radius / THINS_SHARE) * np.exp(-radius / THINS_SHARE)
     return np.interp((np.arange(count) + 0.5) / count, inside / inside[-1], radius)
@@ -147,21 +153,26 @@ def _radius_shares(count: int) -> Floats:
 Float32s = NDArray[np.float32]
 
 MOST = 1_000_000
-# 16 MB a snapshot: larger ones at sixty a second would keep a core busy with memory traffic alone.
+# At this number a snapshot has 16 MB. With larger snapshots, sixty a second would keep a core busy with memory traffic
+# alone.
 MANY = 250_000
-# Memory of a body: its record in `bodies` and in four slots of shared memory, the floats it keeps, and its colour.
+# Memory of a body, bytes: its record in `bodies` and in four slots of shared memory, its constant floats, and its
+# colour.
 BODY_BYTES = 5 * BODY.itemsize + 4 * KEPT + 4
-# Enough flocks that single rings are not visible; few enough that the fixed cost of each product is negligible.
+# There are enough flocks that single rings are not visible, and few enough that the fixed cost of a product is
+# negligible.
 FLOCKS_MIN, FLOCKS_MAX = 64, 1024
 BODIES_PER_FLOCK = 800
-# Bodies written at a time: 256 kB of records stay in a core's second-level cache between the passes over them.
+# Number of bodies written at a time. Their records (256 kB) stay in a core's second-level cache between the two
+# passes.
 CHUNK = 4096
 
-# Spread of bodies around their ring: in distances between rings, and the least as a share of the disc's radius.
+# Spread of bodies around their ring, in multiples of the distance between rings; its least value, as a share of the
+# disc's radius.
 BLUR, BLUR_MIN_SHARE = 1.5, 0.02
 THICK_M, BULGE_M, BULGE_RADIUS_M = 0.05, 0.475, 1.1
-HIGHEST = 2.5  # greatest height of a body, in thicknesses of the disc there
-# Colours by distance from the centre, in shares of the disc's radius; each body has its own brightness.
+HIGHEST = 2.5  # greatest height of a body, in multiples of the disc's local thickness
+# Colours at distances from the centre, which are shares of the disc's radius. The brightness of each body is random.
 STOPS = (0.0, 0.16, 0.34, 0.6, 1.0)
 STOP_COLORS = ((255, 240, 205), (255, 206, 130), (240, 130, 150), (110, 140, 250), (70, 190, 235))
 DARKEST = 0.6
@@ -173,7 +184,7 @@ FOV_Y_DEG = 32.0
 
 
 class Swarm(FormulaWorld):
-    """A galaxy of up to a million bodies, for measuring the cost of many."""
+    """A galaxy of up to a million bodies, to measure the cost of many bodies."""
 
     def __init__(self, count: int = 10_000, seed: int = 0) -> None:
         check_count(count, MOST, "bodies", BODY_BYTES)
@@ -186,7 +197,7 @@ class Swarm(FormulaWorld):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Returns to simulated time 0; `seed` decides every body's position, colour and spin."""
+        """Sets simulated time to 0. Position, colour and spin of every body depend on `seed`."""
         random = np.random.default_rng(seed)
         count = len(self.bodies)
         self._cuts = (self._cuts + 1) & CONTINUITY_MASK
@@ -200,7 +211,7 @@ class Swarm(FormulaWorld):
         """Writes nothing: a step only advances time."""
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
-        """Writes the bodies at `time_s` into `records` (n,), dtype `BODY`, with any content before."""
+        """Writes the bodies at `time_s` into `records` (n,), dtype `BODY`, whose earlier content does not matter."""
         matrices = self.rings.matrices(self.time_s)
         floats = records.view(np.float32).reshape(-1, WORDS)
         words = floats.view(np.uint32)
@@ -218,7 +229,8 @@ class Swarm(FormulaWorld):
 
 
 def _kept(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.random.Generator) -> Float32s:
-    """Floats that bodies keep, (n, 8): position in the ring, 1, first orientation. flock: (n,) of each body."""
+    """Constant floats of all bodies, (n, 8): position in the ring, 1, first orientation. flock: number of each body's
+    flock, (n,). radius: of each ring."""
     count = len(flock)
     blur = np.gradient(radius) if len(radius) > 1 else np.array([CORE_M])
     blur = np.maximum(BLUR * blur, BLUR_MIN_SHARE * DISC_M)
@@ -239,7 +251,7 @@ def _kept(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.rando
 
 
 def _colors(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.uint32]:
-    """Every body's rgba as one word, (n,)."""
+    """RGBA colour of every body, one 32-bit word each, (n,)."""
     shade = random.random(len(flock), np.float32) * np.float32(1 - DARKEST) + np.float32(DARKEST)
     color = np.full((len(flock), 4), 255, np.uint8)
     for channel, levels in enumerate(zip(*STOP_COLORS, strict=True)):

@@ -1,7 +1,7 @@
-"""Balls that jump: teleported, spawned, despawned and wrapped around. They may be drawn on two rails only.
+"""Balls that jump: they are teleported, spawned, despawned and wrapped around. They must be drawn only on two rails.
 
-The rails are the straight lines z = `RAILS_M[0]` and z = `RAILS_M[1]` in the plane y = 0, which faces the camera; a
-picture of `width_px` x `height_px` shows x, z of that plane at
+The rails are the straight lines z = `RAILS_M[0]` and z = `RAILS_M[1]` in the plane y = 0, which faces the camera. A
+picture of `width_px` x `height_px` shows the point x, z of that plane at
 
     x_px = width_px / 2 + x * height_px / VISIBLE_HEIGHT_M
     y_px = height_px / 2 - (z - MIDDLE_M) * height_px / VISIBLE_HEIGHT_M
@@ -12,11 +12,11 @@ By its colour a ball is
     green    a blinker: is despawned for a while, and spawned somewhere on the other rail
     pink     a hopper: changes rails eight to ten times a second while it moves on
 
-What to look for: nothing is ever drawn between the rails, no streak and no ghost, whatever is slow, late or lost: try
-`--drop 20 --slow-physics 40`. A viewer that blends across a jump would draw balls in the dark between the rails.
+What to look for: nothing is ever drawn between the rails, even if physics is slow and snapshots are late or lost, as
+with `--drop 20 --slow-physics 40`. A viewer that blends across a jump would draw balls in the dark between the rails.
 
-Always: `states_at(t)` gives position, velocity and visibility of each ball at simulated time t; the speed along a rail
-is constant (a hopper reverses at the ends); a jump is made by the first step at or after its instant.
+Always: `states_at(t)` gives position, velocity and visibility of each ball at simulated time t. The speed along a rail
+is constant; only a hopper reverses, at the ends. The first step at or after the time of a jump makes the jump.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World, check_count
 
 MOST = 10_000
-BALL_BYTES = 700  # its record, its present state, and that of the step before
+BALL_BYTES = 700  # its record, its current state, and its state in the previous step
 RAILS_M = (-1.6, 1.6)
 RAIL_LENGTH_M = 8.0
 RADIUS_M = 0.22
@@ -41,24 +41,24 @@ SHUTTLE, WRAPPER, BLINKER, HOPPER = range(4)
 COLORS = ((0.38, 0.62, 0.95), (0.97, 0.62, 0.27), (0.48, 0.80, 0.47), (0.95, 0.50, 0.68))
 RAIL_COLOR = (0.30, 0.32, 0.36)
 BACKGROUND = (0.05, 0.06, 0.08)
-# A leg is the time between two jumps. By kind, the shortest leg (seconds); that of a ball is longer by a random share
-# of up to LEG_SPREAD.
+# A leg is the time between two jumps. LEG_S has the shortest leg of each kind of ball (seconds). The leg of a ball is
+# longer by a random share of up to LEG_SPREAD.
 LEG_S = (2.3, 3.1, 1.7, 0.1)
 LEG_SPREAD = 0.27
 HOPPERS_CROSSING_S = 4.0  # time in which a hopper moves from end to end, jumps included
 SHOWN_SHARE = 0.62  # share of a leg in which a blinker is visible
 BLINKERS_WAY_M = 2.4
-# Height of the picture in the plane of motion (metres). The view is narrow, so that rails are straight and level.
+# Height of the picture in the plane of motion (metres).
 VISIBLE_HEIGHT_M = 6.6
-MIDDLE_M = 0.75  # height in the middle of the picture: the overlay's panels are above the rails
+MIDDLE_M = 0.75  # height at the picture's middle, so that the overlay's panels are above the rails
 FOV_Y_DEG = 20.0
 EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
-# The fraction of an integer times this looks random and never repeats: positions of blinkers.
+# The fractional parts of multiples of this number look random and never repeat. They are the positions of blinkers.
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class BallStates(NamedTuple):
-    """States of all n balls at an instant. leg: the number of jumps each has made."""
+    """States of all n balls at one time. leg: number of jumps that each ball has made."""
 
     position: NDArray[np.float64]  # (n, 3), metres
     velocity: NDArray[np.float64]  # (n, 3), m/s
@@ -89,7 +89,7 @@ class Teleporters(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Returns to simulated time 0; `seed` decides each ball's first position and the length of its legs."""
+        """Sets simulated time to 0. The first position and the length of the legs of each ball depend on `seed`."""
         random = np.random.default_rng(seed)
         spread = 1 + LEG_SPREAD * random.random(self.count)
         self.leg_s = np.array(LEG_S)[self.kind] * spread
@@ -102,7 +102,7 @@ class Teleporters(World):
             self.bodies.spawn()
         for i in range(len(self.bodies) - 1, 1, -1):
             self.bodies.despawn(i)
-        # The index that was freed last is reused first, so that the balls are in order.
+        # The index that was freed last is reused first, so the balls get ascending indices.
         self.row = np.array([self._spawn(ball) for ball in range(self.count)])
         for ball in np.flatnonzero(~self.states.shown):
             self.bodies.despawn(int(self.row[ball]))
@@ -112,7 +112,8 @@ class Teleporters(World):
         self.time_ns += round(dt * 1e9)
         before, now = self.states, self.states_at(self.time_ns / 1e9)
         self.states = now
-        # A long step may skip the time in which a blinker is invisible: it is despawned and spawned nevertheless.
+        # A long step may skip the time in which a blinker is invisible. The blinker is despawned and spawned
+        # nevertheless.
         ends = before.shown & (~now.shown | ((now.leg != before.leg) & (self.kind == BLINKER)))
         stays = np.flatnonzero(now.shown & before.shown & ~ends)
         for ball in np.flatnonzero(ends):
@@ -126,7 +127,7 @@ class Teleporters(World):
         self.jumps += int(np.count_nonzero(now.leg != before.leg))
 
     def states_at(self, sim_time_s: float) -> BallStates:
-        """Exact states of all balls at a simulated time in seconds."""
+        """Returns the exact states of all balls at a simulated time in seconds."""
         legs = (sim_time_s + self.begin_s) / self.leg_s
         leg = np.floor(legs).astype(np.int64)
         part = legs - leg
@@ -153,7 +154,7 @@ class Teleporters(World):
         return BallStates(np.stack((x, nothing, rail), axis=1), np.stack((speed, nothing, nothing), axis=1), shown, leg)
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: jumps so far, and visible balls."""
+        """Figures for the overlay: the number of jumps so far, and of visible balls."""
         return {"jumps": float(self.jumps), "balls": float(np.count_nonzero(self.states.shown))}
 
     def _spawn(self, ball: int) -> int:

@@ -1,16 +1,17 @@
-"""A curtain of beads in the wind, with a ball that swings through it: cloth as in the classic articles.
+"""A curtain of beads in the wind, with a ball that swings through it, by the classic method for cloth.
 
-Each bead is a point with its present and its previous position (Verlet 1967). Threads between neighbours are brought to
-their length by moving both ends, repeatedly, in four sets; the threads of a set share no bead (Jakobsen 2001, "Advanced
-Character Physics"; Provot 1995 for cloth). Some beads of the upper edge are pinned.
+The state of a bead is its current and its previous position (Verlet 1967). Threads connect neighbouring beads. Each
+thread is repeatedly brought to its fixed length by moving both ends. This is done in four sets of threads; no two
+threads of a set share a bead (Jakobsen 2001, "Advanced Character Physics"; Provot 1995 for cloth). Some beads of the
+upper edge are pinned.
 
-What to look for: waves that run through the cloth without a jerk. With slow physics (`--slow-physics 40`) they still
-run evenly; with `--interpolation none` beads move in ticks.
+What to look for: waves run smoothly through the cloth, even with slow physics (`--slow-physics 40`). With
+`--interpolation none` the beads move in visible steps.
 
-`--set cloth=True` draws the curtain as a surface through its beads, which are then hidden.
+`--set cloth=True` draws the curtain as a surface through its beads, and hides the beads.
 
-Always: same seed, same steps, same bytes on every processor (`reproducible_math.py`). Velocities are the displacements
-of the last substep, divided by its length.
+Always: the same seed and the same steps give the same bytes on every processor (`reproducible_math.py`). Velocities
+are the displacements in the last substep, divided by the duration of the substep.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from twixt.sim.world.world import World
 Floats = NDArray[np.float64]
 
 GRAVITY_M_S2 = 9.81
-# Longest substep: two in a step at 60 Hz. With RELAXATIONS, which one core can afford, threads stretch by at most a few
-# percent.
+# Longest substep, seconds: half a step at 60 Hz. With this substep and this number of RELAXATIONS, threads stretch by
+# at most a few percent, and one core is fast enough.
 SUBSTEP_S = 1 / 120
 RELAXATIONS = 12
 # Decay rate of a bead's velocity by air drag, 1/s.
@@ -39,13 +40,13 @@ AIR_HZ = 0.35
 SPACING_M = 0.15
 BEAD_M = 0.068
 TOP_M = 3.6
-PIN_EVERY = 6  # every sixth bead of the upper edge is pinned, and both corners
-HUNG_WIDTH = 0.86  # of the hung curtain, as a share of the cloth's width: it hangs in folds
-# Wind acts along y, as an acceleration of each bead: two sine waves that travel along the cloth, zero on average.
+PIN_EVERY = 6  # every sixth bead of the upper edge and both corners are pinned
+HUNG_WIDTH = 0.86  # of the curtain, as a share of the cloth's width; less than 1 makes folds
+# Wind accelerates each bead along y. It consists of two sine waves that travel along the cloth; its average is zero.
 GUST_M_S2 = 3.4
 GUST_PERIODS_S = (2.9, 1.7)
 GUST_WAVES = (1.3, 2.6)  # radians per metre of cloth
-MOST_WIND = 20.0  # in units of the normal wind; at this limit the cloth only flaps
+MOST_WIND = 20.0  # in multiples of the normal wind; at this limit the cloth only flaps
 BALL_M = 0.42
 BALL_PERIOD_S = 5.0
 BALL_WAY_M = 1.35
@@ -72,7 +73,7 @@ class Verlet(World):
             raise TwixtError(f"wind must be from {-MOST_WIND:g} to {MOST_WIND:g}, 1 being a breeze, got {wind:g}")
         self.columns, self.rows, self.wind = columns, rows, wind
         beads = columns * rows
-        # The beads, the ball, the rod that the pinned ones hang on, and the cloth if it is drawn.
+        # Bodies: the beads, the ball, the rod from which the pinned beads hang, and the cloth if it is drawn.
         self.bodies = Bodies(beads + 2 + cloth)
         rod_m = HUNG_WIDTH * SPACING_M * (columns - 1) + 0.4
         self.scene = Scene(
@@ -87,7 +88,7 @@ class Verlet(World):
         )
         self.pinned = np.zeros((rows, columns), bool)
         self.pinned[0, ::PIN_EVERY] = self.pinned[0, -1] = True
-        # Mobility of each bead: 0 for pinned ones.
+        # Mobility of each bead: 0 if it is pinned, else 1.
         self.gives = np.where(self.pinned, 0.0, 1.0)
         shade = np.linspace(0, 1, rows)[:, None, None]
         color = np.broadcast_to(np.array(TOP_COLOR) * (1 - shade) + np.array(BOTTOM_COLOR) * shade, (rows, columns, 3))
@@ -99,7 +100,7 @@ class Verlet(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Hangs the curtain in folds; `seed` decides the phases of the gusts and small offsets of the beads."""
+        """Hangs the curtain in folds. The phases of the gusts and small offsets of the beads depend on `seed`."""
         random = np.random.default_rng(seed)
         self.gust_turns = random.random(len(GUST_PERIODS_S))
         self.time_s = 0.0
@@ -139,7 +140,7 @@ class Verlet(World):
         return {"stretch_percent": 100 * self.stretch()}
 
     def _move(self, h: float) -> None:
-        # Time-corrected Verlet (Dummer 2005): the last substep may have had another length.
+        # Time-corrected Verlet integration (Dummer 2005), since the last substep may have had another duration.
         moved = (self.position - self.before) * (decayed(AIR_HZ, h) * (h / self.before_s))
         both = h * ((h + self.before_s) / 2)
         moved[2] -= GRAVITY_M_S2 * both
@@ -155,7 +156,7 @@ class Verlet(World):
         return self.wind * GUST_M_S2 * blowing / len(GUST_PERIODS_S)
 
     def _keep_out(self) -> None:
-        """Moves the ball, and beads out of it."""
+        """Moves the ball, and pushes beads out of it."""
         self.ball, self.ball_speed = self._ball_at(self.time_s)
         offset = self.position - self.ball[:, None, None]
         distance = np.sqrt(dot(offset, offset))
@@ -192,7 +193,8 @@ def _cloth(rows: int, columns: int) -> Mesh:
 
 
 class Threads:
-    """Every second thread along one axis of the cloth: no two share a bead, so that all are tightened at once."""
+    """Every second thread along one axis of the cloth. No two of them share a bead, so all can be tightened at
+    once."""
 
     def __init__(self, gives: Floats, axis: int, first: int) -> None:
         here = [slice(None), slice(None)]
@@ -206,7 +208,8 @@ class Threads:
         self.share, self.other_share = one / both, other / both
 
     def tighten(self, position: Floats) -> None:
-        """Moves both ends of each thread so that its length is SPACING_M. position: (3, rows, columns), changed."""
+        """Moves both ends of each thread so that its length is SPACING_M. position: of all beads, (3, rows, columns),
+        changed in place."""
         one, other = position[self.here], position[self.there]
         offset = other - one
         length = np.sqrt(dot(offset, offset))

@@ -1,15 +1,15 @@
-"""Balls on the corners of a turning cube, twice: as children of the cube, and on their own in the world.
+"""Balls on the corners of a turning cube, drawn twice: as children of the cube, and as separate bodies in the world.
 
-On the left the cube is the parent of its balls (`Scene.parents`): their records never change, and each frame draws
-them relative to the drawn cube. On the right, physics moves equal balls in the world frame, and they are blended there
-by the group "own" (`--set own=linear`, or any other method).
+On the left the cube is the parent of its balls (`Scene.parents`). Their records never change, and each frame draws
+them relative to the drawn cube. On the right, physics moves the same kind of balls in the world frame, and viewers
+interpolate them there, as the group "own" (`--set own=linear`, or any other method).
 
-What to look for: on the left the balls do not move on the cube, however fast it turns. On the right each of them cuts
-the corner between two snapshots and moves towards the axis and back: the wobble. With `--set rate_hz=10
---physics-hz 60` the cubes turn ten times a second. Beyond half a turn in a step, only `hermite` and `auto` turn in the
-right direction.
+What to look for: on the left the balls do not move on the cube, however fast it turns. On the right, each ball moves
+on a straight line between two snapshots, so it moves towards the axis and back: the wobble. With `--set rate_hz=10
+--physics-hz 60` the cubes turn ten times a second. If the cubes turn by more than half a turn in a step, only
+`hermite` and `auto` turn them in the right direction.
 
-Always: `orientation_at(t)` is the cubes' orientation at any simulated time t, by formula.
+Always: `orientation_at(t)` computes the orientation of the cubes at any simulated time t by a formula.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CUBE_M = 1.5
 BALL_M = 0.26
 # Centres of the balls, in the cube's frame.
 CORNERS_M = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * CUBE_M
-# The axis leans a little towards the viewer, so that near corners do not hide far ones.
+# The axis leans a little towards the viewer, so that near corners do not hide far corners.
 LEANS = sin_cos(0.35 / (2 * math.pi))
 AXIS = np.array([0.0, -LEANS.sin, LEANS.cos])
 SIDE_M = 1.7
@@ -45,7 +45,7 @@ OWN = slice(10, 18)
 
 
 class Wobble(FormulaWorld):
-    """Balls on turning cubes: children of the left one, bodies of their own on the right one."""
+    """Balls on two turning cubes: children of the left cube, separate bodies on the right cube."""
 
     dt = 1 / 10
 
@@ -69,12 +69,12 @@ class Wobble(FormulaWorld):
         self.reset(seed)
 
     def orientation_at(self, sim_time_s: float) -> Floats:
-        """Unit quaternion xyzw of both cubes at a simulated time in seconds."""
+        """Returns the unit quaternion xyzw of both cubes at a simulated time in seconds."""
         half = sin_cos(self.rate_hz * sim_time_s / 2)
         return np.array([*(AXIS * half.sin), half.cos])
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: rotation of the cubes in a step, in degrees."""
+        """Figures for the overlay: the rotation of the cubes per step, in degrees."""
         return {"degrees_per_step": 360 * self.rate_hz * self.dt}
 
     def write(self) -> None:

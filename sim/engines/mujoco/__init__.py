@@ -1,6 +1,7 @@
-"""MuJoCo: mujoco_viewer replaces its passive viewer by one import; model_world runs a model file as a world.
+"""MuJoCo: mujoco_viewer replaces MuJoCo's passive viewer by one import; model_world runs a model file as a world.
 
-Requires the package `mujoco`, checked here; all modules can be imported without it. handle: the viewer's handle.
+This file checks that the package `mujoco` is installed; all modules can be imported without it. handle: the viewer's
+handle.
 """
 
 from __future__ import annotations

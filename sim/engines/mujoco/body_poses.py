@@ -1,10 +1,10 @@
-"""Poses and velocities of a model's bodies: conversion of MuJoCo's arrays to twixt's records.
+"""Converts poses and velocities of a model's bodies from MuJoCo's arrays to twixt's records.
 
-`xpos` and `xquat` are adjacent in MuJoCo's memory, so one copy keeps a state (`gate`). Records are written
-from that copy or from MuJoCo's memory.
+`xpos` and `xquat` are adjacent in MuJoCo's memory, so `gate` saves a state with a single copy. Records are written
+from that copy or directly from MuJoCo's memory.
 
-Always: `data` is only read. Velocities are those of the bodies' origins. MuJoCo computes none for bodies that a mocap
-body carries; it counts as not given, also at rest.
+Always: `data` is only read. Velocities are those of the bodies' origins. MuJoCo computes no velocity for bodies that a
+mocap body carries. Their records have no velocity, even at rest.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 
-# Numbers of one body's position and quaternion.
+# Number of values in a position and in a quaternion.
 POSITION, QUATERNION = 3, 4
-# Most bytes between the two arrays that are copied with them: MuJoCo begins each at a multiple of 64.
+# Maximum number of padding bytes between the two arrays. Each array starts at a multiple of 64 bytes.
 MOST_BETWEEN = 63
-# Most bodies that are watched for jumps. In larger models records are written straight into the channel, and not kept.
+# Maximum number of bodies for which jumps are detected. In larger models, records are written directly into the
+# channel, so there are no previous records to compare.
 MOST_WATCHED = 2_000
 
 
 class PoseArrays(NamedTuple):
-    """Poses of n bodies: position (n, 3), metres; quaternion (n, 4), wxyz. memory: the bytes of both, and those
-    between them; None where the arrays are not adjacent."""
+    """Poses of n bodies: position (n, 3), metres; quaternion (n, 4), wxyz. memory: the single block of bytes that
+    holds both arrays, with any padding between them; None if the arrays are not adjacent."""
 
     memory: memoryview | None
     position: NDArray[np.float64]
     quaternion: NDArray[np.float64]
 
     def copy_to(self, other: PoseArrays) -> None:
-        """Copies the poses into memory of the same layout."""
+        """Copies the poses into `other`, which must have the same layout."""
         if self.memory is not None and other.memory is not None:
             other.memory[:] = self.memory
         else:
@@ -50,7 +51,7 @@ class PoseArrays(NamedTuple):
 
 
 class RecordViews(NamedTuple):
-    """Views of the written fields of n records: arrays of n rows."""
+    """Views of those fields of n records that are written here. Each has n rows."""
 
     position: NDArray[np.float32]
     xyz: NDArray[np.float32]  # of the quaternion
@@ -73,7 +74,7 @@ class RecordViews(NamedTuple):
         )
 
     def write_poses(self, poses: PoseArrays) -> None:
-        """Writes only poses."""
+        """Writes only the poses."""
         self.position[...] = poses.position
         self.xyz[...] = poses.quaternion[:, 1:]
         self.w[...] = poses.quaternion[:, 0]
@@ -87,9 +88,8 @@ class RecordViews(NamedTuple):
 
 
 class BodyPoses:
-    """Poses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
-    count: number of bodies. watches_jumps: bodies that jump get new epochs, in models of up to
-    MOST_WATCHED bodies (`StateJumps`)."""
+    """Poses and velocities of the bodies of `model`, read from the arrays of `data`. count: number of bodies.
+    watches_jumps: gives bodies that jump new epochs, in models of up to MOST_WATCHED bodies (`StateJumps`)."""
 
     def __init__(self, model: MjModel, data: MjData, watches_jumps: bool = False) -> None:
         self.count = int(model.nbody)
@@ -114,7 +114,7 @@ class BodyPoses:
         self._jumps = StateJumps(model) if watches_jumps and self._gathered is not None else None
 
     def empty(self) -> PoseArrays:
-        """New memory for `copy_to`, with MuJoCo's layout."""
+        """Allocates memory for `copy_to`, with the layout of MuJoCo's arrays."""
         live = self._live
         if live.memory is None:
             return PoseArrays(None, np.zeros((self.count, POSITION)), np.zeros((self.count, QUATERNION)))
@@ -124,34 +124,35 @@ class BodyPoses:
         return PoseArrays(memoryview(block), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
 
     def memory(self) -> memoryview | None:
-        """Memory of the present poses, see `PoseArrays`."""
+        """MuJoCo's memory of the current poses, as `PoseArrays.memory`."""
         return self._live.memory
 
     def copy_to(self, poses: PoseArrays) -> None:
-        """Copies the present poses."""
+        """Copies the current poses into `poses`."""
         self._live.copy_to(poses)
 
     def present(self) -> PoseArrays:
-        """Views of the present poses in MuJoCo's memory."""
+        """Current poses: views of MuJoCo's memory, or poses computed from `qpos` after `mj_resetData`."""
         return self._live if self._live.quaternion[0].any() else self._after_reset()
 
     def write_into(self, slot: OpenSlot) -> None:
-        """Writes the present poses, velocities and flags of all bodies into a slot that has no others."""
+        """Writes current poses, velocities and flags of all bodies into a slot that contains no other bodies."""
         if (words := self._written()) is not None:
             slot.words()[...] = words
         else:
             self._write(slot.records)
 
     def write(self, records: NDArray[np.void]) -> None:
-        """Writes the present poses, velocities and flags into records of dtype `BODY`, shape (count,)."""
+        """Writes current poses, velocities and flags into records of dtype `BODY`, shape (count,)."""
         if self._jumps is not None and (words := self._written()) is not None:
             records.view(WORDS)[...] = words
         else:
             self._write(records)
 
     def _written(self) -> NDArray[np.uint64] | None:
-        """Words of the kept records, with the present state. For few bodies this is far faster than writing into other
-        records. None where no records are kept, and after `mj_resetData`."""
+        """Updates our own copy of the records to the current state and returns its words. With few bodies, copying
+        these is far faster than writing the fields of other records. None if there is no such copy, and after
+        `mj_resetData`."""
         gathered = self._gathered
         if gathered is None or self._live.quaternion.item(0) == 0:
             return None
@@ -168,7 +169,8 @@ class BodyPoses:
         return gathered.words
 
     def write_surface_epochs(self, records: NDArray[np.void]) -> None:
-        """Writes epochs of skins and flexes, records of dtype `BODY`: each is cut whenever any body is."""
+        """Writes the epochs of skins and flexes into records of dtype `BODY`. All of them are cut whenever any body is
+        cut."""
         if self._jumps is not None and self._jumps.cuts:
             records["epoch"] = self._jumps.cuts & CONTINUITY_MASK
 
@@ -185,8 +187,8 @@ class BodyPoses:
 
     def _write(self, records: NDArray[np.void]) -> None:
         views = RecordViews.of(records)
-        with np.errstate(over="ignore", invalid="ignore"):  # for a model that diverges
-            if self._live.quaternion.item(0) == 0:  # the world's own, which is 1
+        with np.errstate(over="ignore", invalid="ignore"):  # in case the model diverges
+            if self._live.quaternion.item(0) == 0:  # w of the world body: always 1, except after `mj_resetData`
                 views.write_poses(self._after_reset())
                 views.flags[...] = VISIBLE
             else:
@@ -201,7 +203,8 @@ class BodyPoses:
         views.flags[...] = VISIBLE
         if self._jumps is None or self._gathered is None:
             return
-        # With the present velocities: the program has hardly advanced since this state was deferred.
+        # The comparison uses the current velocities, because the program has hardly advanced since this state was
+        # deferred.
         gathered = self._gathered
         older = gathered.records.copy()
         self._jumps.is_suspect(gathered.read())
@@ -211,7 +214,8 @@ class BodyPoses:
         records["epoch"] = self._jumps.epochs
 
     def _after_reset(self) -> PoseArrays:
-        """Poses of the present `qpos`: after `mj_resetData`, `xpos` and `xquat` are zero until the next step."""
+        """Computes poses from the current `qpos`. After `mj_resetData`, `xpos` and `xquat` are zero until the next
+        step."""
         if self._scratch is None:
             self._scratch = mujoco.MjData(self._model)
         scratch, data = self._scratch, self._data
@@ -221,7 +225,8 @@ class BodyPoses:
 
 
 class _SummedRecords:
-    """Records of many bodies, with the interface of `GatheredRecords`. live: poses in MuJoCo's memory."""
+    """Records for models with too many bodies for `GatheredRecords`, with the same interface. live: poses in MuJoCo's
+    memory."""
 
     def __init__(
         self, model: MjModel, live: PoseArrays, velocity: OriginVelocity | None, flags: NDArray[np.uint16]
@@ -229,16 +234,16 @@ class _SummedRecords:
         self.records = new_bodies(int(model.nbody))
         self.words = self.records.view(WORDS)
         self._views, self._live, self._velocity, self._flags = RecordViews.of(self.records), live, velocity, flags
-        # Positions alone: with rotations a publish of 1,000 bodies takes 5 % longer.
+        # The sum contains only positions. With rotations, a publish of 1,000 bodies would take 5 % longer.
         self._weights = pose_weights(model)[0].ravel()
         self._positions = live.position.reshape(-1)
 
     def read(self) -> float:
-        """The sum of poses for `StateJumps`."""
+        """Returns the weighted sum of the poses for `StateJumps`."""
         return np.correlate(self._positions, self._weights).item()
 
     def write(self) -> None:
-        """Writes the present poses and velocities into `records`."""
+        """Writes current poses and velocities into `records`."""
         with np.errstate(over="ignore", invalid="ignore"):
             self._views.write_state(self._live, self._velocity, self._flags)
 
@@ -252,23 +257,24 @@ def _live_poses(data: MjData) -> PoseArrays:
     return PoseArrays(memory, position, quaternion)
 
 
-# Velocities of bodies' origins, from MuJoCo's `cvel`.
+# Computes the velocities of the bodies' origins from MuJoCo's `cvel`.
 #
-# `cvel` is about the centre of mass of a body's tree: v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root])
+# `cvel` refers to the centre of mass of the body's tree, so v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root])
 # (Featherstone, "Rigid Body Dynamics Algorithms").
 #
-# Numpy is slow in loops over three numbers per body. Few bodies need one matrix product, in as few calls as possible;
-# many bodies are computed component by component, in long loops (1,000 bodies: 30 us instead of 75). Where each body
-# is its own tree with its centre of mass at its origin, the term is zero.
+# Numpy is slow in loops over three numbers per body. So few bodies are computed with one matrix product, in as few
+# calls as possible. Many bodies are computed component by component, in long loops: 1,000 bodies take 30 us instead of
+# 75. The cross product is zero and is left out if each body is a tree by itself and has its centre of mass at its
+# origin.
 #
 # Always: the arrays of `data` are only read.
 
 
-# Least number of bodies for which components are faster.
+# Number of bodies from which computing by component is faster.
 MANY = 150
-# Distance between a centre of mass and an origin that counts as zero, metres.
+# A distance between centre of mass and origin below this counts as zero, metres.
 CENTERED_M = 1e-12
-# The cross product a x b as a product of the nine a_j b_k with a matrix, (9, 3).
+# Matrix (9, 3) by which the nine products a_j b_k are multiplied to get a x b.
 _CROSS = np.zeros((3, 3, 3))
 for _axis in range(3):
     _after, _last = (_axis + 1) % 3, (_axis + 2) % 3
@@ -277,7 +283,7 @@ _CROSS_PRODUCT = _CROSS.reshape(9, 3)
 
 
 class OriginVelocity:
-    """Velocities of the origins of all bodies of `model` in `data`, whose arrays are kept."""
+    """Velocities of the origins of all bodies of `model`, computed from the arrays of `data`."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
         count = int(model.nbody)
@@ -286,13 +292,13 @@ class OriginVelocity:
         self._root = None if np.array_equal(root, np.arange(count)) else root
         is_alone = (model.body_subtreemass == model.body_mass) & (np.abs(model.body_ipos) < CENTERED_M).all(axis=1)
         self._has_arms = not (is_alone | (model.body_weldid == 0)).all()
-        # Views are made once: each costs as much as a product of few bodies.
+        # Views are made once, since making one takes as long as the product for few bodies.
         self._omega, self._linear = self._cvel[:, :3], self._cvel[:, 3:]
         self._own_centers, self._arm = np.zeros((count, 3)), np.zeros((count, 1, 3))
         self._omega_column, self._products = self._omega[:, :, None], np.zeros((count, 3, 3))
         self._flat_products = self._products.reshape(-1, 9)
         self._is_many = count >= MANY
-        if self._is_many:  # components, the first two of them twice: those before and after an axis follow each other
+        if self._is_many:  # rows x, y, z, x, y: slices then give the next axes
             self._omegas, self._arms = np.zeros((5, count)), np.zeros((5, count))
             self._velocities, self._other = np.zeros((3, count)), np.zeros((3, count))
 

@@ -1,11 +1,11 @@
-"""Rate limit of a passive viewer: publishes the newest state or defers it, and never waits.
+"""Limits the rate at which a passive viewer publishes: each new state is published or deferred, without waiting.
 
-Deferring a state costs a copy of its poses (`gate`), and of its geoms and flexes where marks or flexes are
-shown. If no newer state follows, a thread publishes that copy within 50 ms: a program that stops between two steps
-leaves its last state on the screen.
+To defer a state, its poses are copied, and also its geoms and flexes if marks or flexes are shown. If no newer state
+follows, a thread publishes the copy within 50 ms. So if a program stops between two steps, the screen shows its last
+state.
 
-Always: a state is published once, and never after a newer one. The caller waits neither for this thread nor for a
-viewer. The thread sleeps while no state is deferred, and ends with the last reference to this publisher.
+Always: a state is published at most once, and never after a newer state. The caller waits neither for the thread nor
+for a viewer. The thread sleeps while no state is deferred, and ends when the publisher is garbage-collected.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ if TYPE_CHECKING:
     from mujoco import MjData
 
 
-# Age at which a deferred state is published. With the thread's own wait for the processor it stays within
-# 50 ms, and it seldom runs beside a loop of more than 33 steps a second.
+# Age at which a deferred state is published, ns. Even if the thread has to wait for the processor, the state is
+# published within 50 ms. If a loop makes more than 33 steps a second, the thread seldom has to publish.
 IDLE_NS = 30_000_000
-# Wait for a publish that is under way on the other thread, seconds.
+# Time until the next attempt if the other thread is publishing, seconds.
 BUSY_S = 0.001
 
 
 class Shown(Protocol):
     """Scene, camera and options of a view."""
 
-    is_unfinished: bool  # True: a check or a change was postponed
+    is_unfinished: bool  # True if a check or a change was postponed
 
     def refresh(self, at_once: bool, is_model_fixed: bool) -> bool:
-        """Publishes what has changed; True if anything did. at_once: postpones nothing. is_model_fixed: does not check
-        the model's arrays."""
+        """Publishes all changes; True if there were any. at_once: postpones no change. is_model_fixed: skips the check
+        of the model's arrays."""
 
 
 class GatedPublisher:
-    """Publishes states on `view`. poses, marks, surfaces: readers of the state. publish_hz: see `PublishGate`. shown:
-    is refreshed before each publish. deferred: memory of a state that comes too early.
+    """Publishes states on `view`. poses, marks, surfaces: read the state. publish_hz: see `PublishGate`. shown:
+    refreshed before each publish. deferred: memory for a state that comes before the next publish is due.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class GatedPublisher:
         self._marks, self._surfaces = marks, surfaces
         self._view, self._poses, self._time_s, self._shown = view, poses, time_s, shown
         self._gate = PublishGate(publish_hz, time.perf_counter_ns())
-        self._published_ns = 0  # instant of a state that is published, except for a postponed `Shown.refresh`
+        self._published_ns = 0  # put time of a published state whose refresh was postponed
         self._popped_poses = poses.empty()
         self._is_publishing = threading.Lock()
         self._wake, self._ended = InterruptibleEvent(), InterruptibleEvent()
@@ -82,11 +82,11 @@ class GatedPublisher:
         weakref.finalize(self, _end, self._wake, self._ended).atexit = False
 
     def publish_or_defer(self, now_ns: int) -> None:
-        """Publishes the present state, or defers it where it comes too early."""
+        """Publishes the current state, or defers it if the next publish is not due yet."""
         if now_ns < self._gate.next_ns or self._is_publishing.locked():
             return self._defer(now_ns, self._marks.copy_geoms())
-        # `with`: Ctrl-C after a call of `acquire` would leave it locked for ever. It rarely waits, for one publish at
-        # most.
+        # Uses `with`, because Ctrl-C right after a call of `acquire` would leave the lock locked for ever. This rarely
+        # waits, and at most for one publish.
         with self._is_publishing:
             self._gate.record(now_ns)
             if (older := self._deferred.drop(now_ns)) is not None:  # this state is newer
@@ -104,11 +104,11 @@ class GatedPublisher:
             self._marks.release_geoms(geoms)
 
     def defer_until_next(self) -> None:
-        """Lets `sync` put states without any check until the next publish is due, if they need only poses and time.
-        Call it after `publish_or_defer`."""
+        """If states consist only of poses and time, lets `sync` store them without any check until the next publish is
+        due. Call it after `publish_or_defer`."""
         if self._marks.is_quiet and not self._surfaces.count:
             self._deferred.defer_until(self._gate.next_ns)
-            if not self._wake.is_set():  # order: a thread that goes to sleep clears `_wake` before it requests a check
+            if not self._wake.is_set():  # tested last: the thread clears `_wake` before it requests a check
                 self._start_wait()
 
     def end(self) -> None:
@@ -116,8 +116,8 @@ class GatedPublisher:
         _end(self._wake, self._ended)
 
     def publish_idle(self) -> float:
-        """Publishes the deferred state if it is old enough; returns the seconds until the next call, 0 if there is
-        none."""
+        """Publishes the deferred state if it is old enough. Returns the time until the next call in seconds; 0 if no
+        state is deferred."""
         deferred = self._deferred
         if not deferred.has_pending:
             return 0.0
@@ -128,7 +128,7 @@ class GatedPublisher:
             return BUSY_S
         try:
             state = deferred.pop(self._popped_poses)
-            if state is None:  # a newer state is being put right now
+            if state is None:  # a newer state is being stored right now
                 return BUSY_S
             self._publish_deferred(state)
         finally:
@@ -150,7 +150,7 @@ class GatedPublisher:
             self._marks.release_geoms(state.geoms)  # last: the marks were made from them
 
     def _publish(self, poses: PoseArrays | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
-        """Publishes a state with these poses; None: the present ones, with velocities."""
+        """Publishes a state. poses: its poses; None for the current poses and velocities."""
         surfaces, bodies = self._surfaces, self._poses.count
         vertices = None
         if surfaces.count:
@@ -177,7 +177,7 @@ class GatedPublisher:
             self._start_wait()
 
     def _start_wait(self) -> None:
-        """Wakes the thread, which sleeps while no state is deferred."""
+        """Wakes the thread, and starts it at the first call."""
         if not self._has_thread:
             arguments = weakref.ref(self), self._deferred, self._wake, self._ended
             threading.Thread(target=_publish_idle_states, args=arguments, name="twixt idle", daemon=True).start()
@@ -200,7 +200,7 @@ def _publish_idle_states(
             return
         try:
             wait_s = publisher.publish_idle()
-        except Exception as error:  # for example invalid arrays of a model; the next `sync` may succeed
+        except Exception as error:  # for example an invalid array in the model; the next `sync` may succeed
             print_notice(f"the last state cannot be shown: {type(error).__name__}: {error}")
             wait_s = 0.0
         if wait_s == 0 and publisher.published == published:  # no state for a while: sleep until the next one
@@ -213,20 +213,20 @@ def _publish_idle_states(
         ended.wait(wait_s or IDLE_NS / 1e9)
 
 
-# The newest state of `data` that is not published yet: a copy of its poses, time, geoms and flexes.
+# The newest state of `data` that is not published yet, as a copy of its poses, time, geoms and flexes.
 #
-# `sync` checks drags, options and the model only when they may have changed. Until `until_ns` it only copies poses
-# and time, in half a microsecond; reading MuJoCo's attributes, a lock or numpy would take five. Whoever changes
-# something that `sync` must check calls `request_check`, on any thread.
+# `sync` checks drags, options and the model only when they may have changed. Until `until_ns` it only copies poses and
+# time, which takes half a microsecond. With a lock, numpy or MuJoCo's attributes it would take five. Code that changes
+# anything that `sync` must check calls `request_check`, on any thread.
 #
-# Always: poses, time, geoms and flexes are of one state. `put` without geoms and flexes is inlined in `Handle.sync`,
-# since the call would cost a third more. `put_ns` is stored first: a reader on another thread that finds it unchanged
-# has read a complete state; a copy by `memoryview` is atomic for other threads.
+# Always: poses, time, geoms and flexes belong to the same state. `put` without geoms and flexes is inlined in
+# `Handle.sync`, since a call would cost a third more. `put_ns` is stored first, and a copy by `memoryview` is atomic
+# for other threads. So a reader on another thread that finds `put_ns` unchanged has read a complete state.
 
 
-# Bytes of `mjData.time`, a double, which lies before `mjData.energy`.
+# Size in bytes of `mjData.time`, a double directly before `mjData.energy`.
 TIME_BYTES = 8
-# A value that no other field has.
+# A time that no other field contains by chance, seconds.
 PROBE_S = 1234.56789
 
 
@@ -234,8 +234,8 @@ Flexes = NDArray[np.float64] | None  # see `ModelSurfaces.copy_flexes`
 
 
 class PoppedState(NamedTuple):
-    """A deferred state without its poses. put_ns: its instant. geoms, flexes: source of its marks and surfaces; geoms
-    must be released."""
+    """A deferred state without its poses. put_ns: time at which it was stored. geoms, flexes: for its marks and
+    surfaces. The geoms must be released."""
 
     put_ns: int
     time_s: float
@@ -244,11 +244,12 @@ class PoppedState(NamedTuple):
 
 
 class DeferredState:
-    """Memory for one state.
+    """Memory for one deferred state.
 
-    until_ns: until this instant `sync` may put states without any check; 0: it must check. put_ns: instant of the
-    state, 0 before the first. done_ns: states up to this instant need no publish. is_model_fixed: from the last `sync`.
-    poses, time: the copies; live_poses, live_time: MuJoCo's memory. is_usable: `sync` may copy it directly.
+    until_ns: until this time `sync` may store states without any check; 0 if it must check. put_ns: time at which the
+    state was stored; 0 before the first state. done_ns: states stored up to this time need no publish. is_model_fixed:
+    argument of the last `sync`. poses, time: the copies. live_poses, live_time: MuJoCo's memory. is_usable: True if
+    `sync` may copy from that memory directly.
     """
 
     __slots__ = (
@@ -274,11 +275,12 @@ class DeferredState:
     def __init__(self, poses: BodyPoses, data: MjData) -> None:
         self.until_ns = self.put_ns = self.done_ns = 0
         self.is_model_fixed = self.is_time_reported = False
-        self.last_time_s = 0.0  # the last one that a view can show
+        self.last_time_s = 0.0  # the last time that a view can show
         self._poses, self._data, self._kept = poses, data, poses.empty()
         self._geoms: GeomBuffer | None = None
         self._flexes: Flexes = None
-        # Held for a copy. Re-entrant: a signal handler may call `sync`. A `sync` that only copies does not take it.
+        # Held during a copy, except by the inlined `put` in `sync`. Re-entrant, because a signal handler may call
+        # `sync`.
         self._lock = threading.RLock()
         live_time, live_poses = time_memory(data), poses.memory()
         self.is_usable = live_time is not None and live_poses is not None
@@ -297,12 +299,12 @@ class DeferredState:
         self.until_ns = 0
 
     def defer_until(self, instant_ns: int) -> None:
-        """Lets `sync` put states without any check until this instant, where `is_usable`."""
+        """Lets `sync` store states without any check until this time, if `is_usable`."""
         if self.is_usable:
             self.until_ns = instant_ns
 
     def put(self, now_ns: int, geoms: GeomBuffer | None = None, flexes: Flexes = None) -> GeomBuffer | None:
-        """Replaces the kept state by the present one; returns the geoms of the former."""
+        """Replaces the stored state with the current state. Returns the geoms of the replaced state."""
         with self._lock:
             before, self._geoms, self._flexes = self._geoms, geoms, flexes
             self.done_ns = now_ns - 1
@@ -316,15 +318,15 @@ class DeferredState:
         return before
 
     def drop(self, done_ns: int) -> GeomBuffer | None:
-        """Drops the kept state if it is from `done_ns` or before; returns its geoms."""
+        """Drops the stored state if it was stored at `done_ns` or before. Returns its geoms."""
         with self._lock:
             self.done_ns = done_ns
             before, self._geoms = self._geoms, None
         return before
 
     def pop(self, poses: PoseArrays) -> PoppedState | None:
-        """Removes the state and copies its poses into `poses`. None if there is none, or if another replaced it
-        meanwhile."""
+        """Removes the state and copies its poses into `poses`. None if there is no state, or if another state replaced
+        it meanwhile."""
         with self._lock:
             put_ns = self.put_ns
             if put_ns <= self.done_ns:
@@ -338,7 +340,7 @@ class DeferredState:
         return PoppedState(put_ns, self.shown_time(time_s), geoms, self._flexes)
 
     def present_time(self) -> float:
-        """The present time, seconds, as `shown_time`."""
+        """The current `data.time` in seconds, limited as by `shown_time`."""
         time_s: float = self._data.time
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s
@@ -346,7 +348,8 @@ class DeferredState:
         return self.shown_time(time_s)
 
     def shown_time(self, time_s: float) -> float:
-        """`time_s`, or, where a view cannot show it (NaN), the last valid time; reported once."""
+        """Returns `time_s`; or the last valid time if a view cannot show `time_s` (NaN, for example), which is
+        reported once."""
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s
         elif not self.is_time_reported:
@@ -357,7 +360,8 @@ class DeferredState:
 
 
 def time_memory(data: MjData) -> memoryview | None:
-    """The bytes of `data.time`, valid as long as `data`; None in a version of MuJoCo where they are not found."""
+    """The bytes of `data.time`, valid as long as `data` exists. None in a version of MuJoCo where they are not
+    found."""
     probe = mujoco.MjData(mujoco.MjModel.from_xml_string("<mujoco/>"))
     probe.time = PROBE_S
     if struct.unpack("d", _before_energy(probe))[0] != PROBE_S:

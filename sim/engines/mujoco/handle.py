@@ -1,8 +1,8 @@
-"""Handle of the passive viewer, with the names and the rules of MuJoCo's own; its key callback.
+"""Handle of the passive viewer, with the same names and rules as MuJoCo's own handle; its key callback.
 
-Always: `sync` never waits for a viewer, and has no effect after `close`; then `m`, `d` and `viewport` still answer. The
-model and the data are the user's own objects; only forces of the mouse are written. Unsupported settings are accepted
-and reported once.
+Always: `sync` never waits for a viewer. After `close`, `sync` has no effect, but `m`, `d` and `viewport` still work.
+Model and data are the user's own objects, into which only mouse drags write. Unsupported settings are accepted and
+reported once.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
 
 
-# Interval at which `is_running` polls the window, ns; loops call it in each step.
+# Interval at which `is_running` polls the window, ns. Loops call `is_running` in each step, so most calls do not poll.
 ASK_NS = 5_000_000
 DEFAULT_SIZE_PX = (800, 600)
 
 
 class Handle:
-    """One passive viewer. Made by `launch_passive`."""
+    """One passive viewer, returned by `launch_passive`."""
 
     def __init__(
         self,
@@ -74,14 +74,14 @@ class Handle:
         self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
         self._view.actions.on_pulls = deferred.request_check
         self._lock = threading.RLock()
-        self._is_watched = False  # True: the program has the lock or the options, and can change them at any time
+        self._is_watched = False  # True once the program got the lock or the options, to check always
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
         self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
 
     @property
     def cam(self) -> MjvCamera:
-        """The camera. What the code has set since the last `sync` is shown; else what the user has moved arrives here,
-        with `sync`."""
+        """The camera. If the code has set it since the last `sync`, the window shows this view. Otherwise `sync` sets
+        it to the view to which the user has moved."""
         return self._shown.camera
 
     @property
@@ -92,14 +92,14 @@ class Handle:
 
     @property
     def perturb(self) -> MjvPerturb:
-        """The body that the user has selected or drags; or that the code does."""
+        """The body that is selected or dragged, by the user or by the code."""
         self._deferred.request_check()
         return self._unsupported.perturb
 
     @property
     def user_scn(self) -> MjvScene:
-        """A scene for geoms of the user's own, which are shown with the next `sync`. Of its flags that of the sky
-        has an effect."""
+        """A scene to which the code adds geoms; they are shown with the next `sync`. Of its flags, only that for the
+        sky has an effect."""
         self._deferred.request_check()
         return self._users.scene
 
@@ -119,7 +119,7 @@ class Handle:
         return mujoco.MjrRect(0, 0, *(self._view.size_px or self._size_px))
 
     def is_running(self) -> bool:
-        """True until the window is closed, or `close` was called. Without a display it stays True."""
+        """True until the window is closed or `close` is called. Without a display it stays True until `close`."""
         if self._is_closed:
             return False
         now_ns = perf_counter_ns()
@@ -127,25 +127,25 @@ class Handle:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
                 self._deferred.request_check()
-                self._mouse.end()  # also here: the loop may not call `sync` again
+                self._mouse.end()  # also here, since the loop may not call `sync` again
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
-        """Shows the present state of the data. One that no frame would show costs half a microsecond.
+        """Shows the current state of the data. A call for a state that no frame would show takes half a microsecond.
 
-        state_only: changes of the model's own arrays (colours, sizes, poses of geoms) are not looked for.
+        state_only: skips the check for changes of the model's own arrays (colours, sizes, poses of geoms).
         """
         deferred, now_ns = self._deferred, perf_counter_ns()
         if now_ns < deferred.until_ns:  # `DeferredState.put`, inlined
             deferred.put_ns, deferred.is_model_fixed = now_ns, state_only
             deferred.poses[:] = deferred.live_poses
             deferred.time[:] = deferred.live_time
-            if deferred.until_ns:  # else another thread may have changed the data meanwhile
+            if deferred.until_ns:  # 0: another thread requested a check meanwhile
                 return
         self._full_sync(state_only)
 
     def _full_sync(self, state_only: bool) -> None:
-        """`sync` that checks everything that may have changed."""
+        """Does the work of `sync`, with checks of everything that may have changed."""
         if self._is_closed or not self._was_running:
             return self._mouse.end()
         with self._lock:
@@ -168,12 +168,12 @@ class Handle:
         self._deferred.request_check()
 
     def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
-        """Lock held by `sync`, as a context manager; re-entrant."""
+        """The lock that `sync` holds, as a context manager. Re-entrant."""
         self._watch()
         return self._lock
 
     def close(self) -> None:
-        """Closes the window. Idempotent, from any thread."""
+        """Closes the window. May be called repeatedly and from any thread."""
         self._is_closed = True
         self._deferred.request_check()
         self._publisher.end()
@@ -181,7 +181,8 @@ class Handle:
         self._view.close()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Raises TypeError in `copy.copy`, `copy.deepcopy` and pickle: a handle stands for one window."""
+        """Raises TypeError, since a handle stands for one window: it supports neither `copy.copy`, `copy.deepcopy` nor
+        pickle."""
         raise TypeError(NOT_COPIED.format("a handle of launch_passive"))
 
     def __enter__(self) -> Self:
@@ -193,15 +194,15 @@ class Handle:
         self.close()
 
     def update_mesh(self, meshid: int) -> None:
-        """Shows the vertices of a mesh that the code has changed in the model, with the next `sync`."""
+        """Shows the changed vertices of a mesh of the model with the next `sync`."""
         self._update("mesh", meshid, self._model.nmesh)
 
     def update_hfield(self, hfieldid: int) -> None:
-        """Shows the heights of a height field that the code has changed in the model, with the next `sync`."""
+        """Shows the changed heights of a height field of the model with the next `sync`."""
         self._update("hfield", hfieldid, self._model.nhfield)
 
     def update_texture(self, texid: int) -> None:
-        """Shows the pixels of a texture that the code has changed in the model, with the next `sync`."""
+        """Shows the changed pixels of a texture of the model with the next `sync`."""
         self._update("texture", texid, self._model.ntex)
 
     def _update(self, kind: str, number: int, count: int) -> None:
@@ -215,7 +216,7 @@ class Handle:
             self._shown.update_asset(kind, number)
 
     def set_figures(self, viewports_figures: Any) -> None:
-        """Shows figures over the picture: one (viewport, figure), or a list of them."""
+        """Shows figures over the picture. viewports_figures: one (viewport, figure), or a list of such pairs."""
         shown, left_out = overlay_figures_of(viewports_figures)
         if left_out:
             self._unsupported.note(f"{left_out} of {left_out + len(shown)} figures of set_figures, too large together")
@@ -226,8 +227,8 @@ class Handle:
         self._view.set_figures(())
 
     def set_texts(self, texts: Any) -> None:
-        """Shows texts over the picture: one (font, gridpos, text1, text2), or a list of them; None: MuJoCo's
-        default."""
+        """Shows texts over the picture. texts: one (font, gridpos, text1, text2), or a list of such tuples. None in
+        place of font or gridpos means MuJoCo's default."""
         self._view.set_texts(overlay_texts(texts))
 
     def clear_texts(self) -> None:
@@ -235,8 +236,8 @@ class Handle:
         self._view.set_texts(())
 
     def set_images(self, viewports_images: Any) -> None:
-        """Shows images over the picture: one (viewport, image), or a list of them. Raises ValueError for an image that
-        its rectangle does not fit."""
+        """Shows images over the picture. viewports_images: one (viewport, image), or a list of such pairs. Raises
+        ValueError for an image whose size differs from that of its rectangle."""
         shown, left_out = overlay_images(viewports_images)
         if left_out:
             self._unsupported.note(f"{left_out} of {left_out + len(shown)} images of set_images, too large together")
@@ -247,12 +248,12 @@ class Handle:
         self._view.set_images(())
 
 
-# Calls the `key_callback` of a passive viewer with the codes of pressed keys, on a thread of its own.
+# Calls the `key_callback` of a passive viewer with the codes of pressed keys, on a separate thread.
 #
-# Always: all keys pressed in a window are passed, also those that the viewer uses, as MuJoCo's own viewer does. The
-# callback is called without a lock, so that it may acquire the handle's. If it raises, its traceback is printed and
-# later keys are passed. `sys.exit` cannot end the program from this thread; that is reported. The thread holds no
-# reference to the view, and ends with it.
+# Always: the callback gets all keys pressed in a window, even those that the viewer uses itself, as with MuJoCo's own
+# viewer. No lock is held during a call, so the callback may acquire the handle's lock. If the callback raises an
+# exception, its traceback is printed, and later keys are still passed. `sys.exit` in the callback cannot end the
+# program; a message says so. The thread holds no reference to the view, and ends with it.
 
 
 NO_EXIT = (
@@ -262,7 +263,7 @@ NO_EXIT = (
 
 
 def call_on_keys(callback: Callable[[int], None], users: ReceivedActions) -> threading.Thread:
-    """Starts the thread. callback: called with GLFW's code of each key that is pressed."""
+    """Starts the thread. callback: called with the GLFW code of each pressed key."""
     thread = threading.Thread(target=_pass_keys, args=(callback, users), name="twixt keys", daemon=True)
     thread.start()
     return thread

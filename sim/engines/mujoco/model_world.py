@@ -1,12 +1,12 @@
-"""World from a model file: `twixt run humanoid.xml`, `twixt run mujoco:humanoid.xml`.
+"""World that is made from a model file: `twixt run humanoid.xml`, `twixt run mujoco:humanoid.xml`.
 
-It makes steps of the model's own timestep, and starts, at first and after a reset, like MuJoCo's own viewer or at a
-keyframe: `--set keyframe=home`. The overlay has a slider for each actuator, a switch for each equality constraint, a
-button for each keyframe, switches of `mjvOption`, and the values of the joints. A file that is saved again is loaded
-again.
+Steps have the model's own timestep. At the start and after a reset, the model is in the same state as in MuJoCo's own
+viewer, or at a keyframe with `--set keyframe=home`. The overlay has a slider for each actuator, a switch for each
+equality constraint, a button for each keyframe, switches of `mjvOption`, and the values of the joints. When the file
+is saved again, it is loaded again.
 
-Always: a state depends only on the file, the number of steps and the controls that a user moved. When MuJoCo resets an
-unstable model, bodies are cut. If a changed file cannot be loaded, that is reported and the model stays.
+Always: a state depends only on the file, the number of steps and the user's actions. When MuJoCo resets an unstable
+model, all bodies are drawn with a cut. If a changed file cannot be loaded, this is reported and the old model stays.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 
-# Advice for a model that becomes unstable.
+# Advice to the user if a model becomes unstable.
 REMEDIES = "give its <option> a smaller timestep or the integrator implicitfast, or make joints and contacts less stiff"
 
 
 def world_of_file(name: str) -> type[World]:
-    """The world of a model file, named as in `is_model`. Raises TwixtError without MuJoCo, or without the file."""
+    """Returns the world of a model file. name: as for `is_model`. Raises TwixtError if MuJoCo or the file is
+    missing."""
     path = name.removeprefix(PREFIX)
     required()
     if not os.path.isfile(path):
@@ -57,11 +58,11 @@ def world_of_file(name: str) -> type[World]:
 
 
 class ModelWorld(World):
-    """The model in the file `path`. keyframe: name or number of the one to start at; empty for the model's own
-    start."""
+    """World of the model in the file `path`. keyframe: name or number of the keyframe to start at; empty for the
+    model's own start."""
 
     path = ""
-    dt = 0.0  # the model's own; another one by --physics-hz
+    dt = 0.0  # 0: the model's own timestep, unless --physics-hz sets another
 
     def __init__(self, keyframe: str = "") -> None:
         self._stamp = _stamp_of(self.path)
@@ -82,7 +83,7 @@ class ModelWorld(World):
         self.reset()
 
     def reset(self) -> None:
-        """Starts again, with the present content of the file."""
+        """Starts again, with the current content of the file."""
         if self._fresh is not None:
             model, shown = self._fresh
             switches = ShowSwitches(model, self._switches.opt, self._switches.rendering)
@@ -91,7 +92,7 @@ class ModelWorld(World):
         self._start_at(self._keyframe if self._keyframe is None or self._keyframe < self._model.nkey else None)
 
     def step(self, dt: float) -> None:
-        """Makes as many of the model's steps as `dt` seconds hold: one, or more with --when-slow widen."""
+        """Makes as many steps of the model as fit into `dt` seconds: one, or more with --when-slow widen."""
         keyframe = self._controls.pop_keyframe()
         if keyframe is not None:
             self._start_at(keyframe)
@@ -101,7 +102,7 @@ class ModelWorld(World):
         for _ in range(max(1, round(dt / self.dt))):
             before = self._data.time
             mujoco.mj_step(self._model, self._data)
-            if self._data.time <= before:  # MuJoCo has reset it before this step
+            if self._data.time <= before:  # MuJoCo has reset the model before this step
                 self._cut()
                 self._report_unstable(before)
         self._show_marks()
@@ -110,8 +111,8 @@ class ModelWorld(World):
             self._is_pulled = False
 
     def apply_force(self, i: int, force: NDArray[np.float64], point: NDArray[np.float64]) -> None:
-        """Applies a force (N) at a point (metres, world) of body i in the next step; a skin or flex cannot be
-        pulled."""
+        """Applies a force (N) at a point (metres, world frame) of body i, for the next step. Has no effect on a skin
+        or flex."""
         if i >= self._model.nbody:
             return
         applied = self._data.xfrc_applied[i]
@@ -133,9 +134,9 @@ class ModelWorld(World):
                 self.surfaces[body] = vertices
 
     def is_outdated(self) -> bool:
-        """True once the file was saved again and could be loaded."""
+        """True if the file was saved again and the new content could be loaded."""
         stamp = _stamp_of(self.path)
-        if stamp != self._stamp and stamp is not None:  # None: an editor is replacing it
+        if stamp != self._stamp and stamp is not None:  # None while an editor replaces the file
             self._stamp = stamp
             try:
                 model = loaded_model(self.path)
@@ -146,7 +147,7 @@ class ModelWorld(World):
         return self._fresh is not None
 
     def diagnostics(self) -> dict[str, float]:
-        """Number of contacts, and the values of the first joints: radians, metres. As many as viewers receive."""
+        """Number of contacts, and the values of the first joints (radians, metres), as many as viewers accept."""
         joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
         return {"contacts": float(self._data.ncon), **dict(joints)}
 
@@ -178,7 +179,7 @@ class ModelWorld(World):
             self.scene = _scene_of(self._model, self._switches.parts, self.path)
 
     def _show_marks(self) -> None:
-        """Updates the marks: tendons and other visual geoms of MuJoCo."""
+        """Updates the marks, which are tendons and other visual geoms of MuJoCo."""
         shown = self._visual.present()
         if self.marks is not None:
             self.marks.clear()
@@ -199,20 +200,20 @@ class ModelWorld(World):
 
 
 def _scene_of(model: MjModel, shown: ShowOptions, path: str) -> Scene:
-    """The scene of the model in a file, with its opening camera. Raises TwixtError, with the file's name, for a scene
-    that a viewer cannot draw, and for a damaged file."""
+    """The scene of the model in a file, with its opening camera. Raises SceneError, with the file's name, for a scene
+    that a viewer cannot draw, and TwixtError for a damaged file."""
     try:
         made = shown_scene(model, shown, PartMaker(model), opening_view(model))
-        made.packed()  # raises SceneError, too
+        made.packed()  # may also raise SceneError
     except SceneError as error:
         raise SceneError(f"{os.path.basename(path)!r} cannot be shown: {error}") from None
-    except (IndexError, ValueError) as error:  # as in a binary file of which some bytes were lost
+    except (IndexError, ValueError) as error:  # for example in a binary file that lost some bytes
         raise TwixtError(f"the model is damaged, its arrays do not fit each other ({error}); save it again") from error
     return made
 
 
 def _stamp_of(path: str) -> tuple[int, int] | None:
-    """Time of the last change of the file, ns, and its size in bytes; None if it does not exist."""
+    """Time of the last change of the file, ns, and size of the file in bytes. None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -232,20 +233,23 @@ def _number_of(model: Any, keyframe: str) -> int | None:
     raise TwixtError(f"the model has no keyframe {keyframe!r}; {suggestion_for(keyframe, names) or has}")
 
 
-# Controls of a model: a slider for each actuator, a switch for each equality constraint, a button for each keyframe.
+# Controls of a model in the overlay: a slider for each actuator, a switch for each equality constraint, and a button
+# for each keyframe.
 #
-# Always: a control that no user moved keeps the model's own value, so that a run without a viewer is the same.
+# Always: controls that no user moves do not change the model's values, so a run without a viewer gives the same
+# states.
 
 
-# Range of an actuator without one, as in MuJoCo's own viewer; limit of ranges that a slider can show.
+# NO_RANGE: range for an actuator without a range, as in MuJoCo's own viewer. LARGEST: limit for the ends of a slider's
+# range.
 NO_RANGE = -1.0, 1.0
 LARGEST = 1e9
-# Types of joints with one coordinate, whose values are shown.
+# Types of joints whose values are shown: those with one coordinate.
 ONE_NUMBER = "mjJNT_HINGE", "mjJNT_SLIDE"
 
 
 class _Actuator(Slider):
-    """Slider of an actuator. moved: receives its number when a viewer sets a value."""
+    """Slider of an actuator. moved: set to which the actuator's number is added when a viewer sets a value."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: float, low: float, high: float) -> None:
         super().__init__(name, value, low, high)
@@ -257,7 +261,7 @@ class _Actuator(Slider):
 
 
 class _Equality(Toggle):
-    """Switch of an equality constraint. moved: as of `_Actuator`."""
+    """Switch of an equality constraint. moved: as for `_Actuator`, with the constraint's number."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: bool) -> None:
         super().__init__(name, value)
@@ -269,7 +273,8 @@ class _Equality(Toggle):
 
 
 class ModelControls:
-    """Controls of one model and its state. `offered`: in the order keyframes, actuators, equalities, as many as fit."""
+    """Controls of one model and its state. `offered` has as many as fit, first keyframes, then actuators, then
+    equalities."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
         self._data = data
@@ -288,17 +293,17 @@ class ModelControls:
 
     @property
     def offered(self) -> list[Control]:
-        """For `World.controls`."""
+        """The controls for `World.controls`."""
         offered: list[Control] = [*self._keyframes, *self._actuators, *self._equalities]
         return offered[:MOST_CONTROLS]
 
     def pop_keyframe(self) -> int | None:
-        """Number of the keyframe whose button was pressed since the last call; None without one."""
+        """Number of the keyframe whose button was pressed since the last call; None if no button was pressed."""
         pressed = [number for number, button in enumerate(self._keyframes) if button.taken()]
         return pressed[-1] if pressed else None
 
     def apply(self) -> None:
-        """Writes values that users set since the last call into the state."""
+        """Writes the values that users have set since the last call into the state."""
         while self._moved_actuators:
             number = self._moved_actuators.pop()
             self._data.ctrl[number] = self._actuators[number].value
@@ -307,7 +312,7 @@ class ModelControls:
             self._data.eq_active[number] = self._equalities[number].value
 
     def reflect(self) -> None:
-        """Reads all values from the state, after a reset."""
+        """Sets all controls to the values of the state. Call it after a reset."""
         for slider, value in zip(self._actuators, self._data.ctrl, strict=True):
             slider.set(value)
         for toggle, value in zip(self._equalities, self._data.eq_active, strict=True):
@@ -325,7 +330,7 @@ def joint_values(model: MjModel, data: MjData) -> Iterator[tuple[str, float]]:
 
 
 def _names(model: MjModel, kind: str, count: int, word: str) -> list[str]:
-    """Names of the model's elements of a kind; those without one are numbered."""
+    """Names of all elements of a kind in the model. An element without a name gets `word` and its number."""
     return [_name(model, kind, number, word) for number in range(count)]
 
 

@@ -1,12 +1,13 @@
-"""Dragging of bodies by users of viewers, through `MjvPerturb`, forces in `xfrc_applied` and mocap poses.
+"""Lets users of viewers drag bodies, by `MjvPerturb`, forces in `xfrc_applied` and mocap poses.
 
-A pull sets MuJoCo's `MjvPerturb`, like the mouse of its own viewer; MuJoCo then computes the spring, with the body's
-true mass, and moves mocap bodies. Several handles may show one `MjData`: forces are kept per data, and summed.
+A pull sets MuJoCo's `MjvPerturb`, like the mouse in MuJoCo's own viewer. MuJoCo then computes the force of a spring,
+with the body's true mass, and moves mocap bodies. Several handles may show the same `MjData`, so forces are stored per
+data, and summed.
 
-Always: only forces that were added here are removed, and only where the value is unchanged: values that the program
-writes into `xfrc_applied` stay, to the last bit. When the drag or the viewer ends, the next `sync` or `close` removes
-the force. A value that the program changes with `+=` during a pull cannot be told from one that it writes: it counts as
-the program's, pull included.
+Always: only forces that were added here are removed, and only if the value in `xfrc_applied` is unchanged since then.
+So values that the program writes stay, to the last bit. When a drag or the viewer ends, the next `sync` or `close`
+removes the force. If the program changes a value with `+=` during a pull, the result cannot be distinguished from a
+value that the program wrote. It counts as the program's value, although it contains the pull.
 """
 
 from __future__ import annotations
@@ -31,24 +32,25 @@ if TYPE_CHECKING:
 
 
 class BodyForce(NamedTuple):
-    """Force (N) and torque (N m) on the centre of mass of a body, world frame, (6,)."""
+    """Force (N) and torque (N m) on the centre of mass of a body, in the world frame, (6,)."""
 
     body: int
     force: NDArray[np.float64]
 
 
 class _Row(NamedTuple):
-    """A row of `xfrc_applied`, (6,) each: the program's value, and the sum with all pulls that was written last."""
+    """A row of `xfrc_applied`, (6,) each. own: the program's value. whole: the sum of this value and all pulls, as
+    written last."""
 
     own: NDArray[np.float64]
     whole: NDArray[np.float64]
 
 
 class DataForces:
-    """Pulls of all handles on the bodies of one `data`. For any thread.
+    """Pulls of all handles on the bodies of one `data`. May be used from any thread.
 
-    Always: even if a signal handler raises at any point, each row has the program's value, with or without the pulls;
-    `_rows` has the rows with pulls.
+    Always: even if a signal handler raises an exception at any point, each row contains the program's value, with or
+    without the pulls. All rows that contain pulls are in `_rows`.
     """
 
     def __init__(self, data: MjData) -> None:
@@ -61,7 +63,7 @@ class DataForces:
 
     @staticmethod
     def of(data: MjData) -> DataForces:
-        """Returns the one object for `data`. It keeps `data` alive."""
+        """Returns the only `DataForces` of `data`. It holds a reference to `data`."""
         with _known_lock:
             found = _known.get(id(data))
             if found is None:
@@ -69,7 +71,8 @@ class DataForces:
             return found
 
     def pull(self, puller: object, force: Callable[[], BodyForce | None]) -> None:
-        """Replaces the force of one puller. force: returns it (None: no force); it may write into `xfrc_applied`."""
+        """Replaces the force of one puller. force: function that returns the force, or None. It may write into
+        `xfrc_applied`."""
         self._pending.append((puller, force))
         with self._lock:
             self._carry_out()
@@ -81,8 +84,8 @@ class DataForces:
             self._carry_out()
 
     def release_later(self, puller: object) -> None:
-        """`release` without waiting, for a puller that was garbage-collected: if another thread holds the lock, a later
-        call removes the force."""
+        """Removes the force of a puller that was garbage-collected, without waiting. If another thread holds the lock,
+        a later call of any method removes it."""
         self._pending.append((puller, None))
         if self._lock.acquire(blocking=False):
             try:
@@ -95,7 +98,7 @@ class DataForces:
         return puller in self._pulls
 
     def _carry_out(self) -> None:
-        if self._is_busy:  # called in a signal handler or the garbage collector: the interrupted call continues
+        if self._is_busy:  # in a signal handler or the garbage collector; the interrupted call does the rest
             return
         self._is_busy = True
         try:
@@ -115,13 +118,15 @@ class DataForces:
         row, known = self._data.xfrc_applied[body], self._rows.get(body)
         own = row.copy()
         if known is not None:
-            is_ours = (row == known.whole) | (np.isnan(row) & np.isnan(known.whole))  # NaN: a body without a place
+            # A pull is NaN if the body's position is NaN.
+            is_ours = (row == known.whole) | (np.isnan(row) & np.isnan(known.whole))
             own[is_ours] = known.own[is_ours]
         forces = [pull.force for pull in self._pulls.values() if pull.body == body]
         row[:] = own
         self._rows.pop(body, None)
         if forces:
-            # Recorded before it is written: an interruption in between leaves the program's value in the row.
+            # The record is made before the row is written, so that after an interruption in between the row has the
+            # program's value.
             self._rows[body] = known = _Row(own, own + sum(forces))
             row[:] = known.whole
 
@@ -131,7 +136,7 @@ _known_lock = threading.Lock()
 
 
 class MouseForces:
-    """Pulls of one view's users on the bodies of `data`. perturb: MuJoCo's struct, which the program may read and
+    """Pulls by the users of one view on the bodies of `data`. perturb: MuJoCo's struct, which the program may read and
     set."""
 
     def __init__(self, model: MjModel, data: MjData, perturb: MjvPerturb, users: ReceivedActions) -> None:
@@ -140,7 +145,7 @@ class MouseForces:
         self._pull = Pull()  # the pull that `perturb` contains
         self._grabbed: tuple[int, tuple[float, float, float]] | None = None  # body and point of `perturb`
         self._begun_turn: NDArray[np.float64] = np.zeros(4)
-        self._is_on = False  # True: a force must be removed, or `perturb` watched
+        self._is_on = False  # True if a force must be removed later, or `perturb` watched
         self._forces, self._puller = DataForces.of(data), object()
         weakref.finalize(self, self._forces.release_later, self._puller).atexit = False
 
@@ -150,7 +155,7 @@ class MouseForces:
         return bool(self._users.pulls or self._is_on or self._perturb.active)
 
     def apply(self) -> None:
-        """Updates forces, mocap poses and `perturb`; call it in each `sync` while `is_needed`."""
+        """Updates forces, mocap poses and `perturb`. Call it in each `sync` while `is_needed` is True."""
         pulls, perturb = self._users.pulls, self._perturb
         if pulls or self._pull.body is not None:
             self._follow(pulls[-1] if pulls else Pull())
@@ -162,7 +167,7 @@ class MouseForces:
         self._is_on = bool(is_pulling or self._pull.body is not None or perturb.active2)
 
     def end(self) -> None:
-        """Removes the force, when the viewer ends."""
+        """Removes the force. Call it when the viewer ends."""
         self._forces.release(self._puller)
 
     def _follow(self, pull: Pull) -> None:
@@ -184,7 +189,7 @@ class MouseForces:
             if self._scene is None:
                 scene = mujoco.MjvScene(self._model, 1)
                 mujoco.mjv_updateCamera(self._model, self._data, default_camera(self._model), scene)
-                self._scene = scene  # stored when complete: a signal handler may raise anywhere
+                self._scene = scene  # stored only when complete, since a signal handler may raise anywhere
             mujoco.mjv_initPerturb(self._model, self._data, self._scene, perturb)
             self._begun_turn = np.array(perturb.refquat)
             perturb.active = int(kind)
@@ -198,14 +203,14 @@ class MouseForces:
             perturb.refselpos[:] = pull.target
 
     def _force(self) -> BodyForce | None:
-        """The present force of `perturb`; None if there is none. Moves a mocap body."""
+        """Returns the force that `perturb` currently causes, or None. If the body is a mocap body, moves it."""
         perturb, data = self._perturb, self._data
         body = int(perturb.select)
         if not 0 < body < self._model.nbody:
             return None
         mujoco.mjv_applyPerturbPose(self._model, data, perturb, 0)
         if not self._model.body_dofnum[self._model.body_weldid[body]]:
-            return None  # a mocap body, or a static one
+            return None  # a mocap body or a static body
         row = data.xfrc_applied[body]
         before = row.copy()
         try:

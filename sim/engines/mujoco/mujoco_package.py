@@ -1,7 +1,7 @@
-"""The package `mujoco`, imported at its first use; loading of model files.
+"""Imports the package `mujoco` at its first use, and loads model files.
 
-Always: without the package, the error names the command that installs it; an untested version is reported once, and
-used.
+Always: if the package is missing, the error message has the command that installs it. An untested version is used
+after one warning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mujoco import MjModel
 
 
-# Oldest and newest tested version, (major, minor).
+# Oldest and newest tested versions of MuJoCo, (major, minor).
 TESTED = (3, 17), (4, 0)
 INSTALL = "pip install 'twixt[mujoco]'"
 
@@ -31,7 +31,7 @@ class MissingPackage(TwixtError, ImportError):
 
 
 def required() -> ModuleType:
-    """The package `mujoco`. Raises MissingPackage where it is not installed."""
+    """Returns the package `mujoco`. Raises MissingPackage if it is not installed."""
     global _loaded
     if _loaded is None:
         try:
@@ -49,7 +49,7 @@ def required() -> ModuleType:
 
 
 def version_note(version: str) -> str:
-    """Note about a version outside of `TESTED`, such as "4.1.0"; empty for one within."""
+    """Note about a version outside of `TESTED`; empty for a tested version. version: such as "4.1.0"."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     found = (int(numbers[1]), int(numbers[2])) if numbers else TESTED[1]
     oldest, newest = (".".join(map(str, tested)) for tested in TESTED)
@@ -70,21 +70,21 @@ else:
     mujoco = _OnFirstUse()
 
 
-# Models in files. Always: the error for a file that cannot be loaded has its name and MuJoCo's own message.
+# Models in files. Always: the error for a file that cannot be loaded contains the file's name and MuJoCo's message.
 
 
-# Endings of files that MuJoCo loads: MJCF or URDF, binary models, archives.
+# Endings of the names of files that MuJoCo loads: MJCF or URDF, binary models, archives.
 ENDINGS = (".xml", ".urdf", ".mjb", ".mjz")
 PREFIX = "mujoco:"
 
 
 def is_model(name: str) -> bool:
-    """True for the name of a world that is a model file: `mujoco:FILE`, or a file that ends like a model."""
+    """True if the name of a world means a model file: `mujoco:FILE`, or a name with an ending of `ENDINGS`."""
     return name.startswith(PREFIX) or name.lower().endswith(ENDINGS)
 
 
 def loaded_model(path: str | os.PathLike[str]) -> MjModel:
-    """The model in a file. Raises TwixtError for one that is not there or that MuJoCo refuses."""
+    """Loads the model in a file. Raises TwixtError if the file does not exist or MuJoCo cannot load it."""
     if not isinstance(path, str | os.PathLike):
         raise TwixtError(f"a model's file must be named by a path, got {text_of(path)}")
     name = os.fspath(path)
@@ -97,5 +97,5 @@ def loaded_model(path: str | os.PathLike[str]) -> MjModel:
     load = mujoco.MjModel.from_binary_path if name.endswith(".mjb") else mujoco.MjModel.from_xml_path
     try:
         return load(name)
-    except Exception as error:  # ValueError, FatalError and others, by version and fault
+    except Exception as error:  # depends on version and fault: ValueError, FatalError and others
         raise TwixtError(f"MuJoCo cannot load {name!r}: {' '.join(str(error).split())}; correct the file") from error

@@ -1,14 +1,15 @@
-"""MuJoCo's viewer by one import: `from twixt import mujoco_viewer` instead of `import mujoco.viewer`.
+"""Replacement for MuJoCo's viewer: `from twixt import mujoco_viewer` instead of `import mujoco.viewer`.
 
     with mujoco_viewer.launch_passive(model, data) as viewer:
         while viewer.is_running():
             mujoco.mj_step(model, data)
             viewer.sync()
 
-`launch_passive`, `launch` and `launch_from_path` take what MuJoCo's own take. A loop that has a view of twixt uses
-`scene(model)` and `publish(view, data)`. docs/engines.md lists every name: works, differs, has no effect.
+`launch_passive`, `launch` and `launch_from_path` accept the same arguments as in MuJoCo. A loop that already has a
+view of twixt uses `scene(model)` and `publish(view, data)`. docs/engines.md lists for every name of MuJoCo's viewer
+whether it works, differs or has no effect.
 
-Always: the model and the data are the user's own objects; publishing never waits.
+Always: model and data are the user's own objects, not copies. Publishing never waits.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ if TYPE_CHECKING:
 __all__ = ["Handle", "launch", "launch_from_path", "launch_passive", "publish", "scene"]
 
 KeyCallback = Callable[[int], None]
-# Longest time that `launch` steps before it publishes again, seconds of the wall clock.
+# Longest time for which `launch` steps between two publishes, seconds of the wall clock.
 LONGEST_TURN_S = 1 / 60
-# Debt beyond which `launch` does not catch up, like MuJoCo's own viewer, seconds.
+# If simulated time lags behind by more than this, `launch` does not catch up, like MuJoCo's own viewer. Seconds.
 MOST_DEBT_S = 0.1
 
 _states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelSurfaces]] = WeakKeyDictionary()
 
 
 def publish(view: View, data: MjData) -> None:
-    """Shows the present state of `data` on `view`, a view of `twixt.show(scene(model))`. Never waits.
+    """Shows the current state of `data` on `view`, which `twixt.show(scene(model))` returned. Never waits.
 
-    The bodies' poses, velocities, the tendons and simulated time (`data.time`) are taken. Time that went back is one
-    cut. At most once in each step of the loop; all of them are sent (`launch_passive` sends no more than frames can
-    show).
+    A state consists of the bodies' poses and velocities, the tendons and simulated time (`data.time`). If that time
+    goes back, all bodies are drawn with a cut. Call it at most once in each step of the loop. Every state is sent,
+    whereas `launch_passive` sends no more states than frames can show.
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
         raise TwixtError(
@@ -76,12 +77,13 @@ def launch_passive(
     publish_hz: float | None = None,
     **options: Any,
 ) -> Handle:
-    """Opens a window on `data`, and returns at once the handle with which the user's own loop shows its states.
+    """Opens a window that shows `data`. Returns at once, with the handle by which the user's own loop shows its
+    states.
 
-    show_left_ui, show_right_ui: both False leave out the overlay. key_callback: called with GLFW's code of each key
-    that is pressed, on a thread of its own. publish_hz: states shown per second, at most; None: 120, and fewer where
-    they would take more than 1 % of the loop's time. options: those of `twixt.show`. Raises ValueError as MuJoCo's own
-    viewer.
+    show_left_ui, show_right_ui: if both are False, there is no overlay. key_callback: called on a separate thread with
+    the GLFW code of each pressed key. publish_hz: maximum number of states shown per second. None means 120, or fewer
+    if they would take more than 1 % of the loop's time. options: those of `twixt.show`. Raises ValueError in the same
+    cases as MuJoCo's own viewer.
     """
     if not isinstance(model, mujoco.MjModel):
         raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")
@@ -107,10 +109,11 @@ def launch(
     show_right_ui: bool = True,
     **options: Any,
 ) -> None:
-    """Steps the model in real time and shows it, until the window is closed. data: by default a new one.
+    """Steps the model in real time and shows it until the window is closed. data: by default a new `MjData` of the
+    model.
 
-    loader: returns model and data, instead of those. options: as of `launch_passive`. Raises ValueError as MuJoCo's
-    own viewer, and TwixtError without a model.
+    loader: function that returns model and data, instead of the arguments. options: as for `launch_passive`. Raises
+    ValueError in the same cases as MuJoCo's own viewer, and TwixtError if there is no model.
     """
     if model is None and data is not None:
         raise ValueError("mjData is specified but mjModel is not")
@@ -126,7 +129,8 @@ def launch(
 
 
 def launch_from_path(path: str | os.PathLike[str], **options: Any) -> None:
-    """`launch` of the model in a file: MJCF, URDF or MJB. Raises TwixtError for a file that cannot be loaded."""
+    """Calls `launch` with the model in a file: MJCF, URDF or MJB. Raises TwixtError for a file that cannot be
+    loaded."""
     launch(loaded_model(path), **options)
 
 

@@ -1,6 +1,6 @@
-"""Overlay content from MuJoCo's terms: texts, images and figures of a handle, and switches of an `mjvOption`.
+"""Converts MuJoCo's values to overlay content: texts, images and figures of a handle, switches of an `mjvOption`.
 
-Always: content that fits is shown; of images and figures that are too large together, the first ones are.
+Always: if images or figures are too large together, only the first ones are shown, as many as fit.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ if TYPE_CHECKING:
     from mujoco import MjModel, MjrRect, MjvFigure, MjvOption
 
 
-# MuJoCo's font scale with letters as high as the overlay's.
+# MuJoCo's font scale at which letters are as high as those of the overlay.
 OWN_FONT_PERCENT = 100
-# Margin of an axis that extends to its points: a share of the y axis, half a bar of the x axis.
+# Margin of an axis that is extended to its points: for the y axis as a share of their range, for the x axis half a
+# bar.
 MARGIN_SHARE, HALF_BAR = 0.05, 0.5
 
 
 def overlay_texts(texts: Any) -> list[OverlayText]:
-    """Texts of `set_texts`: font scale in percent, place by mjtGridPos, two columns. Raises TwixtError."""
+    """Converts the texts of `set_texts`: font scale in percent, mjtGridPos, and two columns of text. Raises
+    TwixtError."""
     found = []
     for font, grid, left, right in _tuples("set_texts", texts, "(font, gridpos, text1, text2)", 4):
         size = _whole("the font of a text", mujoco.mjtFontScale.mjFONTSCALE_150 if font is None else font)
@@ -57,8 +59,8 @@ def overlay_texts(texts: Any) -> list[OverlayText]:
 
 
 def overlay_images(images: Any) -> tuple[list[OverlayImage], int]:
-    """Images of `set_images`, and the number of omitted ones. Raises ValueError, with MuJoCo's message, for one that
-    its rectangle does not fit, and TwixtError for other values."""
+    """Converts the images of `set_images`. Returns them, and the number of omitted images. Raises ValueError, with
+    MuJoCo's message, for an image whose size differs from that of its rectangle, and TwixtError for invalid values."""
     given: list[tuple[MjrRect, NDArray[Any]]] = []
     for viewport, values in _tuples("set_images", images, "(viewport, image)", 2):
         _require_rect(viewport)
@@ -80,7 +82,7 @@ def overlay_images(images: Any) -> tuple[list[OverlayImage], int]:
 
 
 def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
-    """Figures of `set_figures`, and the number of omitted ones. Raises TwixtError."""
+    """Converts the figures of `set_figures`. Returns them, and the number of omitted figures. Raises TwixtError."""
     pairs = _tuples("set_figures", figures, "(viewport, figure)", 2)
     for viewport, figure in pairs:
         _require_rect(viewport)
@@ -99,7 +101,7 @@ def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
 
 
 def _tuples(call: str, given: Any, form: str, length: int) -> list[Any]:
-    """The argument of `call`, one tuple of the `form` or several, as a list."""
+    """Returns the argument of `call`, which is one tuple of the `form` or several of them, as a list."""
     rows = [given] if isinstance(given, tuple) else items(given)
     if rows is None or not all(isinstance(row, tuple | list) and len(row) == length for row in rows):
         raise TwixtError(f"{call} takes {form}, or a list of them, got {text_of(given)}")
@@ -133,8 +135,8 @@ def _figure_of(viewport: MjrRect, figure: MjvFigure) -> OverlayFigure:
 
 
 def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, float] | None:
-    """Range of an axis: the figure's, extended to the points by `flg_extend`; for the y axis centred at zero by
-    `flg_symmetric`. None, the range of the points, where the figure has none."""
+    """Range of an axis, from the figure. `flg_extend` extends it to the points, and `flg_symmetric` centres that of
+    the y axis at zero. None if the figure has no range; the overlay then uses the range of the points."""
     low, high = figure.range[axis].tolist()
     if not low < high:
         return None
@@ -148,18 +150,19 @@ def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, f
     return low, high
 
 
-# Switches of the overlay for one `mjvOption`: its flags, and the groups of geoms and sites that the model uses; and
-# for the rendering flags of one `mjvScene`.
+# Switches of the overlay for the flags of one `mjvOption`, for the groups of geoms and sites that the model uses, and
+# for rendering flags of one `mjvScene`.
 #
-# The overlay has a copy of each value. `exchange` compares both with the last values: where the code has changed the
-# option, the switch follows; otherwise the option follows the switch.
+# The overlay has its own copy of each value. `exchange` compares options and switches with the values at the last
+# call. If the code has changed an option, its switch is set to it; otherwise the option is set to its switch.
 #
 # Always: a flag has a switch only if it has an effect in twixt and the model has objects of its kind.
 
 
-# Fold of the overlay with the switches.
+# Name of the overlay's fold that contains the switches.
 FOLD = "show"
-# Flags in the order of their switches, each with the model's count of its objects; None: every model has some.
+# Flags in the order of their switches. The value is the model's field that counts objects of the flag's kind, or None
+# if every model has such objects.
 FLAGS = {
     "CONTACTPOINT": None, "CONTACTFORCE": None, "CONTACTSPLIT": None, "TRANSPARENT": None, "JOINT": "njnt",
     "ACTUATOR": "nu", "ACTIVATION": "na", "TENDON": "ntendon", "CONSTRAINT": "neq", "INERTIA": None,
@@ -171,13 +174,14 @@ GROUPS = {"geomgroup": ("geoms", "geom_group"), "sitegroup": ("sites", "site_gro
 
 
 class HasFlags(Protocol):
-    """Protocol of an object with rendering flags (`mjtRndFlag`), such as an `mjvScene`."""
+    """An object with rendering flags (`mjtRndFlag`), such as an `mjvScene`."""
 
     flags: NDArray[np.uint8]
 
 
 class ShowSwitches:
-    """Switches for `opt` and `rendering`. offered: controls for a view or world. parts: options of geoms and sites."""
+    """Switches for `opt` and `rendering`. offered: the switches, as controls for a view or world. parts: current
+    options for geoms and sites."""
 
     def __init__(self, model: MjModel, opt: MjvOption, rendering: HasFlags) -> None:
         self.opt, self.rendering, self._model = opt, rendering, model
@@ -196,12 +200,12 @@ class ShowSwitches:
         self._seen = self._values()
         self._offered_values = [
             self._seen[place] != 0 for place in self._places
-        ]  # of `_seen`: compared in each publish
+        ]  # values in `_seen`, kept since each publish compares them
         self.offered = [Toggle(name, is_on, FOLD) for (name, _), is_on in zip(found, self._offered_values, strict=True)]
 
     def exchange(self) -> bool:
-        """Updates the switches from options that the code has changed since the last call, and options from switches
-        that users have changed. True if anything has changed."""
+        """Sets switches to options that the code has changed since the last call, and options to switches that users
+        have changed. True if anything has changed."""
         now, seen = self._values(), self._seen
         if now == seen and [toggle.is_on for toggle in self.offered] == self._offered_values:
             return False
@@ -215,7 +219,7 @@ class ShowSwitches:
         return True
 
     def parts_of(self, model: MjModel) -> ShowOptions:
-        """`ShowOptions` of another model with these values."""
+        """Returns the `ShowOptions` of `model` with the current values."""
         return ShowOptions.of(self.opt, model, self.rendering.flags)
 
     def _values(self) -> bytes:
@@ -237,5 +241,5 @@ def _has(model: MjModel, flag: str) -> bool:
 
 
 def _words(flag: int) -> str:
-    """MuJoCo's own name of a flag, as in its viewer."""
+    """Name of a flag as in MuJoCo's own viewer."""
     return str(mujoco.mjVISSTRING[flag][0]).lower()

@@ -1,11 +1,12 @@
-"""Scene, camera and options of a view, updated when the user's code changes MuJoCo's structs.
+"""Updates scene, camera and options of a view when the user's code changes MuJoCo's structs.
 
-The structs (`cam`, `opt`, the model) are changed in place without notice. So they are compared with the values shown
-last, before a publish: camera and options each time, the model's own fields some times a second (`WatchedModel`).
+The code changes the structs (`cam`, `opt`, the model) in place, without notice. So before a publish they are compared
+with the values that were shown last. Camera and options are compared each time, the model's fields a few times a
+second (`WatchedModel`).
 
-Always: a scene is replaced only if something differs, and at a rate that a viewer can follow. A change of colours
-replaces no scene: they are part columns (`model/geom_shapes.py`). A changed field that the picture does not show is
-reported once on standard error.
+Always: the scene is replaced only if something differs, and no faster than a viewer can follow. Colours are part
+columns (`model/geom_shapes.py`), so a change of colours does not replace the scene. If a changed field has no effect
+on the picture, that is reported once on standard error.
 """
 
 from __future__ import annotations
@@ -36,16 +37,17 @@ if TYPE_CHECKING:
     from twixt.sim.show.view import View
 
 
-# Detection of model fields that the program has changed since the last comparison, and of their effects.
+# Detects which fields of a model the program has changed since the last comparison, and what these changes affect.
 #
-# MuJoCo's arrays are adjacent in memory, so a few pieces of memory contain them all. A piece is compared as a whole;
-# its fields are compared one by one only if it differs. `EFFECTS` has the effect of each field on the picture.
+# MuJoCo's arrays are adjacent in memory, so a few pieces of memory contain all of them. A piece is compared as a
+# whole. Only if it differs, its fields are compared one by one. `EFFECTS` has the effect of each field on the picture.
 #
-# Always: a call compares a limited number of bytes, and the next one continues there. A change is recorded before the
-# copy of the old content is replaced, so that an interrupted call loses none.
+# Always: a call compares a limited number of bytes, and the next call continues after them. A change is recorded
+# before the copy of the old content is replaced, so that no change is lost if a call is interrupted.
 
 
-# Effects of a changed field, bits. UNSHOWN: only on MuJoCo's picture. Plain integers: each publish tests them.
+# Effects of a changed field, as bits. UNSHOWN: an effect on MuJoCo's picture, but none on twixt's. They are plain
+# integers, because each publish tests them.
 SHAPES, COLORS, LIGHT, CAMERA, UNSHOWN = 1, 2, 4, 8, 16
 ALL_BUT_COLORS = SHAPES | LIGHT | CAMERA | UNSHOWN
 
@@ -54,8 +56,9 @@ def _named(prefix: str, effect: int, names: str) -> dict[str, int]:
     return {prefix + name: effect for name in names.split()}
 
 
-# By field of `mjModel`. Not watched: fields for poses, marks and vertices of skins and flexes, which are computed from
-# the model for each state; and meshes, height fields and textures, for which programs call `update_mesh` and so on.
+# Effects by field of `mjModel`. Two groups of fields are not watched. Poses, marks, and vertices of skins and flexes
+# are computed from the model for each state anyway. For meshes, height fields and textures, programs call
+# `update_mesh` and so on.
 EFFECTS: dict[str, int] = {
     **_named("geom_", SHAPES, "type dataid bodyid sameframe group matid size pos quat contype conaffinity"),
     **_named("site_", SHAPES, "type dataid bodyid sameframe group matid size pos quat"),
@@ -73,27 +76,28 @@ EFFECTS: dict[str, int] = {
     "vis.map.alpha": SHAPES,
     **_named("", UNSHOWN, "geom_castshadow mat_reflectance light_specular light_castshadow vis.headlight.specular "
              "vis.map.znear vis.map.zfar stat.extent"),
-    # Layout of the model's arrays.
+    # Layout of the model's arrays, which a program should not change.
     **_named("body_", UNSHOWN, "geomadr geomnum"),
     **_named("mesh_", UNSHOWN, "texcoordadr"),
     **_named("skin_", UNSHOWN, "vertadr vertnum face faceadr facenum texcoordadr"),
     **_named("flex_", UNSHOWN, "vertadr vertnum edge edgeadr edgenum elem elemadr elemnum elemdataadr shell shellnum "
              "shelldataadr"),
 }  # fmt: skip
-# Fields that affect only geoms and sites in the frame of their body's inertia; those frames in `mjtSameFrame`.
+# Fields that affect only geoms and sites in the inertia frame of their body; values of `mjtSameFrame` for that frame.
 INERTIA_FIELDS, INERTIA_FRAMES = ("body_sameframe", "body_ipos", "body_iquat"), (2, 4)
-# Longest piece of memory that is compared as one, and longest gap within one, bytes.
+# Longest piece of memory that is compared as a whole, and longest gap between two fields of a piece, bytes.
 PIECE, GAP = 65_536, 256
-# Memory around `vis.headlight.ambient` in which the other fields of `mjVisual` and `mjStatistic` lie, bytes.
+# The other fields of `mjVisual` and `mjStatistic` are searched in this many bytes before and after
+# `vis.headlight.ambient`.
 BEFORE, AFTER = 256, 1_024
-# A value that none of these fields has by default.
+# Value for the search; none of these fields has it by default.
 PROBE = 77
-# Bytes of a number of `mjVisual`, and of `mjStatistic`.
+# Size in bytes of a number in `mjVisual`, and in `mjStatistic`.
 VISUAL_BYTES, STATISTIC_BYTES = 4, 8
 
 
 class _Field(NamedTuple):
-    """A field in memory. name: in `EFFECTS`. start: address. size: bytes."""
+    """A field in memory. name: its key in `EFFECTS`. start: address. size: in bytes."""
 
     name: str
     start: int
@@ -101,7 +105,7 @@ class _Field(NamedTuple):
 
 
 class _Piece:
-    """Memory that is compared as a whole. fields: their names and slices of it."""
+    """Piece of memory that is compared as a whole. fields: name of each field, and its slice of the piece."""
 
     def __init__(self, start: int, size: int, fields: Iterable[tuple[str, slice]]) -> None:
         self.memory = _memory(start, size)
@@ -109,10 +113,11 @@ class _Piece:
 
 
 class WatchedModel:
-    """Fields of `model` that have one of `effects`, read from its memory; `model` has to live as long.
+    """Watches the fields of `model` that have one of `effects`. It reads the memory of `model`, which must exist as
+    long as this object.
 
-    changed: effects of fields that have changed. unshown: names of changed fields whose effect is UNSHOWN. The caller
-    clears both.
+    changed: effects of all changed fields. unshown: names of changed fields with the effect UNSHOWN. The caller clears
+    `changed` and `unshown`.
     """
 
     def __init__(self, model: MjModel, effects: int) -> None:
@@ -120,13 +125,13 @@ class WatchedModel:
         self.unshown: list[str] = []
         names = [name for name, effect in EFFECTS.items() if effect & effects]
         frames = np.concatenate([model.geom_sameframe, model.site_sameframe])
-        if not np.isin(frames, INERTIA_FRAMES).any():  # inertia is not drawn; programs may change it often
+        if not np.isin(frames, INERTIA_FRAMES).any():  # without effect then, and programs may change them often
             names = [name for name in names if name not in INERTIA_FIELDS]
         self._pieces = _pieces_of(_fields(model, names))
         self._next = 0
 
     def compare(self, most_bytes: float) -> bool:
-        """Compares the next pieces, until `most_bytes` or more are compared; True after the last piece."""
+        """Compares the next pieces, until at least `most_bytes` are compared. True if the last piece was compared."""
         pieces, place = self._pieces, self._next
         while place < len(pieces):
             piece = pieces[place]
@@ -151,7 +156,7 @@ class WatchedModel:
 
 
 def value_of(model: MjModel, name: str) -> Any:
-    """Value of a field by its name, such as "vis.map.alpha"; None in a version of MuJoCo that lacks it."""
+    """Value of the field with this name, such as "vis.map.alpha". None if this version of MuJoCo does not have it."""
     found: Any = model
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -173,8 +178,8 @@ def _fields(model: MjModel, names: Iterable[str]) -> list[_Field]:
 
 @cache
 def _offsets() -> dict[str, int]:
-    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes: found by changing each in a test
-    model. Fields that are not found are left out."""
+    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes. Each is found by changing the
+    field in a test model. Fields that are not found are left out."""
     probe, found = mujoco.MjModel.from_xml_string("<mujoco/>"), dict[str, int]()
     start = probe.vis.headlight.ambient.ctypes.data - BEFORE
     memory = np.frombuffer(_memory(start, BEFORE + AFTER), np.uint8)
@@ -199,7 +204,8 @@ def _bytes_of(name: str) -> int:
 
 
 def _pieces_of(fields: list[_Field]) -> list[_Piece]:
-    """Pieces of memory: one for fields that are close together, several for a long field."""
+    """Divides fields into pieces of memory. Fields that are close together share a piece, and a long field has
+    several."""
     pieces: list[_Piece] = []
     held: list[_Field] = []
     cut: list[_Field] = []
@@ -218,20 +224,20 @@ def _pieces_of(fields: list[_Field]) -> list[_Piece]:
     return pieces
 
 
-# Shortest interval between two scenes, ns: each travels whole, meshes and all.
+# Shortest interval between two scenes, ns. It limits the cost, since a scene is sent as a whole, with its meshes.
 SCENE_NS = 33_000_000
-# Interval at which the model's fields are compared, ns, and most bytes per publish: half the cost of a publish of
-# 10,000 bodies.
+# Interval at which the model's fields are compared, ns, and maximum number of bytes compared per publish. Comparing
+# that many takes half as long as a publish of 10,000 bodies.
 MODEL_NS, MOST_BYTES = 100_000_000, 262_144
-# Effects for which the scene is replaced.
+# Effects that require a new scene.
 SCENE_EFFECTS = SHAPES | LIGHT
 
 
 class ShownModel:
     """Scene and camera of one model in one view. camera, opt: MuJoCo's structs, which the user's code may change.
 
-    unsupported: reports settings without an effect. texts: of labels, for the scene. rendering: has the rendering
-    flags.
+    unsupported: reports settings without an effect. texts: texts of labels for the scene. rendering: object with the
+    rendering flags.
     """
 
     def __init__(self, model: MjModel, unsupported: Unsupported, texts: LabelTexts, rendering: HasFlags) -> None:
@@ -244,8 +250,8 @@ class ShownModel:
         self._fields = WatchedModel(model, ALL_BUT_COLORS)
         self._color_fields = WatchedModel(model, COLORS)
         self._is_comparing = False
-        self._pending = 0  # effects of changes that are not shown yet
-        self._has_wrong_index = False  # True: reported
+        self._pending = 0  # effects of changes that the view does not show yet
+        self._has_wrong_index = False  # True if an invalid index was reported
         self._shown = self._shown_parts()
         found = found_parts(model, self._maker, self._shown)
         self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), (), self._shown)
@@ -254,7 +260,7 @@ class ShownModel:
         self._options, self._camera = option_bytes(self.opt), camera_bytes(self.camera)
         self._seen_options, self._seen_camera = self._all_options(), self._camera.tobytes()
         self._checked_options = b""
-        self._adopted_camera: Camera | None = None  # the user's view that `camera` was last set to
+        self._adopted_camera: Camera | None = None  # the user's view to which `camera` was set last
         self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
 
@@ -264,17 +270,18 @@ class ShownModel:
         return self._scene
 
     def show_in(self, view: View) -> None:
-        """Sets the view, and gives it the switches of the options."""
+        """Sets the view, and adds the switches of the options to its controls."""
         self.view = view
         view.controls = self._switches.offered
 
     def refresh(self, at_once: bool, is_model_fixed: bool = False) -> bool:
-        """Replaces the view's scene if it has changed; True if it did. at_once: without the least interval between two
-        scenes. is_model_fixed: does not compare the model's fields, for `sync(state_only=True)`."""
+        """Updates scene or colours of the view if anything has changed; True if so. at_once: called on the other
+        thread; ignores the least interval between two scenes. is_model_fixed: skips the comparison of the model's
+        fields, for `sync(state_only=True)`."""
         if not at_once:
             self._switches.exchange()
         options = self._all_options()
-        if not at_once:  # on another thread it must neither print nor change the user's structs
+        if not at_once:  # the other thread must not print or change the user's structs
             if options != self._checked_options:
                 self._checked_options = options
                 self._unsupported.check(self.opt)
@@ -303,7 +310,7 @@ class ShownModel:
         self._pending &= ~(SCENE_EFFECTS | COLORS)
         try:
             return self._replace_light() if old == LIGHT and not are_labels_old else self._replace_scene()
-        except IndexError as error:  # a program has written an invalid index of a material, mesh or body
+        except IndexError as error:  # the program has written an invalid index of a material, mesh or body
             if not self._has_wrong_index:
                 print_notice(f"an index in the model's arrays is out of range ({error}); the picture stays as it was")
             self._has_wrong_index = True
@@ -321,7 +328,7 @@ class ShownModel:
         return True
 
     def _replace_light(self) -> bool:
-        """Replaces the light of the scene; True if it differs."""
+        """Replaces the light of the scene. True if the new light differs."""
         lit = lit_scene(self._scene, self._model)
         if lit == self._scene:
             return False
@@ -331,8 +338,8 @@ class ShownModel:
         return True
 
     def _compare_fields(self, now_ns: int, at_once: bool) -> bool:
-        """Compares the model's fields: MOST_BYTES of them some times a second, all of them `at_once`. True if none
-        remain for now."""
+        """Compares the model's fields, a few times a second. A call compares at most MOST_BYTES, or all fields if
+        `at_once`. True if a comparison of all fields was completed."""
         is_due = at_once or self._is_comparing or now_ns - self._model_ns >= MODEL_NS
         if is_due:
             if not self._is_comparing:
@@ -349,7 +356,7 @@ class ShownModel:
         fields.changed = 0
 
     def update_asset(self, kind: str, number: int) -> None:
-        """Shows a mesh ("mesh"), height field ("hfield") or texture ("texture") that was changed in the model."""
+        """Shows a mesh ("mesh"), height field ("hfield") or texture ("texture") that the program has changed."""
         if kind == "texture":
             self._maker = PartMaker(self._model)
         else:
@@ -357,8 +364,8 @@ class ShownModel:
         self._pending |= SHAPES
 
     def _compare_camera(self, is_other_thread: bool) -> None:
-        """Shows the camera if the code has moved it since the last call; otherwise adopts the view that the user
-        moved."""
+        """If the code has set the camera since the last call, the view shows it. Otherwise sets the camera to the view
+        to which the user has moved."""
         view, now = self.view, self._camera.tobytes()
         if view is None:
             return

@@ -1,21 +1,21 @@
-"""Detection of bodies that jump because the program writes `qpos`; they are drawn as cuts, without blending.
+"""Detects bodies that jump because the program writes `qpos`. They are drawn with a cut, without blending.
 
-MuJoCo integrates `qpos` from `qvel`, so between two published states a body moves by no more than its speed times the
-time between them. A motion is a jump (`Motion.is_jump`) if
+MuJoCo integrates `qpos` from `qvel`. So between two published states a body moves by about its speed times the time
+between the states. A motion is a jump (`Motion.is_jump`) if
 
     moved > gap x (speed before + speed after) + acceleration x gap^2 / 2
 
-both for all bodies of the model together (roots of sums of squares) and for the body alone; likewise for rotations. The
-gap is the simulated time between the two states plus one timestep, since poses may be one step old. All bodies together
-are tested because a body that is hit at rest gets its speed from another one. The acceleration term allows for motion
-that begins and ends within the gap: 1 cm at 120 states a second, half a metre at 15, a hundred metres at 1. So at a low
-rate of `sync` jumps can be missed, but no motion is cut.
+holds both for all bodies of the model together (roots of sums of squares) and for the body alone. The test for
+rotations is similar. The gap is the simulated time between the two states plus one timestep, since poses may be one
+step old. All bodies are tested together because a body that is hit at rest gets its speed from another body. The
+acceleration term allows for motion that begins and ends within the gap: 1 cm at 120 states a second, half a metre at
+15, and a hundred metres at 1. So at a low rate of `sync` a jump can be missed, but continuous motion is never cut.
 
-Bodies that a program moves all the time, as in a replay of recorded `qpos`, are blended: a jump counts only after a
-state whose motion the velocities explain.
+If a program moves bodies all the time, as in a replay of recorded `qpos`, they are blended. For this, a jump counts
+only if the velocities explain the motion in the state before it.
 
-Always: bodies without a velocity (mocap bodies, what they carry, bodies welded to the world) are not compared. A number
-that is not finite is no jump.
+Always: bodies without a velocity (mocap bodies and bodies that they carry, bodies welded to the world) are not
+compared. A number that is not finite does not count as a jump.
 """
 
 from __future__ import annotations
@@ -34,25 +34,28 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 
-# Largest acceleration that is no jump, m/s^2: 20 g (a robot's hand reaches 5 g); of rotation, rad/s^2: 20 g at 0.1 m.
+# Largest acceleration that does not count as a jump, m/s^2: 20 g, while a robot's hand reaches 5 g. Largest angular
+# acceleration, rad/s^2: 20 g at a radius of 0.1 m.
 ACCELERATION, TURN_ACCELERATION = 200.0, 2_000.0
-# Smaller motions are no jump (rounding, quaternions that the program normalizes): metres, and half radians.
+# Smaller motions do not count as jumps, in metres and in half radians. They come from rounding, or if the program
+# normalizes quaternions.
 LEAST_M, LEAST_TURN = 1e-3, 2e-3
-# Least time between two states that counts, seconds.
+# A shorter time between two states counts as this, seconds.
 SHORTEST_S = 1 / 120
-# Bodies are compared if the sum changes by more than LARGER times its largest recent change. That decays by the factor
-# KEPT in each state: at 120 states a second by half in 6 s.
+# Bodies are compared if the sum changes by more than LARGER times its largest recent change. The latter decays by the
+# factor KEPT with each state; at 120 states a second it halves in 6 s.
 LARGER, KEPT = 2.0, 0.999
-# Weight of values that are in the sum only to detect NaN and infinity: 100 m/s change it by less than LEAST_M.
+# Weight of values that are in the sum only to detect NaN and infinity. It is so small that 100 m/s change the sum by
+# less than LEAST_M.
 FINITE_WEIGHT = 1e-6
 # Rounding error of positions in records, relative to the largest coordinate.
 ROUNDING = 2.0**-22
 
 
 class Motion(NamedTuple):
-    """Motion between two states, of one body or of many: roots of sums of squares. moved: metres. turned: of
-    differences of quaternions, halves of radians. speed, spin: of both states, added, m/s and rad/s. gap_s: seconds.
-    bodies: number.
+    """Motion of one body or many bodies between two states. Values for many bodies are roots of sums of squares.
+    moved: metres. turned: difference of quaternions, which is half the angle in radians. speed, spin: sums of the
+    values in both states, m/s and rad/s. gap_s: gap between the states, seconds. bodies: number of bodies.
     """
 
     moved: float
@@ -64,7 +67,7 @@ class Motion(NamedTuple):
 
     @property
     def is_jump(self) -> bool:
-        """True if neither velocities nor a possible acceleration explain what moved."""
+        """True if neither the velocities nor a possible acceleration explain the motion."""
         gap_s, root = self.gap_s, self.bodies**0.5 * self.gap_s**2
         return (
             self.moved > gap_s * self.speed + LEAST_M + root * ACCELERATION / 2
@@ -73,13 +76,13 @@ class Motion(NamedTuple):
 
 
 class StateJumps:
-    """Compares published states of `model` with those before, and keeps the bodies' epochs.
+    """Compares each published state of `model` with the previous one, and stores the epochs of the bodies.
 
-    Comparing all bodies takes a sixth of the time of a publish. So a sum of all poses with fixed random weights is
-    compared first; bodies are compared only if it changes by more than it did recently.
+    Comparing all bodies takes a sixth of the time of a publish. So first a sum of all poses with constant random
+    weights is compared. Bodies are compared only if this sum changes by more than it did recently.
 
-    epochs: of all bodies, (n,), for records of dtype `BODY`. cuts: number of states that had a jump. time_s,
-    time_before_s: simulated time of the last state, and of the one before, to be set after each.
+    epochs: epochs of all bodies, (n,), for records of dtype `BODY`. cuts: number of states with a jump. time_s,
+    time_before_s: simulated times of the last state and of the state before it; the caller sets them after each state.
     """
 
     def __init__(self, model: MjModel) -> None:
@@ -90,19 +93,20 @@ class StateJumps:
         self._before, self._change, self._last_change, self._largest = math.nan, 0.0, 0.0, 0.0
 
     def is_suspect(self, total: float) -> bool:
-        """Adds the weighted sum of the next state; True if it may have a jump: then call `compare`."""
+        """Call it for each state. total: weighted sum of the state. True if the state may have a jump; then call
+        `compare`."""
         self._last_change, self._change = self._change, total - self._before
         self._before = total
         self._largest = largest = self._largest * KEPT
         return not -largest <= self._change <= largest
 
     def compare(self, older: NDArray[np.void], newer: NDArray[np.void], time_s: float) -> bool:
-        """Compares a state that is suspect with the one before, records of dtype `BODY`, (n,); True if bodies have
-        jumped, and their epochs were changed. A jump does not raise the largest recent change, so that the next is
-        found."""
+        """Compares a suspect state with the previous one; older, newer: records of dtype `BODY`, (n,). If bodies have
+        jumped, changes their epochs and returns True. A jump does not raise the largest recent change, so that the
+        next jump is found too."""
         gap_s, change = time_s - self.time_s, abs(self._change)
-        # Not compared: the first state, a restarted world (it is cut anyway), and a state with the time of the last
-        # two, which it replaces without a blend.
+        # Three kinds of states are not compared. The first state has no previous one. The first state of a restarted
+        # world is cut anyway. A third state with the same time replaces the second without blending.
         if gap_s > 0 or (gap_s == 0 and self.time_s > self.time_before_s):
             gap_s = max(gap_s, SHORTEST_S) + self._step_s
             if self._has_jumps(older[self._moves], newer[self._moves], gap_s):
@@ -112,21 +116,22 @@ class StateJumps:
         return False
 
     def skip_next(self) -> None:
-        """Skips the comparison of the next state."""
+        """Makes the next state the first one, which is not compared."""
         self._before = self.time_s = self.time_before_s = math.nan
 
     def _has_jumps(self, older: NDArray[np.void], newer: NDArray[np.void], gap_s: float) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
             moved = _lengths(newer["position"].astype(float) - older["position"])
             now, before = newer["orientation"].astype(float), older["orientation"]
-            turned = np.minimum(_lengths(now - before), _lengths(now + before))  # a quaternion and its negative are one
+            # A quaternion and its negative mean the same rotation.
+            turned = np.minimum(_lengths(now - before), _lengths(now + before))
             speeds = [_lengths(records["velocity"].astype(float)) for records in (older, newer)]
             spins = [_lengths(records["angular_velocity"].astype(float)) for records in (older, newer)]
             rounding = float(np.abs(newer["position"]).max()) * ROUNDING
         speed, spin = (sum(_root(each) for each in both) for both in (speeds, spins))
         if not Motion(_root(moved) - rounding, _root(turned), speed, spin, gap_s, len(moved)).is_jump:
             return False
-        # With weights up to 1 the sum changes by no more than the poses.
+        # The weights are at most 1, so the sum changes by no more than the poses do.
         if abs(self._last_change) > 2 * gap_s * (_root(speeds[0]) + _root(spins[0])) + LEAST_M + rounding:
             return False
         rows = zip(moved - rounding, turned, speeds[0] + speeds[1], spins[0] + spins[1], strict=True)
@@ -140,13 +145,13 @@ class StateJumps:
 
 
 def moving_bodies(model: MjModel) -> NDArray[np.bool_]:
-    """True for bodies with a velocity in MuJoCo that can move."""
+    """Mask of the bodies that can move and for which MuJoCo computes a velocity."""
     return np.asarray((model.body_weldid > 0) & (model.body_mocapid[model.body_rootid] < 0))
 
 
 def pose_weights(model: MjModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of positions, (n, 3), and of quaternions, (n, 4), for the sum of `StateJumps`: -1 to 1, not near 0;
-    almost 0 for static bodies."""
+    """Weights of positions, (n, 3), and of quaternions, (n, 4), for the sum of `StateJumps`. They are between -1 and 1
+    and not near 0, but almost 0 for bodies outside `moving_bodies`."""
     random = np.random.default_rng(5)
     weights = random.choice((-1.0, 1.0), (int(model.nbody), 7)) * random.uniform(0.3, 1.0, (int(model.nbody), 7))
     weights[~moving_bodies(model)] = FINITE_WEIGHT
@@ -161,31 +166,33 @@ def _root(values: NDArray[np.float64]) -> float:
     return float(np.sqrt(values @ values))
 
 
-# Records of few bodies, written in as few numpy calls as possible.
+# Writes the records of few bodies, in as few numpy calls as possible.
 #
-# For few bodies a call costs more than its numbers, and ten times more after a step, when caches are cold. All inputs
-# are in one block of MuJoCo's memory: one numpy `take` gathers them in the order of the following operations on long
-# rows. The velocity of an origin is that of `OriginVelocity`: v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
+# With few bodies, the call of a numpy function costs more than its arithmetic, and ten times as much after a step,
+# when caches are cold. All inputs are in one block of MuJoCo's memory. So one numpy `take` gathers them in the order
+# in which the next operations, on long rows, need them. The velocity of an origin is that of `OriginVelocity`: v =
+# cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
 #
 # Always: `data` is only read.
 
 
-# Number of bodies from which gathering costs more than the saved calls.
+# With more bodies than this, gathering costs more than it saves.
 MOST_GATHERED = 150
-# Longest gathered block, bytes.
+# Longest block of memory from which values are gathered, bytes.
 MOST_BYTES = 1 << 26
-# Weighted sum of a state's numbers below which no product of two of them is too large for a record. Most states are
-# below it and need no `np.errstate`, within which each numpy call takes twice as long. A sum shows it: a number that is
-# not finite makes it not finite, and large numbers would have to cancel each other to the last digits.
+# If the weighted sum of a state's numbers is below this, no product of two of them is too large for a record. This
+# holds for most states. They do not need `np.errstate`, within which each numpy call takes twice as long. The sum is a
+# reliable test: a number that is not finite makes the sum not finite, and large numbers are unlikely to cancel to the
+# last digit.
 MOST = 1e8
-# Axes before and after each axis.
+# The axis after each axis, and the axis before it.
 AFTER, BEFORE = [1, 2, 0], [2, 0, 1]
 
 
 class GatheredRecords:
-    """Records of all bodies of `model` in `data`, whose arrays are kept. flags: of each body, (n,).
+    """Records of all bodies of `model`, from the arrays of `data`. flags: flags of each body, (n,).
 
-    records: dtype `BODY`, shape (n,), the same array each time. words: the same memory as words.
+    records: dtype `BODY`, shape (n,); `write` overwrites them. words: the same memory as an array of words.
     """
 
     def __init__(self, model: MjModel, data: MjData, flags: NDArray[np.uint16]) -> None:
@@ -194,7 +201,8 @@ class GatheredRecords:
         self.records["flags"] = flags
         self.words = self.records.view(WORDS)
         numbers = self.records.view(np.float32).reshape(count, 4, 4)
-        # Position, x y z of the quaternion, velocity, angular velocity are the first three of four each.
+        # A record has four groups of four floats. The first three of each are: position, x y z of the quaternion,
+        # velocity, angular velocity.
         self._fields, self._w, self._velocity = numbers[:, :, :3], numbers[:, 1, 3], numbers[:, 2, :3]
         arrays = data.xpos, data.xquat, data.cvel, data.subtree_com
         begin = min(array.ctypes.data for array in arrays)
@@ -227,23 +235,23 @@ class GatheredRecords:
 
     @staticmethod
     def are_few(model: MjModel, data: MjData) -> bool:
-        """True for a model with few enough bodies."""
+        """True if the model is small enough for this class."""
         addresses = [array.ctypes.data for array in (data.xpos, data.xquat, data.cvel, data.subtree_com)]
         return model.nbody <= MOST_GATHERED and max(addresses) - min(addresses) < MOST_BYTES
 
     def read(self) -> float:
-        """Reads the present poses and velocities; returns the sum of poses for `StateJumps`."""
+        """Reads the current poses and velocities. Returns the sum of poses for `StateJumps`."""
         gathered = self._gathered
         self._memory.take(self._places, out=gathered, mode="clip")
-        # The scalar product, as both have one length; `dot` would warn of infinite numbers.
+        # This is the scalar product, since both arrays have the same length. `dot` would warn about infinite numbers.
         self._total = total = np.correlate(gathered, self._weights).item()
         return total
 
     def write(self) -> None:
-        """Writes the poses and velocities of the last `read` into `records`; call it once after each."""
+        """Writes the poses and velocities of the last `read` into `records`. Call it once after each `read`."""
         if -MOST < self._total < MOST:  # False for a NaN
             self._compute()
-        else:  # a model that diverges
+        else:  # the model diverges
             with np.errstate(over="ignore", invalid="ignore"):
                 self._compute()
 

@@ -1,6 +1,6 @@
-"""Features of MuJoCo's viewer that twixt lacks: accepted without an effect, and reported once each.
+"""Features of MuJoCo's viewer that twixt lacks. Their use has no effect, and each is reported once.
 
-Always: the program continues; one line on standard error names the feature.
+Always: the program continues. A line on standard error names the feature.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RENDER_FLAGS = ("mjRND_SKYBOX",)
 
 
 class Unsupported:
-    """Structs of a handle that have no effect, and the reports about them. perturb: MuJoCo's struct."""
+    """Reports settings of a handle that have no effect. perturb: the handle's `MjvPerturb`."""
 
     def __init__(self, model: MjModel, users: UserGeoms) -> None:
         self.perturb: MjvPerturb = mujoco.MjvPerturb()
@@ -36,7 +36,7 @@ class Unsupported:
         self._reported: set[str] = set()
 
     def note(self, what: str) -> None:
-        """Reports once that `what` has no effect."""
+        """Reports that `what` has no effect; only once for each text."""
         if what not in self._reported:
             self._reported.add(what)
             print_notice(f"{what}: no effect yet in twixt's viewer, see docs/engines.md")

@@ -1,7 +1,7 @@
-"""Geoms and sites of a model as parts of twixt's bodies: shape, colour, pose in the frame of their body.
+"""Converts geoms and sites of a model to parts of twixt's bodies, with shape, colour, and pose in the body's frame.
 
-Always: visibility follows MuJoCo's `mjvOption` (groups and flags), colours and materials its own renderer. Geoms with
-an alpha of 0, or with a size or position that is not finite, are left out.
+Always: the groups and flags of `mjvOption` determine visibility. Colours and materials are as in MuJoCo's renderer.
+Geoms with an alpha of 0, or with a size or position that is not finite, are left out.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from twixt.sim.show.view import View
 
 
-# MuJoCo's default colour. A geom that has it shows the colour of its material, if it has one.
+# MuJoCo's default colour. A geom with this colour shows the colour of its material, if it has a material.
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
-# Edge of an infinite plane, as a multiple of the model's extent: as far as MuJoCo's default far plane.
+# Side of an infinite plane in multiples of the model's extent. MuJoCo's default far plane is at the same distance.
 INFINITE_EXTENTS = 100.0
 
 
@@ -44,21 +44,21 @@ Rgba = tuple[float, float, float, float]
 
 
 class Appearance(NamedTuple):
-    """Last arguments of a shape's constructor."""
+    """Colour and material: the last two arguments of a shape's constructor."""
 
     color: Rgba
     material: Material | None
 
 
-# Makes a shape from a geom's size, asset and appearance.
+# Function that makes a shape from a geom's size, asset number and appearance.
 ShapeMaker = Callable[[NDArray[np.float64], int, Appearance], OneShape | None]
 
 
 class ShowOptions(NamedTuple):
-    """Settings of `mjvOption` for geoms and sites. geomgroup, sitegroup: shown groups. shows_static: shows those of
-    bodies that never move. dynamic_alpha: factor on the alpha of all others. shows_hulls: colliding meshes are shown as
-    their convex hulls. shows_materials: shows textures and highlights, else only colours. shows_sky: the model's sky is
-    the background."""
+    """Settings of `mjvOption` for geoms and sites. geomgroup, sitegroup: True for each shown group. shows_static:
+    shows geoms and sites of bodies that never move. dynamic_alpha: factor on the alpha of those on bodies that move.
+    shows_hulls: shows meshes that may collide as their convex hulls. shows_materials: shows textures and highlights;
+    otherwise only colours. shows_sky: shows the model's sky as background."""
 
     geomgroup: tuple[bool, ...]
     sitegroup: tuple[bool, ...]
@@ -70,7 +70,8 @@ class ShowOptions(NamedTuple):
 
     @staticmethod
     def of(opt: MjvOption, model: MjModel, render_flags: NDArray[np.uint8] | None = None) -> ShowOptions:
-        """Settings of `opt` for `model`. render_flags: those of an `mjvScene` (`mjtRndFlag`); None: its defaults."""
+        """Reads the settings of `opt` for `model`. render_flags: flags of an `mjvScene` (`mjtRndFlag`); None for the
+        default flags."""
         flags, names = opt.flags, mujoco.mjtVisFlag
         return ShowOptions(
             tuple(opt.geomgroup.astype(bool).tolist()),
@@ -84,8 +85,8 @@ class ShowOptions(NamedTuple):
 
 
 class ModelParts(NamedTuple):
-    """Geoms, or sites: arrays of a model with one row each. dataid: -1 without an asset. collides: not 0 for those that
-    may collide."""
+    """All geoms, or all sites, as arrays of the model with one row each. dataid: number of the asset, or -1. collides:
+    not 0 for geoms that may collide."""
 
     type: NDArray[np.int32]
     size: NDArray[np.float64]
@@ -121,8 +122,8 @@ Rows = NDArray[np.float64]
 
 
 def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
-    """Positions and quaternions of all geoms ("geom") or sites ("site") in the frames of their bodies, as MuJoCo's
-    kinematics uses them: where `sameframe` names a frame of the body, that frame replaces their own pose."""
+    """Positions and quaternions of all geoms ("geom") or sites ("site") in the frames of their bodies. As in MuJoCo's
+    kinematics, if `sameframe` names a frame of the body, that frame replaces the pose of the geom or site."""
     position, quaternion, frame = (getattr(model, f"{kind}_{name}") for name in ("pos", "quat", "sameframe"))
     if not frame.any():
         return position, quaternion
@@ -137,7 +138,7 @@ def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
 
 
 def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) -> tuple[Rows, Rows]:
-    """The poses, with the identity for those whose frame is the body's own."""
+    """Returns the poses, but the identity for those that, by their value of `frame`, equal the frame of their body."""
     names = mujoco.mjtSameFrame
     is_there = frame == int(names.mjSAMEFRAME_BODY)
     is_turned = is_there | (frame == int(names.mjSAMEFRAME_BODYROT))
@@ -147,7 +148,7 @@ def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) ->
     )
 
 
-# Functions that make the surface of an asset, by its kind.
+# Functions that make the surface of an asset, by the kind of the asset.
 READERS: dict[str, Callable[[Any, int], Surface | None]] = {
     "mesh": mesh_surface,
     "hull": hull_surface,
@@ -156,15 +157,16 @@ READERS: dict[str, Callable[[Any, int], Surface | None]] = {
 
 
 class ColorInputs(NamedTuple):
-    """Inputs for the colours of geoms or sites beside the model's arrays of colours, (n,) each. material: -1 for none.
-    alpha: factor on alpha. is_blended_twice: see `_blended_twice`."""
+    """Inputs for the colours of geoms or sites, apart from the model's arrays of colours, (n,) each. material: number
+    of the material, or -1. alpha: factor on alpha. is_blended_twice: see `_blended_twice`."""
 
     material: NDArray[np.int32]
     alpha: NDArray[np.float64]
     is_blended_twice: NDArray[np.bool_]
 
     def colors(self, rgba: NDArray[np.float32], of_materials: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Shown colours, 0 to 1, (n, 4). rgba: the rows' own. of_materials: all materials' rgba."""
+        """Returns the shown colours, 0 to 1, (n, 4). rgba: colours of the geoms or sites. of_materials: colours of all
+        materials."""
         own = rgba.astype(np.float64)
         is_default = (self.material >= 0) & (own == DEFAULT_RGBA).all(axis=1)
         if is_default.any():
@@ -177,14 +179,15 @@ class ColorInputs(NamedTuple):
 
 
 class FoundParts(NamedTuple):
-    """Parts of geoms or sites: the body, row and part of each. clear: rows left out for their alpha of 0."""
+    """Parts made from geoms or sites. parts: body, row and part of each. clear: rows that were left out because their
+    alpha is 0."""
 
     parts: list[tuple[int, int, Part]]
     clear: NDArray[np.intp]
 
 
 class PartMaker:
-    """Makes parts of a model's geoms and sites; each mesh and height field is read once."""
+    """Makes parts from a model's geoms and sites. Each mesh and height field is read only once."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
@@ -207,7 +210,7 @@ class PartMaker:
         }
 
     def parts(self, of: ModelParts, groups: tuple[bool, ...], shown: ShowOptions) -> FoundParts:
-        """The shown parts. groups: the groups of `shown` for `of`."""
+        """Makes the parts of all shown rows. groups: the shown groups, those for geoms or those for sites."""
         found: list[tuple[int, int, Part]] = []
         clear: list[int] = []
         moves = self._model.body_weldid[of.body] != 0
@@ -232,7 +235,7 @@ class PartMaker:
         return FoundParts(found, np.array(clear, np.intp))
 
     def paints(self, of: ModelParts, rows: NDArray[np.intp], shown: ShowOptions) -> ColorInputs:
-        """`ColorInputs` of these rows."""
+        """Returns the `ColorInputs` of these rows."""
         moves = self._model.body_weldid[of.body[rows]] != 0
         return ColorInputs(
             of.matid[rows],
@@ -248,15 +251,15 @@ class PartMaker:
 
     @property
     def sky(self) -> Texture | None:
-        """The model's sky; None without one."""
+        """Texture of the model's sky; None if it has no sky."""
         return self._materials.sky
 
     def color_of(self, of: ModelParts, row: int) -> Rgba:
-        """Colour of a row: its own, or that of its material where it has MuJoCo's default colour."""
+        """Colour of a row. If it is MuJoCo's default colour, the colour of the row's material."""
         return self._color(of, row)
 
     def material_of(self, of: ModelParts, row: int) -> Material | None:
-        """Material of a row; None without one."""
+        """Material of a row; None if it has no material."""
         return self._materials.of(int(of.matid[row]), None)
 
     def _color(self, of: ModelParts, row: int) -> Rgba:
@@ -287,7 +290,7 @@ class PartMaker:
 
 
 def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Appearance) -> Part | None:
-    """The part of a geom; None for one without a shape, or with an invalid size or position."""
+    """Makes the part of a geom or site; None if there is no shape for it, or if its size or position is invalid."""
     w, x, y, z = of.quat[row].tolist()
     try:
         shape = maker(of.size[row], int(of.dataid[row]), looks)
@@ -297,8 +300,8 @@ def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Appearance) -> Par
 
 
 def _blended_twice(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Opacity of an alpha in MuJoCo's renderer, which blends transparent geoms twice. Of a transparent mesh twixt
-    blends front and back, once each."""
+    """Opacity that an alpha gives in MuJoCo's renderer, which blends transparent geoms twice. Not for transparent
+    meshes, of which twixt itself blends front and back."""
     return 1 - (1 - alpha) ** 2
 
 
@@ -307,22 +310,24 @@ def _doubled(size: NDArray[np.float64]) -> Vector:
     return x, y, z
 
 
-# Colours of a model's parts while it runs: a part column, so that a change publishes no scene.
+# Colours of a model's parts while it runs. They are a part column, so a change does not require a new scene.
 #
-# A program that draws other colours at each step (domain randomization) writes `model.geom_rgba`. The first change
-# declares the column `color`; from then on a change is a few array operations, and its bytes in the snapshot.
+# A program that uses other colours in each step (domain randomization) writes `model.geom_rgba`. The first change
+# declares the column `color`. After that, a change costs a few array operations, and the column's bytes in each
+# snapshot.
 #
-# Always: the colours are equal to those of a new scene. A change that needs a new scene is reported: a geom that was
-# left out for its alpha of 0 becomes visible, or skins and flexes may have the colour of a material.
+# Always: the colours are equal to those that a new scene would have. `show` returns False for a change that needs a
+# new scene. This is so if a geom that was left out because of its alpha of 0 becomes visible, and in any model with
+# skins or flexes.
 
 
-# Arrays of a model that determine colours of parts.
+# Arrays of a model that determine the colours of parts.
 COLOR_ARRAYS = ("geom_rgba", "site_rgba", "mat_rgba")
 DECLARED = {"color": Column("u1", 4, per="part")}
 
 
 class ShownColors:
-    """Colours of the parts of the last `set_scene`. found: its geoms and its sites."""
+    """Colours of the parts of the scene that was set last with `set_scene`."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
@@ -331,7 +336,8 @@ class ShownColors:
         self._kinds: list[_Kind] = []
 
     def set_scene(self, scene: Scene, found: Sequence[FoundParts], maker: PartMaker, opt: MjvOption) -> None:
-        """Sets a newly published scene; the column, if there is one, gets its colours."""
+        """Call it for each published scene. Writes the scene's colours into the column, if that is declared. found:
+        the scene's geoms and sites."""
         model = self._model
         self._colors = part_colors(scene, len(scene.shapes))
         self._can_show = len(scene.shapes) == model.nbody
@@ -347,7 +353,7 @@ class ShownColors:
             self._columns["color"][: len(self._colors)] = self._colors
 
     def show(self, view: View) -> bool:
-        """Writes the model's colours for the view's next state; False if they need another scene."""
+        """Writes the model's colours for the next state of the view. False if a new scene is needed instead."""
         if not self._can_show:
             return False
         of_materials = self._model.mat_rgba
@@ -365,8 +371,8 @@ class ShownColors:
 
 
 class _Kind(NamedTuple):
-    """Geoms or sites. name: the model's array of their colours. rows: of that array. places: rows of the column; None
-    for those left out of the scene."""
+    """Geoms or sites. name: name of the model's array with their colours. rows: their rows in that array. places:
+    their rows in the column; None if they were left out of the scene."""
 
     name: str
     rows: NDArray[np.intp]
@@ -375,7 +381,7 @@ class _Kind(NamedTuple):
 
 
 def _places(scene: Scene, found: Sequence[FoundParts]) -> list[NDArray[np.intp]]:
-    """Scene part index of each geom, and of each site. A body without parts counts as one part."""
+    """Index of the scene part of each geom, and of each site. In a scene, a body without parts counts as one part."""
     bodies = np.array([body for of_a_kind in found for body, _, _ in of_a_kind.parts], np.intp)
     order = np.argsort(bodies, kind="stable")  # geoms before sites
     number = np.arange(len(order)) - np.searchsorted(bodies[order], bodies[order])

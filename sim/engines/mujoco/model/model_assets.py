@@ -1,8 +1,8 @@
-"""Assets of a model: materials, textures and sky, and surfaces of meshes and height fields.
+"""Converts assets of a model: materials, textures, sky, meshes and height fields.
 
-MuJoCo's renderer and twixt both map a texture along the object's x and y, or around it as a cube; the units of its
-repetition differ. `texrepeat` counts over the whole object, or with `texuniform`, and along the infinite sides of a
-plane, over two units of length.
+MuJoCo's renderer and twixt both map a texture along the object's x and y, or around it as a cube. The units of
+repetition differ. MuJoCo's `texrepeat` is the number of repetitions over the whole object; with `texuniform`, and
+along infinite sides of a plane, it is the number over two units of length.
 
 Always: each texture of a model is read once. A texture's own alpha is ignored, as in MuJoCo's renderer for an opaque
 geom.
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from mujoco import MjModel
 
 
-# MuJoCo's defaults: a material with these values looks like none.
+# MuJoCo's default values. A material with these values looks the same as no material.
 DEFAULT_SPECULAR, DEFAULT_SHININESS = 0.5, 0.5
-# Least repetition, for the zeros that a model may hold.
+# Least repetition, used in place of a zero in the model.
 LEAST_REPEAT = 1e-6
-# Longest side of a sky, px: every second pixel, or fewer, of a larger one. A scene carries six of them, once.
+# Longest side of a sky's six images, px. Larger images are reduced to every second pixel, or fewer. The scene contains
+# them once.
 MOST_SKY_PX = 1024
 # Arrays of a model that define its materials.
 MATERIAL_ARRAYS = ("mat_rgba", "mat_texid", "mat_texrepeat", "mat_texuniform", "mat_specular", "mat_shininess",
@@ -36,20 +37,20 @@ MATERIAL_ARRAYS = ("mat_rgba", "mat_texid", "mat_texrepeat", "mat_texuniform", "
 
 
 class ModelMaterials:
-    """Materials of one model, made when a geom first needs them."""
+    """Materials of one model. A texture is read when a geom first needs it."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._textures: dict[int, Texture] = {}
 
     def rgba(self, material: int) -> NDArray[np.float32]:
-        """Colour of a material, a copy."""
+        """Copy of the colour of a material."""
         return np.array(self._model.mat_rgba[material])
 
     def of(self, material: int, plane_size: NDArray[np.float64] | None = None) -> Material | None:
-        """Material number `material`; None for -1, and for one that looks as a surface without a material.
+        """Returns the material of this number. None for -1, and for a material that looks the same as no material.
 
-        plane_size: half the sides of a plane, metres, 0 where it is infinite; None for other geoms.
+        plane_size: half the sides of a plane, metres, 0 for infinite sides; None for other geoms.
         """
         if material < 0:
             return None
@@ -87,14 +88,14 @@ class ModelMaterials:
 
 
 def _share(name: str, value: float) -> float:
-    """A value of a material, limited to twixt's range."""
+    """Limits a value of a material to the range that twixt allows."""
     low, high = SHARES[name]
     return min(max(value, low), high) if value == value else low
 
 
 def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArray[np.uint8]:
-    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube; every second one, or fewer, of one with longer
-    sides."""
+    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube. most_px: longest side; a larger texture is reduced
+    to every second pixel, or fewer."""
     height, width = int(model.tex_height[texture]), int(model.tex_width[texture])
     channels, start = int(model.tex_nchannel[texture]), int(model.tex_adr[texture])
     image: Any = model.tex_data[start : start + height * width * channels].reshape(height, width, channels)
@@ -113,16 +114,17 @@ def _z_up(sides: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(turned)
 
 
-# Surfaces of a model as meshes: its mesh assets and height fields.
+# Converts the mesh assets and height fields of a model to surfaces.
 #
 # Always: vertices are in the frame of the geom that shows the asset. MuJoCo's compiler moves an asset's vertices into
-# the frame of its inertia and the geom the other way, so neither `mesh_pos` nor `mesh_quat` is applied here.
+# the frame of its inertia and adapts the geom's pose. So neither `mesh_pos` nor `mesh_quat` is applied here.
 
 
-# Points along a side of a height field, at most: a square of them is 260,000 vertices, 10 MB of a scene's message.
+# Maximum number of points along a side of a height field. A square with that many points has 260,000 vertices, and
+# adds 10 MB to the scene's message.
 MOST_HFIELD_POINTS = 512
-# In a mesh without texture coordinates, MuJoCo's renderer gives a corner its face's normal if the cosine of the angle
-# between that and the mesh's normal is below this (MuJoCo 4.0, mjr_uploadMesh).
+# In a mesh without texture coordinates, MuJoCo's renderer compares the normal of a face with the mesh's normal at each
+# corner. If the cosine of their angle is below this, it uses the face's normal (MuJoCo 4.0, mjr_uploadMesh).
 SHARP_EDGE_COSINE = 0.8
 
 
@@ -137,7 +139,7 @@ class Surface(NamedTuple):
 
 
 def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
-    """Surface of mesh asset number `mesh`, with the asset's own normals and MuJoCo's sharp edges; None without
+    """Surface of mesh asset number `mesh`, with the asset's normals, and sharp edges as in MuJoCo. None if it has no
     faces."""
     vertices = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
     faces = _rows(model.mesh_face, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
@@ -149,8 +151,8 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
         return Surface(vertices, faces, "smooth")
     if model.mesh_texcoordadr[mesh] < 0:
         normals, of_corner = _with_sharp_edges(vertices[faces], normals, of_corner)
-    # MuJoCo indexes normals and texture coordinates separately from vertices: a vertex at an edge has several. Here
-    # each combination is a vertex.
+    # MuJoCo indexes normals and texture coordinates separately from vertices, so a vertex at an edge can have several
+    # of them. Here each combination becomes a separate vertex.
     numbers, lengths, in_image = [faces.ravel(), of_corner.ravel()], [len(vertices), len(normals)], None
     if (start := int(model.mesh_texcoordadr[mesh])) >= 0:
         in_image = _rows(model.mesh_texcoord, start, model.mesh_texcoordnum[mesh])
@@ -168,11 +170,12 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
 
 
 def hull_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
-    """Convex hull of mesh asset number `mesh`, with flat faces; None for one that has none."""
+    """Convex hull of mesh asset number `mesh`, with flat faces. None if the asset has no hull."""
     graph = int(model.mesh_graphadr[mesh])
     if graph < 0:
         return None
-    # The graph: numbers of vertices and faces, two numbers a vertex, edges (one a vertex and three a face), then faces.
+    # The graph has, in this order: number of vertices, number of faces, two values per vertex, the edges (one value
+    # per vertex and three per face), the faces.
     vertices, faces = model.mesh_graph[graph : graph + 2].tolist()
     start = graph + 2 + 3 * vertices + 3 * faces
     corners = model.mesh_graph[start : start + 3 * faces].astype(np.int64)
@@ -182,7 +185,7 @@ def hull_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
 
 
 def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
-    """Surface of height field number `hfield`: the ground, with walls down to its base."""
+    """Surface of height field number `hfield`: its top, and walls from the edges down to its base."""
     rows, columns = int(model.hfield_nrow[hfield]), int(model.hfield_ncol[hfield])
     half_x, half_y, top, base = model.hfield_size[hfield]
     start = int(model.hfield_adr[hfield])
@@ -193,7 +196,7 @@ def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
     ground = np.stack([*np.meshgrid(x, y), height[np.ix_(row, column)]], axis=-1)
     number = np.arange(ground[..., 0].size).reshape(ground.shape[:2])
     vertices, faces = [ground.reshape(-1, 3)], [_grid_faces(number)]
-    # Counter-clockwise as seen from above, so that each wall faces outwards.
+    # The edges go counter-clockwise as seen from above, so that each wall faces outwards.
     for edge in (ground[0], ground[:, -1], ground[-1, ::-1], ground[::-1, 0]):
         foot = edge * (1.0, 1.0, 0.0) - (0.0, 0.0, base)
         begin = sum(map(len, vertices))
@@ -205,8 +208,8 @@ def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
 def _with_sharp_edges(
     corners: NDArray[np.float32], normals: NDArray[np.float32], of_corner: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Normals, and the index of each corner's normal, (f, 3). A corner gets the normal of its face if the mesh's normal
-    deviates too far from it. corners: positions (f, 3, 3)."""
+    """Returns normals, and the index of the normal of each corner, (f, 3). A corner gets the normal of its face if the
+    mesh's normal deviates too far from it. corners: positions, (f, 3, 3). of_corner: indices of the mesh's normals."""
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.linalg.norm(across, axis=1, keepdims=True)
     of_face = np.divide(across, lengths, out=np.zeros_like(across), where=lengths > 0)
@@ -216,7 +219,7 @@ def _with_sharp_edges(
 
 
 def _rows(array: Any, start: int, count: int) -> NDArray[Any]:
-    """A copy: arrays of a model are views of memory that may be written."""
+    """Copies rows of an array. A copy is needed because programs may write into the arrays of a model."""
     return np.array(array[int(start) : int(start) + int(count)])
 
 
@@ -226,6 +229,6 @@ def _kept(points: int) -> NDArray[np.int64]:
 
 
 def _grid_faces(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two triangles for each cell of a grid of vertex numbers, whose columns go along x and rows along y."""
+    """Makes two triangles for each cell of a grid of vertex numbers. Columns of the grid go along x, rows along y."""
     a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
     return np.stack([np.stack([a, b, c], -1), np.stack([a, c, d], -1)]).reshape(-1, 3)

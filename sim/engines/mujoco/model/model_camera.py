@@ -1,6 +1,6 @@
-"""Cameras of a scene: conversion of MuJoCo's abstract camera, and the opening view of a model.
+"""Converts MuJoCo's cameras to cameras of a scene, and computes the opening view of a model.
 
-Always: a camera of the model that is fixed to a body is carried by that body.
+Always: a camera of the model that is attached to a body moves with that body.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvCamera
 
 
-# Angles of view that a camera of a scene may have, degrees. MuJoCo's own default is 45.
+# Smallest and largest vertical angle of view of a scene's camera, and MuJoCo's default, degrees.
 LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 
 LEAST_DISTANCE_M = 1e-6
-# Horizontal share of the direction of view below which a camera looks straight down or up.
+# A camera looks straight down or up if the horizontal share of its direction of view is below this.
 VERTICAL_SHARE = 1e-6
-# Farthest position of a camera or its target, m, for programs that follow a body that has diverged.
+# Farthest position of a camera or its target, m. It matters if a program follows a body that has diverged.
 FARTHEST_M = 1e9
 
 
@@ -40,7 +40,8 @@ def default_camera(model: MjModel) -> MjvCamera:
 
 
 def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
-    """Camera of a scene that sees what `camera` sees. One that tracks a body is carried by it, and never turns."""
+    """Camera of a scene with the same view as `camera`. A camera that tracks a body moves with it, but never turns
+    with it."""
     if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED and 0 <= camera.fixedcamid < model.ncam:
         return _fixed(model, int(camera.fixedcamid))
     azimuth, elevation = math.radians(_finite(camera.azimuth)), math.radians(_finite(camera.elevation))
@@ -50,7 +51,7 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
     tracked = tracked_body(model, camera)
     target = np.clip(np.nan_to_num(camera.lookat), -FARTHEST_M, FARTHEST_M) if tracked is None else np.zeros(3)
     eye = target - min(max(_finite(camera.distance), _least_distance(target)), FARTHEST_M) * forward
-    # Of an orthographic camera `fovy` is the height of the picture.
+    # For an orthographic camera, `fovy` is the height of the picture in metres.
     view = _looking(eye, target, float(model.vis.global_.fovy), tracked, turns=False)
     if math.cos(elevation) < VERTICAL_SHARE:  # straight down or up, or upside down
         tilt = math.sin(elevation)
@@ -60,7 +61,7 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
 
 
 def adopt_view(camera: MjvCamera, seen: Camera) -> None:
-    """Sets `camera` to `seen`, the view that a user made by moving the view of `camera`.
+    """Sets `camera` to `seen`, the view to which a user has moved in the window.
 
     A tracking camera keeps `lookat`, which MuJoCo computes; a fixed camera is not changed.
     """
@@ -80,7 +81,8 @@ def adopt_view(camera: MjvCamera, seen: Camera) -> None:
 
 
 def _horizontal_direction(seen: Camera) -> tuple[float, float]:
-    """Horizontal direction of a camera that looks straight down or up: its direction after tilting to the horizon."""
+    """Horizontal direction for a camera that looks straight down or up: its direction of view if it were tilted to the
+    horizon."""
     x, y, _ = seen.up if any(seen.up[:2]) else (0.0, 1.0, 0.0)
     return (x, y) if seen.target[2] < seen.eye[2] else (-x, -y)
 
@@ -97,7 +99,7 @@ def _fixed(model: MjModel, number: int) -> Camera:
     if turns or body == 0:
         eye, turn = model.cam_pos[number], np.zeros(9)
         mujoco.mju_quat2Mat(turn, model.cam_quat[number])
-    else:  # moves with its body, and looks where it looked at first
+    else:  # moves with its body, but keeps its first direction
         eye, turn = model.cam_pos0[number], np.array(model.cam_mat0[number])
     forward = -turn.reshape(3, 3)[:, 2]
     fov = _fov_y_deg(model, number)
@@ -109,7 +111,7 @@ def _fixed(model: MjModel, number: int) -> Camera:
 
 
 def _has_sensor(model: MjModel, number: int) -> bool:
-    """True if a sensor size and focal lengths define the camera's picture; otherwise its angle of view does."""
+    """True if a sensor size and focal lengths define the camera's picture, and not its angle of view."""
     return bool((model.cam_sensorsize[number] > 0).all() and (model.cam_intrinsic[number][:2] > 0).all())
 
 
@@ -123,7 +125,8 @@ def _fov_y_deg(model: MjModel, number: int) -> float:
 
 
 def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
-    """Principal point, as shares of the sensor's height; (0, 0) without a sensor, and if it is not within -1 to 1."""
+    """Principal point, as shares of the sensor's height. (0, 0) if there is no sensor, or if a share is not within -1
+    to 1."""
     if not _has_sensor(model, number):
         return 0.0, 0.0
     height_m = float(model.cam_sensorsize[number][1])
@@ -133,17 +136,18 @@ def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
 
 
 def _least_distance(target: NDArray[np.float64]) -> float:
-    """Least distance of an eye from this target at which the two differ in 64 bits."""
+    """Least distance between an eye and this target at which their coordinates differ as 64-bit floats."""
     return max(LEAST_DISTANCE_M, 4 * float(np.spacing(np.abs(target).max())))
 
 
 def _orthographic(view: Camera, height_m: float) -> Camera:
-    """The same view without perspective; an invalid `height_m` is replaced by the view's height at the target."""
+    """The same view without perspective. height_m: height of the picture; an invalid value is replaced by the view's
+    height at the target."""
     return dataclasses.replace(view, orthographic=height_m if 0 < height_m < math.inf else True)
 
 
 def _finite(value: float) -> float:
-    """The number, or 0 if it is not finite."""
+    """Returns the number, or 0 if it is not finite."""
     return value if math.isfinite(value) else 0.0
 
 
@@ -161,33 +165,33 @@ def _looking(
     return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov_deg, body, turns=turns)
 
 
-# Opening camera of a model that is run without code (`twixt run model.xml`).
+# Camera with which a model opens that is run without code (`twixt run model.xml`).
 #
-# MuJoCo's own camera frames the whole model, including floors and arenas; users look at the parts that move. If these
-# would be small in the picture, or cut off, the camera stands at another distance along the same line of sight. A
-# skin or flex counts as a whole if one of its bodies does; a height field counts as a geom.
+# MuJoCo's own camera frames the whole model, including floors and arenas, but users look at the parts that move. If
+# these parts would be small in the picture, or cut off, the camera gets another distance but the same direction of
+# view. If a body that moves a skin or flex is framed, the whole skin or flex is. A height field counts as a geom.
 #
-# Always: a tree of bodies that can go anywhere is followed, from its place at the start. One that turns about a fixed
-# place is framed with all that it can reach, where that is small. Several trees that can go anywhere are framed
-# together, unless the model is so large that its largest tree would hardly be seen: then that one is. All else, such
-# as a cart on rails, keeps MuJoCo's own camera.
+# Always: the camera follows a single tree of bodies that can travel without limit. A single tree that turns about a
+# fixed place is framed with everything that it can reach, if that would be small in the picture. Several trees that
+# can travel without limit are framed together. In a model so large that its largest tree would hardly be visible, only
+# that tree is framed. In all other cases, such as a cart on rails, MuJoCo's own camera is used.
 
 
-# Wanted share of the picture's height or width for the moving bodies; between the other two shares MuJoCo's own camera
-# is kept.
+# FILL: share of the picture's height or width that the moving bodies get. If MuJoCo's own camera gives them a share
+# between LEAST_FILL and MOST_FILL, that camera is used.
 FILL, LEAST_FILL, MOST_FILL = 0.67, 0.5, 0.95
-# Aspect ratio for framing: narrow, so that wider pictures show the whole subject.
+# Aspect ratio for which the subject is framed. It is narrow, so that wider pictures show the whole subject too.
 SCREEN = np.array((4 / 3, 1.0))
-# A model that is larger than its largest tree of bodies by this factor is not framed as a whole.
+# If a model is larger than its largest tree of bodies by this factor, only that tree is framed.
 FAR_LARGER = 20
 
 Rows = NDArray[np.float64]
 
 
 class Subject(NamedTuple):
-    """Subject of a picture. middle: metres, world. half_sizes: along the picture's x and y, metres. body: its carrier,
-    or None. is_whole: it must not be cut off. places, radii: its bounding spheres, metres: centres (n, 3) along the
-    picture's x, y and forward axes, and radii (n, 1)."""
+    """Subject of a picture. middle: its middle in the world, metres. half_sizes: half its size along the picture's x
+    and y, metres. body: the body that the camera follows, or None. is_whole: True if it must not be cut off. places,
+    radii: its bounding spheres, metres: centres (n, 3) along the picture's x, y and forward axes, and radii (n, 1)."""
 
     middle: Rows
     half_sizes: tuple[float, float]
@@ -198,7 +202,7 @@ class Subject(NamedTuple):
 
 
 def opening_view(model: MjModel) -> Camera:
-    """The camera of a scene of `model`."""
+    """Returns the camera with which a scene of `model` opens."""
     usual = scene_camera(model, default_camera(model))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -221,14 +225,16 @@ def opening_view(model: MjModel) -> Camera:
 
 
 def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows, slope: float) -> float:
-    """Least distance from the target at which an eye sees the whole subject: parts nearer to it appear larger."""
+    """Least distance from the target at which an eye sees the whole subject, including parts that are nearer to it and
+    so appear larger."""
     places = subject.places - axes @ np.asarray(target)
     across = ((np.abs(places[:, :2]) + subject.radii) / SCREEN).max(axis=1)
     return float((across / (MOST_FILL * slope) - places[:, 2]).max())
 
 
 def _subject(model: MjModel, data: MjData, axes: Rows) -> Subject | None:
-    """The moving bodies at the model's start, else all but planes; None where MuJoCo's own camera is better."""
+    """Returns the moving bodies in their poses at the start, or, if nothing moves, everything but planes. None if
+    MuJoCo's own camera is better."""
     moves = model.body_dofnum[model.body_weldid] > 0
     trees, bodies = np.unique(model.body_rootid[moves], return_counts=True)
     if not len(trees):
@@ -245,14 +251,14 @@ def _subject(model: MjModel, data: MjData, axes: Rows) -> Subject | None:
 
 
 def _travels(model: MjModel, root: int) -> bool:
-    """True for a tree of bodies that can go anywhere, along one line at least."""
+    """True for a tree of bodies that can travel without limit, at least along a line."""
     kinds, limited = _joints(model, root)
     is_free = kinds == int(mujoco.mjtJoint.mjJNT_FREE)
     return bool((is_free | (_slides(kinds) & ~limited)).any())
 
 
 def _joints(model: MjModel, body: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Types of a body's joints, and True for those that are limited."""
+    """Types of a body's joints, and a mask of those that are limited."""
     first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
     return model.jnt_type[first : first + count], model.jnt_limited[first : first + count] != 0
 
@@ -273,7 +279,8 @@ def _of_tree(model: MjModel, data: MjData, root: int, axes: Rows) -> Subject | N
 
 
 def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows) -> Subject | None:
-    """All geoms of these bodies, by their bounding spheres, and the skins and flexes they move, by their vertices."""
+    """Subject of all geoms of these bodies (their bounding spheres), and of the skins and flexes that they move (their
+    vertices)."""
     geoms = bodies[model.geom_bodyid] & (model.geom_rbound > 0)
     soft = _surface_vertices(model, data, bodies)
     if not geoms.any() and not len(soft):
@@ -286,7 +293,7 @@ def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows)
 
 
 def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -> Rows:
-    """All vertices, (v, 3), of the shown skins and flexes that any of these bodies moves."""
+    """All vertices, (v, 3), of the shown skins and flexes that at least one of these bodies moves."""
     surfaces = ModelSurfaces(model, data)
     if not surfaces.count:
         return np.zeros((0, 3))
@@ -298,14 +305,14 @@ def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -
 
 
 def _carriers(model: MjModel, surface: int) -> NDArray[np.int32]:
-    """Bodies that move a skin or flex, by its number among `ModelSurfaces`."""
+    """Bodies that move a skin or flex. surface: its number in `ModelSurfaces`."""
     if surface < model.nskin:
         return _segment(model.skin_bonebodyid, model.skin_boneadr, model.skin_bonenum, surface)
     flex = surface - int(model.nskin)
     vertices = _segment(model.flex_vertbodyid, model.flex_vertadr, model.flex_vertnum, flex)
     nodes = _segment(model.flex_nodebodyid, model.flex_nodeadr, model.flex_nodenum, flex)
     carriers = np.concatenate([vertices, nodes])
-    return carriers[carriers >= 0]  # vertices that nodes move have no body
+    return carriers[carriers >= 0]  # a vertex that nodes move has body -1
 
 
 def _segment(
@@ -315,7 +322,7 @@ def _segment(
 
 
 def _axes(camera: Camera) -> Rows:
-    """Unit vectors to the right, up and forward in the picture, (3, 3)."""
+    """Unit vectors of a camera's right, up and forward directions, (3, 3)."""
     forward = np.subtract(camera.target, camera.eye)
     forward /= np.linalg.norm(forward)
     right = np.cross(forward, (0.0, 0.0, 1.0))

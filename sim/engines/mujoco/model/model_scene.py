@@ -1,10 +1,10 @@
-"""Scene and light of a MuJoCo model. Body i of the scene is body i of the model.
+"""Makes the scene and the light of a MuJoCo model. Body i of the scene is body i of the model.
 
-A body's geoms and sites are its parts, at constant poses. So a snapshot only has poses of bodies, in MuJoCo's own form
-(`xpos`, `xquat`).
+Geoms and sites of a body become its parts, with constant poses. So a snapshot contains only the poses of bodies, which
+are MuJoCo's `xpos` and `xquat`.
 
-Always: the scene has `model.nbody` shapes, then those of skins and flexes (`model_surfaces.py`); body 0 is the world.
-Metres.
+Always: the scene has `model.nbody` shapes, followed by those of skins and flexes (`model_surfaces.py`). Body 0 is the
+world. Lengths are in metres.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def scene(
     maker: PartMaker | None = None,
     labels: Sequence[str] = (),
 ) -> Scene:
-    """The scene of `model`, for `twixt.show` and `publish(view, data)`: body i is MuJoCo's body i.
+    """The scene of `model`, for `twixt.show` and `publish(view, data)`. Its body i is MuJoCo's body i.
 
-    opt: its `geomgroup`, `sitegroup` and flags say which geoms and sites are shown, and how; by default groups 0 to 2,
-    as in MuJoCo's own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from
-    scene to scene. labels: texts of marks. The grid on the ground is shown if nothing of the world itself is a plane or
-    a height field. Raises TwixtError for anything but a model.
+    opt: its `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look; by default as in
+    MuJoCo's own viewer, which shows groups 0 to 2. camera: by default the camera of MuJoCo's own viewer. maker: pass
+    the same object for each scene of a model, to reuse meshes. labels: texts of marks. A grid on the ground is shown
+    if the world body has no plane and no height field. Raises TwixtError if `model` is no `MjModel`.
     """
     if not isinstance(model, mujoco.MjModel):
         raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
@@ -78,7 +78,7 @@ def scene_of(
     labels: Sequence[str],
     shown: ShowOptions,
 ) -> Scene:
-    """The scene of these parts of a model. shown: for its materials and its sky."""
+    """The scene of these parts of a model. shown: its settings for materials and sky are used."""
     camera = scene_camera(model, default_camera(model)) if camera is None else camera
     parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
     for body, _, part in chain.from_iterable(of_a_kind.parts for of_a_kind in found):
@@ -94,21 +94,21 @@ def scene_of(
 
 
 def lit_scene(scene: Scene, model: MjModel) -> Scene:
-    """The scene in the model's present light."""
+    """The scene with the model's current light."""
     return replace(scene, **_lit(model, scene.background if isinstance(scene.background, Texture) else None))
 
 
 def _lit(model: MjModel, sky: Texture | None) -> dict[str, Any]:
     """Light and background of a scene."""
     lit, background = light(model), Scene().background
-    if not isinstance(background, Texture):  # dimmed like the bodies, to keep their contrast
+    if not isinstance(background, Texture):  # dimmed like the bodies, so that their contrast stays the same
         red, green, blue = (min(lit.brightness, 1.0) * part for part in background)
         background = red, green, blue
     return {"light": lit.towards, "brightness": lit.brightness, "background": background if sky is None else sky}
 
 
 def _shape(parts: list[Part]) -> Shape:
-    """One part in the body's own frame is the body's shape; all others make a compound."""
+    """Shape of a body from its parts: a single part in the body's frame is the shape itself; otherwise a compound."""
     if len(parts) == 1 and parts[0].position == NOWHERE and parts[0].orientation == NO_TURN:
         return parts[0].shape
     return Compound(parts)
@@ -120,31 +120,33 @@ def _has_ground(model: MjModel) -> bool:
     return not kinds.isdisjoint(of_the_world.tolist())
 
 
-# Light of a scene made from a model, so that it looks similar to MuJoCo's renderer.
+# Light of a scene that is made from a model. The scene looks similar to MuJoCo's rendering.
 #
-# Twixt has one light, and a factor on the brightness of bodies. Two surfaces represent a picture: a ball, seen from
-# MuJoCo's opening camera, and a level floor. The light's height is chosen to match MuJoCo's floor-to-ball brightness
-# ratio, the factor to match the ball's brightness. The light's azimuth is that of the model's lights.
+# Twixt has one light, and a factor on the brightness of bodies. They are chosen for two surfaces that represent the
+# picture: a ball, seen from MuJoCo's opening camera, and a level floor. The light's height is chosen to match MuJoCo's
+# ratio of floor brightness to ball brightness, and the factor to match the ball's brightness. The light's azimuth is
+# that of the sum of the model's lights.
 #
-# Always: the light is above the horizon. Spots count by the share of their light that reaches the two surfaces. Shadows
-# and highlights are ignored.
+# Always: the light is above the horizon. A spotlight is weighted by the share of its light that reaches the two
+# surfaces. Shadows and highlights are ignored.
 
 
-# Towards the eye of MuJoCo's opening camera, which looks along y and down by 45 degrees.
+# Direction towards the eye of MuJoCo's opening camera, which looks along y and down by 45 degrees.
 TO_EYE = np.array((0.0, -math.sqrt(0.5), math.sqrt(0.5)))
 UP = np.array((0.0, 0.0, 1.0))
-# Brightness of a surface without sun, its change from below to above, the sun's part, and its wrap past the terminator:
-# of `lit_by` in render/draw/glsl/light.py, squares.
+# Numbers of `lit_by` in render/draw/glsl/light.py. The first three are squares of brightness: of a vertical surface
+# without sun, the increase if it faces up, and the part of the sun. WRAP: how far sunlight reaches past the
+# terminator.
 SKY, SKY_UP, SUN, WRAP = 0.34, 0.22, 0.92, 0.15
-# Heights of the light that are tried: sines of its angle above the horizon.
+# Heights of the light that are tried, as sines of its angle above the horizon.
 HEIGHTS = np.linspace(0.1, 0.98, 23)
-# Range of the factor on the brightness: below it nothing is visible, above it nearly everything is white.
+# Range of the brightness factor. Below it nothing would be visible, and above it nearly everything would be white.
 LEAST_BRIGHTNESS, MOST_BRIGHTNESS = 0.3, 2.0
-# Brightness at which most colours are cut off.
+# Brightness above which most colours would be clipped.
 WHITE = 1.35
-# The model's middle, and points of the floor around it, in the model's extents.
+# The model's middle, and points of the floor around it, in multiples of the model's extent.
 FLOOR_POINTS = np.array([(0, 0, 0), *((r * math.cos(a), r * math.sin(a), 0) for r in (0.35, 0.7) for a in range(6))])
-# Sample points of the visible half of the ball.
+# Number of sample points on the visible half of the ball.
 BALL_POINTS = 400
 
 
@@ -152,15 +154,17 @@ Rows = NDArray[np.float64]
 
 
 class Light(NamedTuple):
-    """Light of a scene. towards: direction of the light, unit vector. brightness: factor on that of bodies."""
+    """Light of a scene. towards: unit vector in the direction of the light. brightness: factor on the brightness of
+    bodies."""
 
     towards: Vector
     brightness: float
 
 
 class ModelLights(NamedTuple):
-    """Active lights, headlight included. towards: unit vectors, (n, 3). diffuse: strengths at the model's middle, (n,).
-    on_floor: their means over the floor around it, (n,). ambient: sum of all."""
+    """Active lights of a model, including the headlight. towards: unit vectors towards them, (n, 3). diffuse: diffuse
+    strength of each at the model's middle, (n,). on_floor: mean of its strength over the floor around the middle,
+    (n,). ambient: sum of the ambient strengths."""
 
     towards: NDArray[np.float64]
     diffuse: NDArray[np.float64]
@@ -169,7 +173,7 @@ class ModelLights(NamedTuple):
 
     @staticmethod
     def of(model: MjModel) -> ModelLights:
-        """The model's active lights, in their poses at the start."""
+        """Reads the model's active lights, in their poses at the start."""
         on = model.light_active != 0
         places, directions = starting_poses(model)
         towards, diffuse = -directions[on], model.light_diffuse[on].mean(axis=1)
@@ -185,19 +189,20 @@ class ModelLights(NamedTuple):
         return ModelLights(np.nan_to_num(towards), middle, floor, float(np.nan_to_num(ambient)))
 
     def on_ball(self, normals: NDArray[np.float64]) -> float:
-        """Mean brightness of surfaces with these normals, (n, 3), as MuJoCo's renderer shows it: 1 shows their
-        colour."""
+        """Mean brightness of surfaces with these normals, (n, 3), in MuJoCo's renderer. At 1 a surface shows exactly
+        its colour."""
         seen = np.maximum(normals @ self.towards.T, 0.0) @ self.diffuse + self.ambient
         return float(np.minimum(seen, WHITE).mean())
 
     def on_level(self) -> float:
-        """Mean brightness of the floor."""
+        """Mean brightness of the floor in MuJoCo's renderer."""
         return min(float(np.maximum(self.towards[:, 2], 0.0) @ self.on_floor) + self.ambient, WHITE)
 
 
 def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
-    """Positions of all lights relative to their bodies' origins, metres, and directions, (n, 3) along the world's axes,
-    at the start. Computed from present arrays: `light_pos0` and `light_dir0` keep the compiler's values."""
+    """Positions at the start of all lights, relative to the origins of their bodies, metres; and their directions.
+    Both are (n, 3) along the world's axes. They are computed from the current arrays of the model, because
+    `light_pos0` and `light_dir0` still have the compiler's values."""
     if not model.nlight:
         return np.empty((0, 3)), np.empty((0, 3))
     data = mujoco.MjData(model)
@@ -208,11 +213,11 @@ def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
 
 
 def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[float, float]:
-    """Shares of a light's strength that reach the model's middle, and the floor around it on average. place, direction:
-    (3,), see `starting_poses`."""
+    """Shares of a light's strength that reach the model's middle, and on average the floor around it. place,
+    direction: of the light, (3,), from `starting_poses`."""
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_DIRECTIONAL):
         return 1.0, 1.0
-    # A light on a body is about as far from the lit surfaces as from its body.
+    # A light on a body is assumed to be as far from the lit surfaces as from its body.
     is_fixed = model.light_bodyid[light] == 0
     ways = model.stat.extent * FLOOR_POINTS - place + (model.stat.center if is_fixed else 0.0)
     away = np.linalg.norm(ways, axis=1)
@@ -227,12 +232,12 @@ def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) ->
 
 def light(model: MjModel) -> Light:
     """Light of a model's scene."""
-    with np.errstate(all="ignore"):  # a model's fields may hold anything
+    with np.errstate(all="ignore"):  # a model's fields may contain any values
         return combined_light(ModelLights.of(model))
 
 
 def combined_light(lights: ModelLights) -> Light:
-    """The one light that replaces these."""
+    """Returns the one light that replaces these lights."""
     ball = ball_normals()
     floor, body = lights.on_level(), lights.on_ball(ball)
     aside = np.append((lights.towards[:, :2].T @ lights.diffuse) if len(lights.diffuse) else np.zeros(2), 0.0)
@@ -255,7 +260,8 @@ def brightness_of(normals: NDArray[np.float64], towards: NDArray[np.float64]) ->
 
 
 def ball_normals() -> NDArray[np.float64]:
-    """Normals of a ball's visible half, (n, 3), evenly distributed over its picture."""
+    """Normals of points on a ball's visible half, (n, 3). The points are evenly distributed over the picture of the
+    ball."""
     turn = np.arange(BALL_POINTS) * math.pi * (3 - math.sqrt(5))  # the sunflower's angle (Vogel 1979)
     radius = np.sqrt((np.arange(BALL_POINTS) + 0.5) / BALL_POINTS)
     right = np.cross(UP, TO_EYE)

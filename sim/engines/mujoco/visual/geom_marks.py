@@ -1,15 +1,15 @@
-"""MuJoCo's visual geoms as marks: kinds, sizes, orientations, colours and keys, many at a time.
+"""Converts MuJoCo's visual geoms to marks, many at a time: kinds, sizes, orientations, colours and keys.
 
 Kinds and sizes come from tables with a row for each kind of geom, and all matrices are converted to quaternions in one
-call, so that a hundred marks cost about as much as one. A geom that MuJoCo draws as several shapes becomes several
-marks of one key: an arrow with two heads two arrows, a box of lines twelve lines, a triangle three lines. Viewers match
-marks of one key in their order.
+call. So a hundred marks cost about as much as one. A geom that MuJoCo draws as several shapes becomes several marks
+with the same key: an arrow with two heads becomes two arrows, a box of lines twelve lines, a triangle three lines.
+Viewers match marks with the same key by their order.
 
-Sizes are those with which MuJoCo's own renderer draws (`render_gl3.c`): half sizes, except of lines; an arrow is half
-as long as its geom says, with a head of 1.75 radii or as wide as its shaft, and one with two heads extends as far in
-both directions.
+Sizes are as in MuJoCo's renderer (`render_gl3.c`). Sizes of geoms are half sizes, except those of lines. An arrow is
+half as long as the size of its geom; its head has 1.75 times the radius of the shaft, or the same radius. An arrow
+with two heads extends by this length in both directions.
 
-Always: the kind stands in the highest byte of a key, as in `Marks.add`. Shapes without a mark are left out.
+Always: the highest byte of a key is the kind, as in `Marks.add`. Geoms for which there is no mark are left out.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 KIND = {name: number for number, name in enumerate(MARK_KINDS)}
 NO_KIND = 255
-# Upper limit of kinds of geoms (mjGEOM_NONE is 1001).
+# Upper limit of the numbers of geom kinds (mjGEOM_NONE is 1001).
 MOST_TYPES = 1024
 
-# Factors from a geom's size to its mark's size.
+# Matrices with which a geom's size is multiplied to get its mark's size.
 _RADIUS = ((1, 0, 0), (0, 0, 0), (0, 0, 0))
 _EDGES = ((2, 0, 0), (0, 2, 0), (0, 0, 2))
 _RADIUS_AND_LENGTH = ((1, 0, 0), (0, 0, 0), (0, 2, 0))
@@ -42,7 +42,8 @@ _PENCIL = ((1, 0, 1), (0, 0, 0), (0, 0.5, 0))
 _LINE = ((0, 0, 0), (0, 0, 0), (0, 1, 0))
 _NOTHING = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
 _AS_IT_IS = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
-# Kinds of geoms: the kind of their marks, and their size. Those of the second table become several marks.
+# For each kind of geom, the kind of its mark and the matrix of its size. A geom of the second table becomes several
+# marks.
 SHAPES = {
     "SPHERE": ("sphere", _RADIUS),
     "CAPSULE": ("capsule", _RADIUS_AND_LENGTH),
@@ -56,19 +57,19 @@ SHAPES = {
 }
 COMPOUNDS = {"ARROW2": ("arrow", _ARROW), "LINEBOX": ("line", _AS_IT_IS), "TRIANGLE": ("line", _AS_IT_IS)}
 
-# Corners of a box of half sizes 1, and the edges between them.
+# Corners of a box with half sizes 1, and the edges between them.
 _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
 _EDGES_OF_BOX = np.array(
     [[a, b] for a in range(8) for b in range(a, 8) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 2]
 )
 _BOX_SIDES = _CORNERS[_EDGES_OF_BOX]
-# A triangle has its corner at the position, and sides of lengths size[0], size[1] along its own x and y.
+# A triangle has a corner at its position, and sides of lengths size[0] and size[1] along its x and y axes.
 _TRIANGLE_SIDES = np.array([[(0, 0, 0), (1, 0, 0)], [(1, 0, 0), (0, 1, 0)], [(0, 1, 0), (0, 0, 0)]], float)
 
 
 def _products() -> NDArray[np.float32]:
-    """Coefficients, (9, 16), that map the entries of a rotation matrix to 4 q q^T of its quaternion xyzw, without the
-    ones on the diagonal (Bar-Itzhack 2000, for exact rotations)."""
+    """Matrix (9, 16) that maps the entries of a rotation matrix to 4 q q^T of its quaternion xyzw, minus the identity
+    (Bar-Itzhack 2000, for exact rotations)."""
     found = np.zeros((9, 4, 4), np.float32)
     for axis in range(3):
         found[4 * axis] = np.diag([1 if each in (axis, 3) else -1 for each in range(4)])
@@ -80,13 +81,13 @@ def _products() -> NDArray[np.float32]:
 
 
 _PRODUCTS = _products()
-_HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)  # about its own x axis, after the swap of components
+_HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)  # about the own x axis, for reversed components
 _PRODUCTS = _PRODUCTS.reshape(9, 16)
-_OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)  # of zeros w is the largest: no turn
+_OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)  # for a matrix of zeros w is largest
 
 
 class _Tables:
-    """Kinds and sizes of marks, and geoms with several marks, by the number of the geom's kind."""
+    """Tables indexed by the number of a geom's kind: kinds and sizes of marks, and which geoms have several marks."""
 
     def __init__(self) -> None:
         self.kind = np.full(MOST_TYPES, NO_KIND, np.uint8)
@@ -97,7 +98,7 @@ class _Tables:
                 number = int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
                 self.kind[number], self.size[number] = KIND[kind], size
                 self.is_compound[number] = shapes is COMPOUNDS
-        self.marks_each = (self.kind != NO_KIND) & ~self.is_compound  # True: one, False: none, or several
+        self.marks_each = (self.kind != NO_KIND) & ~self.is_compound  # True for one mark, False for none or several
         sides = {"ARROW2": None, "LINEBOX": _BOX_SIDES, "TRIANGLE": _TRIANGLE_SIDES}
         self.compounds = [(int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")), each) for name, each in sides.items()]
 
@@ -106,27 +107,28 @@ _tables: _Tables | None = None
 
 
 def kinds_of(types: NDArray[np.int32]) -> NDArray[np.uint8]:
-    """Numbers of the kinds of marks for kinds of geoms; `NO_KIND` for those that are not drawn."""
-    return _loaded().kind.take(types, mode="clip")  # uninitialized memory may have any value
+    """Numbers of the kinds of marks for these kinds of geoms; `NO_KIND` for kinds that are not drawn."""
+    return _loaded().kind.take(types, mode="clip")  # clipped, since uninitialized memory may have any value
 
 
 def is_drawn(types: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """True for kinds of geoms that have marks."""
+    """Mask of the kinds of geoms that have marks."""
     return np.asarray(kinds_of(types) != NO_KIND)
 
 
 def are_one_each(types: NDArray[np.int32]) -> bool:
-    """True if each geom of these kinds has one mark."""
+    """True if each geom of these kinds has exactly one mark."""
     return bool(_loaded().marks_each.take(types, mode="clip").all())
 
 
 def mark_records(
     geoms: NDArray[np.void], keys: NDArray[np.uint64], labels: NDArray[np.uint32] | None = None
 ) -> NDArray[np.void]:
-    """Marks of `geoms`, records as of `geom_records`, shape (n,), none of `NO_KIND`. keys: (n,), without the kind.
-    labels: (n,), numbers of texts; of several marks of one geom the first has it.
+    """Converts `geoms` to marks. geoms: records like those of `geom_records`, (n,), none of a kind that is not drawn.
+    keys: keys without the kind, (n,). labels: numbers of label texts, (n,). If a geom has several marks, only the
+    first has the label.
 
-    Shape (m,) of dtype `MARK`, m >= n: the marks of one geom follow each other, or stand at the end.
+    Returns records of dtype `MARK`, (m,) with m >= n. The marks of geoms with several marks are at the end.
     """
     tables, types = _loaded(), geoms["type"]
     marks = np.zeros(len(geoms), MARK)
@@ -139,7 +141,7 @@ def mark_records(
         marks["size"] = geoms["size"] @ tables.size[types[0]]
     else:
         marks["size"] = np.einsum("ni,nij->nj", geoms["size"], tables.size.take(types, axis=0))
-    marks["color"] = np.rint(np.fmin(np.fmax(geoms["rgba"], 0), 1) * 255)  # a NaN counts as 0
+    marks["color"] = np.rint(np.fmin(np.fmax(geoms["rgba"], 0), 1) * 255)  # NaN counts as 0
     if labels is not None:
         marks["label"] = labels
     is_compound = tables.is_compound.take(types)
@@ -157,10 +159,11 @@ def mark_records(
 
 
 def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Unit quaternions xyzw, (n, 4), of rotation matrices, (n, 9) row by row. A matrix of zeros counts as no turn."""
+    """Unit quaternions xyzw, (n, 4), of rotation matrices, (n, 9), row by row. A matrix of zeros counts as no
+    rotation."""
     products = matrices @ _PRODUCTS
     products += _OF_ONE
-    rows = np.argmax(products[:, ::5], axis=1)  # of the largest number on the diagonal
+    rows = np.argmax(products[:, ::5], axis=1)  # row with the largest value on the diagonal
     rows += np.arange(0, 4 * len(products), 4)
     turns = products.reshape(-1, 4).take(rows, axis=0)
     turns /= np.sqrt(np.einsum("ij,ij->i", turns, turns))[:, None]
@@ -168,7 +171,8 @@ def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[np.float64]) -> NDArray[np.void]:
-    """Lines in place of each of `marks`: `sides` (k, 2, 3), from and to, in its own frame and in its sizes."""
+    """Replaces each mark with k lines. sides: start and end of each line, (k, 2, 3), in the frame of the mark and in
+    multiples of its size. turns: rotation matrices of the marks."""
     lines = np.repeat(marks.view(RECORD), len(sides)).view(MARK)
     lines["label"][np.arange(len(lines)) % len(sides) != 0] = 0
     ends = np.einsum("nij,nj,kej->nkei", turns, marks["size"], sides).reshape(-1, 2, 3)
@@ -181,7 +185,7 @@ def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[n
 
 
 def _towards(directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quaternions xyzw that turn z along unit vectors, (n, 3), by the shortest way."""
+    """Quaternions xyzw of the shortest rotations of the z axis to these unit vectors, (n, 3)."""
     x, y, z = directions.T
     turns = np.stack((-y, x, np.zeros_like(x), 1 + z), axis=1)
     turns[z < -1 + 1e-9] = 1, 0, 0, 0
@@ -189,7 +193,7 @@ def _towards(directions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _both_ways(marks: NDArray[np.void]) -> NDArray[np.void]:
-    """Two marks in place of each: along its own z, and against it."""
+    """Replaces each mark with two marks: along its z axis, and in the opposite direction."""
     both = np.repeat(marks.view(RECORD), 2).view(MARK)
     both["label"][1::2] = 0
     both["orientation"][1::2] = marks["orientation"][:, ::-1] * _HALF_A_TURN
@@ -203,31 +207,34 @@ def _loaded() -> _Tables:
     return _tables
 
 
-# Visual geoms that a user's `mjvOption` requests from MuJoCo, beyond those shown by bodies.
+# Visual geoms that a user's `mjvOption` requests from MuJoCo, apart from geoms that bodies show.
 #
-# MuJoCo's visualizer is called with options made from the user's: without geoms, sites, skins and flexes, which are
-# bodies here. Contacts have a separate call, which identifies them by their index. There is no call for which neither
-# the options nor the model have a geom.
+# MuJoCo's visualizer is called with a copy of the user's options. The copy excludes geoms, sites, skins and flexes,
+# which are parts of bodies here. Contacts have a separate call, which identifies them by their index. A call is left
+# out if options or model have no geoms for it.
 #
-# Always: the user's options are only read, by comparing their bytes; ours change only when they do.
+# Always: the user's options are only read. Their bytes are compared, and the copy changes only if they have changed.
 
 
 GROUPS = ("geomgroup", "sitegroup", "jointgroup", "tendongroup", "actuatorgroup", "flexgroup", "skingroup")
-# Flags of contacts, and those that change how they look.
+# Flags that show contacts, and flags that change the look of contacts.
 CONTACT_FLAGS = ("CONTACTPOINT", "CONTACTFORCE")
 LOOK_FLAGS = ("STATIC", "CONTACTSPLIT", "ISLAND")
-# Shown by bodies, or not at all: never requested from MuJoCo's visualizer.
+# Flags of objects that are bodies here, or that are not drawn at all. They are never requested from MuJoCo's
+# visualizer.
 BODY_FLAGS = ("SKIN", "FLEXVERT", "FLEXEDGE", "FLEXFACE", "FLEXSKIN")
-# Flags that show what a body was selected or pulled by.
+# Flags that mark the selected body and the point at which it is selected or pulled.
 PERTURB_FLAGS = ("PERTOBJ", "SELECT")
-# Flags with which the bounds of geoms are shown; their groups count then.
+# Flags that show the bounds of geoms. With them, the groups of geoms have an effect.
 BOUND_FLAGS = ("BODYBVH", "MESHBVH", "SDFITER")
 
 
 class RequestedGeoms:
-    """Visual geoms that one `mjvOption` requests in one model. decor, contacts: options for the two calls of MuJoCo.
+    """Visual geoms that one `mjvOption` requests in one model. decor, contacts: options for the two calls of MuJoCo's
+    visualizer.
 
-    has_decor, has_contacts: True if the call is needed. has_perturbed: True if it is as soon as a body is selected.
+    has_decor, has_contacts: True if the call is needed. has_perturbed: True if the call for `decor` is needed once a
+    body is selected.
     """
 
     def __init__(self, model: MjModel, opt: MjvOption) -> None:
@@ -239,7 +246,7 @@ class RequestedGeoms:
         self._has_plugins = bool(model.nplugin)
         kinds = mujoco.mjtSensor
         counts = {
-            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),  # fixed ones have no path
+            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),  # fixed tendons have no path
             "JOINT": model.njnt,
             "ACTUATOR": model.nu,
             "CAMERA": model.ncam,
@@ -251,7 +258,7 @@ class RequestedGeoms:
         self._flags = [name for name, count in counts.items() if count] + list(self._always)
 
     def is_changed(self) -> bool:
-        """Compares the user's options with those seen last, and reads them if they differ: True then."""
+        """Compares the user's options with those of the last call. If they differ, reads them and returns True."""
         now = self._bytes.tobytes()
         if now == self._seen:
             return False

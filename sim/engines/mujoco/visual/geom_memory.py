@@ -1,10 +1,10 @@
-"""Memory of MuJoCo's visual structs as numpy arrays: `mjvScene` geoms, `mjvOption`, `mjvCamera`; texts of labels.
+"""Maps memory of MuJoCo's visual structs to arrays: geoms of `mjvScene`, `mjvOption`, `mjvCamera`; texts of labels.
 
-Python attributes of 10,000 geoms take 10 ms to read; a strided view of the same memory takes no time. The offset of
-each field is found once, from MuJoCo's own attributes, since versions differ (a geom has 252 bytes in 3.17, 256 in
-4.0).
+Reading the Python attributes of 10,000 geoms takes 10 ms; a strided view of the same memory takes almost no time. The
+offset of each field is found once, with MuJoCo's own attributes, since versions differ: a geom has 252 bytes in 3.17
+and 256 bytes in 4.0.
 
-Always: an unknown layout raises UnknownLayout; only checked offsets are read.
+Always: an unknown layout raises UnknownLayout. Memory is read only at offsets that were checked.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from mujoco import MjvCamera, MjvOption, MjvScene
 
 
-# Fields of `mjvGeom` that are used: numpy type, and number of values.
+# Fields of `mjvGeom` that are used: names of 32-bit integers, and arrays with their number of values.
 NUMBERS = ("type", "objtype", "objid", "category")
 ARRAYS = {"size": 3, "pos": 3, "mat": 9, "rgba": 4}
 LABEL_BYTES = 100
-# Bytes of a geom before its `size`: whole numbers of 32 bits.
+# Number of bytes of a geom before its `size`, all of which are 32-bit integers.
 BEFORE_SIZE = 40
-# Most bytes of a geom, in which the fields are searched.
+# Maximum size of a geom in bytes. Fields are searched within it.
 MOST_BYTES = 512
-# Label that is searched in the memory of a geom.
+# Label with which the offset of labels in a geom is found.
 PROBE = b"twixt probes label"
-# Whole numbers of 32 bits in `mjvOption` before its first array, and after `flags`, which ends at a multiple of them.
+# 32-bit integers in `mjvOption` before its first array, and after `flags`, which is padded to a multiple of 32 bits.
 OPTIONS_BEFORE, OPTIONS_AFTER = ("label", "frame"), ("bvh_depth", "flex_layer")
-# Of `mjvCamera` before `lookat`, which begins at a multiple of 64 bits; the 64-bit numbers after it; the last field.
+# Fields of `mjvCamera`: 32-bit integers before `lookat`, which begins at a multiple of 64 bits; 64-bit numbers after
+# it; and the last field.
 CAMERA_BEFORE, CAMERA_AFTER, CAMERA_LAST = (
     ("type", "fixedcamid", "trackbodyid"),
     ("distance", "azimuth", "elevation"),
@@ -52,7 +53,8 @@ class UnknownLayout(TwixtError):
 def geom_records(scene: MjvScene) -> NDArray[np.void]:
     """All geoms of `scene`, shape (maxgeom,), with fields type, objtype, objid, category, size, pos, mat, rgba, label.
 
-    A view, valid as long as `scene`, of which the first `scene.ngeom` are set. Raises UnknownLayout.
+    Returns a view that is valid as long as `scene` exists. Only its first `scene.ngeom` geoms are set. Raises
+    UnknownLayout.
     """
     global _layout
     if _layout is None:
@@ -61,8 +63,8 @@ def geom_records(scene: MjvScene) -> NDArray[np.void]:
 
 
 def option_bytes(opt: MjvOption) -> memoryview:
-    """The bytes of `opt`, all its fields, a view that is valid as long as `opt`: equal bytes, equal options. Raises
-    UnknownLayout."""
+    """The bytes of all fields of `opt`, as a view that is valid as long as `opt` exists. Options are equal if their
+    bytes are equal. Raises UnknownLayout."""
     probe = mujoco.MjvOption()
     seen = _option_memory(probe)
     for number, name in enumerate((*OPTIONS_BEFORE, *OPTIONS_AFTER)):
@@ -75,7 +77,8 @@ def option_bytes(opt: MjvOption) -> memoryview:
 
 
 def camera_bytes(camera: MjvCamera) -> memoryview:
-    """The bytes of `camera`, all its fields, a view that is valid as long as `camera`. Raises UnknownLayout."""
+    """The bytes of all fields of `camera`, as a view that is valid as long as `camera` exists. Raises
+    UnknownLayout."""
     probe = mujoco.MjvCamera()
     seen = _camera_memory(probe)
     for number, name in enumerate((*CAMERA_BEFORE, *CAMERA_AFTER)):
@@ -103,7 +106,7 @@ def _address(scene: MjvScene) -> int:
 
 
 def _found_layout() -> np.dtype[np.void]:
-    """The layout of a geom, from the attributes of the second one of a scene, in which all fields are told apart."""
+    """Finds the layout of a geom, by setting attributes of the second geom of a scene and searching its memory."""
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     scene = mujoco.MjvScene(model, 3)
     first, second = scene.geoms[0], scene.geoms[1]
@@ -143,31 +146,34 @@ def _bytes_from(address: int, count: int) -> NDArray[np.uint8]:
     return np.frombuffer(memoryview((ctypes.c_char * count).from_address(address)), np.uint8)
 
 
-# Texts of MuJoCo's labels, and their numbers in `Scene.labels`: of `opt.label`, and of geoms of the user's own.
+# Texts of MuJoCo's labels, and their numbers in `Scene.labels`. They come from `opt.label` and from user-defined
+# geoms.
 #
-# Names of a model's things are few and stay, so each text gets a number once, and the scene is replaced only when a
-# text is new. Numbers that change with every state, such as contact forces, are no labels here.
+# The names in a model are few and constant. So each text gets a number once, and the scene is replaced only when there
+# is a new text. Labels that change with every state, such as contact forces, are not supported.
 #
-# Always: a text keeps its number; beyond `MOST_TEXTS` texts there are no labels.
+# Always: a text always has the same number. After `MOST_TEXTS` texts, new texts get no label.
 
 
-# Texts of one view at most: a program that writes a new one in each step replaces the scene all the time until then.
+# Maximum number of texts of one view. A program that writes a new text in each step causes a new scene each time,
+# until this limit.
 MOST_TEXTS = 2_000
-# Labels of one state at most that are read: as many as viewers show.
+# Maximum number of labels that are read per state. Viewers show no more.
 MOST_LABELS = 500
-# Kinds of `mjtLabel` that are shown: names, and numbers of islands.
+# Kinds of `mjtLabel` that are shown: names of objects, and numbers of islands.
 SHOWN = ("BODY", "JOINT", "GEOM", "SITE", "CAMERA", "LIGHT", "TENDON", "ACTUATOR", "CONSTRAINT", "ISLAND")
 
 
 class LabelTexts:
-    """Texts of one view, in the order of their numbers."""
+    """Label texts of one view, in the order of their numbers."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
         self.texts: tuple[str, ...] = ()
 
     def numbers(self, labels: NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """Numbers of labels (n, k), bytes that end with a zero: place in `texts` and 1, or 0 for none."""
+        """Returns the numbers of labels, (n,): 1 plus the index in `texts`, or 0 for no label. labels: zero-terminated
+        bytes, (n, k)."""
         numbers = np.zeros(len(labels), np.uint32)
         rows = np.flatnonzero(labels[:, 0])[:MOST_LABELS]
         for row, text in zip(rows.tolist(), (bytes(each).split(b"\0")[0] for each in labels[rows]), strict=True):
@@ -183,5 +189,5 @@ class LabelTexts:
 
 
 def is_shown(label: int) -> bool:
-    """True for a number of `mjtLabel` whose texts are shown."""
+    """True if labels of this number of `mjtLabel` are shown."""
     return any(label == int(getattr(mujoco.mjtLabel, f"mjLABEL_{name}")) for name in SHOWN)

@@ -1,9 +1,9 @@
-"""`user_scn`: MuJoCo's scene for user-defined geoms, which become marks at the next `sync`.
+"""`user_scn`, MuJoCo's scene for user-defined geoms. They become marks at the next `sync`.
 
-Users set `ngeom` to 0, and fill geom after geom with `mjv_initGeom` and `mjv_connector`. A geom is identified by its
-label if it has one, else by its index.
+The user's code sets `ngeom` to 0, and then fills geom after geom with `mjv_initGeom` and `mjv_connector`. A geom with
+a label is identified by it, any other geom by its index.
 
-Always: the scene is made when first asked for, since its 100,000 geoms take 26 MB and half a second.
+Always: the scene is made at its first use, since its 100,000 geoms take 26 MB and half a second.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from mujoco import MjModel, MjvScene
 
 
-# Capacity of the scene in MuJoCo's own viewer.
+# Capacity of the scene, as in MuJoCo's own viewer.
 MOST_USER_GEOMS = 100_000
-# Odd numbers with which the words of a label are multiplied; the sum's upper bits are its key.
+# Odd factors for the words of a label. The upper bits of the sum of products are the key of the label.
 _WEIGHTS = np.random.default_rng(4).integers(1 << 62, 1 << 63, 25).astype(np.uint64) | np.uint64(1)
 LABEL_KEY_BITS = 48
 
 
 class UserGeoms:
-    """The user's scene of one model, its geoms and its rendering flags."""
+    """The user's scene for one model, with its geoms and rendering flags."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._scene: MjvScene | None = None
         self._records: NDArray[np.void] | None = None
-        self.flags: NDArray[np.uint8] = mujoco.MjvScene(model, 1).flags.copy()  # `mjtRndFlag`; the scene's from then on
+        self.flags: NDArray[np.uint8] = mujoco.MjvScene(model, 1).flags.copy()  # `mjtRndFlag`; later the scene's array
 
     @property
     def scene(self) -> MjvScene:
-        """MuJoCo's struct, the user's own from now on."""
+        """MuJoCo's struct, which is made at the first call. The user's code may change it."""
         if self._scene is None:
             self._scene = mujoco.MjvScene(self._model, MOST_USER_GEOMS)
             self._scene.flags[:] = self.flags
@@ -51,23 +51,24 @@ class UserGeoms:
 
     @property
     def is_made(self) -> bool:
-        """True once the scene was asked for."""
+        """True once `scene` was used."""
         return self._scene is not None
 
     @property
     def count(self) -> int:
-        """Number of geoms, 0 before the scene was asked for."""
+        """Number of geoms; 0 before the first use of `scene`."""
         scene = self._scene
         return 0 if scene is None else min(max(scene.ngeom, 0), MOST_USER_GEOMS)
 
     def records(self) -> NDArray[np.void]:
-        """The geoms, shape (count,), as of `geom_records`: the user's own memory."""
+        """The geoms, shape (count,), as in `geom_records`: a view of the user's memory."""
         assert self._records is not None
         return self._records[: self.count]
 
 
 def user_keys(geoms: NDArray[np.void], places: NDArray[np.intp], named_bit: int) -> NDArray[np.uint64]:
-    """Keys of the user's geoms at these places, (n,): the place, or `named_bit` and 48 bits made of the label."""
+    """Keys of the user's geoms, (n,). The key is `named_bit` with 48 bits computed from the label, or, without a
+    label, the geom's index from `places`."""
     keys = places.astype(np.uint64)
     named = np.flatnonzero(geoms["label"][:, 0])
     if len(named):
@@ -80,7 +81,7 @@ def user_keys(geoms: NDArray[np.void], places: NDArray[np.intp], named_bit: int)
 
 
 def not_drawn(geoms: NDArray[np.void]) -> list[str]:
-    """Texts about geoms that are not drawn, one for each kind, with the number of them."""
+    """Texts about geoms that are not drawn, one text for each kind of geom, with the number of such geoms."""
     types = geoms["type"]
     types = types[kinds_of(types) == NO_KIND]
     texts = []
@@ -91,33 +92,33 @@ def not_drawn(geoms: NDArray[np.void]) -> list[str]:
     return texts
 
 
-# Marks of the user's own geoms; only geoms that have changed since the last call are converted.
+# Marks of user-defined geoms. Only geoms that have changed since the last call are converted.
 #
-# 25,000 geoms take 6 MB; comparing them takes a tenth of the time of converting them.
+# 25,000 geoms have 6 MB. Comparing them takes a tenth of the time of converting them.
 #
-# Always: if a signal handler raises at any point, the next call converts the remaining geoms.
+# Always: if a signal handler raises an exception at any point, the next call converts the remaining geoms.
 
 
-# Geoms that are compared or converted at once. Numpy reuses memory for arrays of this size, and they fit into the
-# processor's caches: 10,000 geoms take a third of the time.
+# Number of geoms that are compared or converted at once. Arrays of this size fit into the processor's caches, and
+# numpy reuses their memory. With it, 10,000 geoms take a third of the time.
 PIECE = 1_000
 
 
 class UserMarks:
-    """The first marks in `marks`: those of the user's geoms. texts: of labels. of_user, of_named: bits of keys of geoms
-    without and with a label. not_drawn: texts about geoms that are not drawn."""
+    """Writes the marks of the user's geoms, which are the first marks in `marks`. texts: texts of labels. of_user,
+    of_named: bits in the keys of geoms without and with a label. not_drawn: texts about geoms that are not drawn."""
 
     def __init__(self, marks: Marks, texts: LabelTexts, of_user: int, of_named: int) -> None:
         self.not_drawn: list[str] = []
         self._marks, self._texts = marks, texts
         self._of_user, self._named_bit = np.uint64(of_user), of_user ^ of_named
         self._seen: NDArray[np.uint32] = np.zeros((0, 1), np.uint32)
-        self._geoms = self._rows = 0  # number of geoms that were seen, and of their marks
-        self._is_one_each = True  # geom i has the mark i
+        self._geoms = self._rows = 0  # number of geoms of the last call, and of their marks
+        self._is_one_each = True  # True if mark i belongs to geom i
 
     def show(self, geoms: NDArray[np.void] | None) -> None:
-        """Writes the marks of `geoms`, records as of `geom_records`, and removes all others. None: the geoms of the
-        last call."""
+        """Writes the marks of `geoms`, and removes all other marks. geoms: records as from `geom_records`; None for
+        the same geoms as in the last call."""
         marks = self._marks
         if geoms is None:
             marks.keep(self._rows)
@@ -132,13 +133,13 @@ class UserMarks:
             self._show_all(geoms, words)
 
     def clear(self) -> None:
-        """Removes all marks: there are no geoms."""
+        """Removes all marks. Call it if there are no geoms."""
         self._rows = self._geoms = 0
         self._is_one_each, self.not_drawn = True, []
         self._marks.clear()
 
     def _changed(self, words: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Indices of geoms that differ from the last call, new ones last."""
+        """Indices of geoms that differ from those of the last call, followed by the indices of new geoms."""
         known = min(self._geoms, len(words))
         found = []
         for piece in _pieces(known):
@@ -160,7 +161,7 @@ class UserMarks:
             marks.replace(rows[:old], records[:old])
             marks.extend(records[old:])
             kept = slice(rows[0], rows[0] + len(rows)) if _are_consecutive(rows) else rows
-            self._seen[kept] = words[kept]  # after the marks: otherwise an interruption in between would leave old ones
+            self._seen[kept] = words[kept]  # after the marks, so that an interruption leaves no old marks
         self._rows = self._geoms = count
         self.not_drawn = []
 
@@ -196,7 +197,8 @@ def _are_consecutive(places: NDArray[np.intp]) -> bool:
 
 
 def _rows(geoms: NDArray[np.void], places: NDArray[np.intp]) -> NDArray[Any]:
-    """These geoms, without a copy if they are consecutive. places: in ascending order."""
+    """Returns the geoms with these indices, without a copy if they are consecutive. places: indices in ascending
+    order."""
     if _are_consecutive(places):
         return geoms[places[0] : places[0] + len(places)]
     return geoms.view(f"V{geoms.itemsize}")[places].view(geoms.dtype)  # type: ignore[no-any-return]

@@ -1,13 +1,15 @@
-"""Marks of one model's states: MuJoCo's visual geoms beside the bodies, and user-defined geoms.
+"""Marks for the states of one model: MuJoCo's visual geoms apart from bodies, and user-defined geoms.
 
-There are two steps. `copy_geoms` copies the geoms of the present state, by MuJoCo's `mjv_updateScene` into a scene of
-its own; the user's thread calls it for each state, and it costs microseconds. `marks` converts a copy into marks when
-it is published; most copies never are.
+There are two steps. The user's thread calls `copy_geoms` for each state. It copies the geoms of the current state into
+our own scene, with MuJoCo's `mjv_updateScene`, in microseconds. `marks` converts a copy into marks when the state is
+published; most states never are.
 
-Keys stay the same while an object exists: the number in the model of tendons, joints and the like, whose segments are
-in order; the number of `ContactKeys` for contacts; the index or label of the user's geoms.
+The key of an object stays the same while the object exists. Tendons, joints and so on have their number in the model
+as key, and all segments of a tendon have the same key. Contacts have a number of `ContactKeys`, and user-defined geoms
+have their index or label.
 
-Always: `data` is only read. If no geoms are requested (`geom_marks`), `copy_geoms` calls nothing and returns None.
+Always: `data` is only read. If no geoms are requested (`geom_marks`), `copy_geoms` does not call MuJoCo and returns
+None.
 """
 
 from __future__ import annotations
@@ -28,23 +30,23 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvCamera, MjvOption, MjvPerturb, MjvScene
 
 
-# Initial and largest capacity of our scene, geoms of 256 bytes each.
+# Initial and largest capacity of our scene, in geoms of 256 bytes.
 FIRST_GEOMS, MOST_GEOMS = 1_000, 1_000_000
 ALL_CATEGORIES = 7
-# Kinds of objects that are told apart.
+# Kinds of objects that are distinguished here.
 OBJECTS = ("UNKNOWN", "TENDON", "ACTUATOR", "CAMERA", "SENSOR")
-# Bits of a key below the kind, by the source of the mark.
+# Bits of a key, below those for the kind, that identify the source of a mark.
 OF_MODEL, OF_CONTACT, OF_USER, OF_NAMED_USER = (source << 52 for source in range(1, 5))
 OBJECT_BITS = 32
-# Bits of each flex, element and vertex in what stands for a geom in a pair of contacts.
+# In a contact's pair, a number with these bits stands for an element or vertex of a flex in place of a geom.
 FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
 class GeomBuffer:
-    """Copies of the geoms of one state: MuJoCo's, then those of contacts; and the user's, separately.
+    """Copies of the geoms of one state: MuJoCo's geoms followed by those of contacts, and separately the user's geoms.
 
-    decor, contacts, users: number of each. pairs, positions: of all contacts, (c, 2) and (c, 3). user_geoms: None:
-    unchanged since the last marks.
+    decor, contacts, users: number of MuJoCo's, of contacts' and of the user's geoms. pairs, positions: of all
+    contacts, (c, 2) and (c, 3). user_geoms: None if unchanged since the last marks.
     """
 
     def __init__(self, model: MjModel) -> None:
@@ -60,11 +62,11 @@ class GeomBuffer:
 
     @property
     def records(self) -> NDArray[np.void]:
-        """Geoms of the model and of contacts, as of `geom_records`."""
+        """Geoms of the model and of contacts, as in `geom_records`."""
         return self._all[: self.decor + self.contacts]
 
     def read_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
-        """Copies all geoms but contacts."""
+        """Copies all geoms except those of contacts."""
         while True:
             mujoco.mjv_updateScene(self._model, data, opt, perturb, camera, ALL_CATEGORIES, self._scene)
             if not self._is_full():
@@ -72,7 +74,7 @@ class GeomBuffer:
         self.decor = self._scene.ngeom
 
     def read_contacts(self, data: MjData, opt: MjvOption, perturb: MjvPerturb) -> None:
-        """Appends contacts, after `read_decor` or `clear`."""
+        """Appends the geoms of contacts. Call it after `read_decor` or `clear`."""
         while True:
             self._scene.ngeom = self.decor
             mujoco.mjv_addGeoms(self._model, data, opt, perturb, ALL_CATEGORIES, self._scene)
@@ -83,7 +85,7 @@ class GeomBuffer:
         self.pairs, self.positions = _sides(contact), np.array(contact.pos)
 
     def read_user_geoms(self, geoms: NDArray[np.void], is_lasting: bool) -> None:
-        """Reads the user's geoms. is_lasting: True copies them."""
+        """Stores the user's geoms. is_lasting: True for a copy, False for a reference."""
         self.users = len(geoms)
         if not is_lasting:
             self.user_geoms = geoms
@@ -99,7 +101,7 @@ class GeomBuffer:
         self.user_geoms = None
 
     def _is_full(self) -> bool:
-        """Makes twice the room if the last geom of the scene is used; True if it did."""
+        """Doubles the capacity if the scene is full; True if so."""
         if self._scene.ngeom < self._scene.maxgeom or self._scene.maxgeom >= MOST_GEOMS:
             return False
         self._grow(2 * self._scene.maxgeom)
@@ -112,10 +114,10 @@ class GeomBuffer:
 
 
 class VisualMarks:
-    """Reader of the visual geoms of `data`; converts them into marks.
+    """Reads the visual geoms of `data`, and converts them into marks.
 
-    opt, perturb: MuJoCo's structs, which the user's code may change, by default as MuJoCo makes them. users: the user's
-    own geoms. note: called with a text about geoms that are not drawn. texts: of labels.
+    opt, perturb: MuJoCo's structs, which the user's code may change; by default new ones. users: the user's geoms.
+    note: called with a text about geoms that are not drawn. texts: texts of labels.
     """
 
     def __init__(
@@ -135,32 +137,32 @@ class VisualMarks:
         self._asked = RequestedGeoms(model, mujoco.MjvOption() if opt is None else opt)
         self._camera = mujoco.MjvCamera()
         self._contact_keys, self._quaternion = ContactKeys(), data.xquat
-        # Radii of geoms, and last the radius of all others: planes and flexes have none.
+        # Radii of geoms; infinite for planes. The last entry, also infinite, is for flexes.
         self._radii = np.append(np.where(model.geom_rbound > 0, model.geom_rbound, np.inf), np.inf)
         self._kinds = {name: int(getattr(mujoco.mjtObj, f"mjOBJ_{name}")) for name in OBJECTS}
         self._label, self._decor = int(mujoco.mjtGeom.mjGEOM_LABEL), int(mujoco.mjtCatBit.mjCAT_DECOR)
         self._marks = Marks()
         self._user_marks = UserMarks(self._marks, self._texts, OF_USER, OF_NAMED_USER)
-        # As lists: `pop` and `append` cannot be interrupted, so that two threads need no lock.
+        # These are lists because `pop` and `append` are atomic, so two threads need no lock.
         self._spare: list[GeomBuffer] = []
         self._not_drawn: list[str] = []  # for a report by the user's thread
 
     @property
     def is_quiet(self) -> bool:
-        """True if `copy_geoms` returns None until options, the selected body or the user's geoms change."""
+        """True if `copy_geoms` will return None until the options, the selected body or the user's geoms change."""
         asked = self._asked
         has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
         return not (has_decor or asked.has_contacts or self._users.is_made)
 
     def present(self) -> Marks | None:
-        """Marks of the present state, valid until the next call; None if there are none."""
+        """Marks of the current state, valid until the next call. None if there are no geoms."""
         copied = self.copy_geoms()
         self.release_geoms(copied)
         return None if copied is None else self.marks(copied)
 
     def copy_geoms(self, is_lasting: bool = True) -> GeomBuffer | None:
-        """Copies the geoms of the present state; None if there are none. On the user's thread; release them later.
-        is_lasting: False if `marks` is called at once: then the user's geoms are not copied."""
+        """Copies the geoms of the current state; None if there are none. Call it on the user's thread, and release the
+        copy later. is_lasting: False if `marks` is called at once; then the user's geoms are not copied."""
         asked, users = self._asked, self._users.count
         asked.is_changed()
         has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
@@ -177,7 +179,7 @@ class VisualMarks:
         copied.clear()
         if self._perturb.select >= self._model.nbody:  # MuJoCo would read beyond its arrays
             self._perturb.select = 0
-        if self._quaternion.item(0) != 0:  # 0 after `mj_resetData`: no poses yet
+        if self._quaternion.item(0) != 0:  # 0 after `mj_resetData`, when there are no poses yet
             if has_decor:
                 copied.read_decor(self._data, asked.decor, self._perturb, self._camera)
             if asked.has_contacts:
@@ -190,12 +192,12 @@ class VisualMarks:
         return copied
 
     def release_geoms(self, copied: GeomBuffer | None) -> None:
-        """Makes the memory of these geoms available again."""
+        """Makes the memory of this copy available for another state."""
         if copied is not None:
             self._spare.append(copied)
 
     def marks(self, copied: GeomBuffer) -> Marks:
-        """Marks of a state, valid until the next call. On one thread at a time, in the order of states."""
+        """Marks of a state, valid until the next call. Call it on one thread at a time, and in the order of states."""
         if copied.users:
             self._user_marks.show(copied.user_geoms)
             copied.user_geoms, self._not_drawn = None, self._user_marks.not_drawn
@@ -224,7 +226,7 @@ class VisualMarks:
         return self._marks
 
     def _of_model(self, geoms: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Keys of geoms of the model, and a mask of those that no body shows."""
+        """Keys of geoms of the model, and a mask of geoms to show as marks, because no body shows them."""
         objects, kinds = geoms["objtype"], self._kinds
         keys = objects.astype(np.uint64)
         keys <<= np.uint64(OBJECT_BITS)
@@ -232,7 +234,7 @@ class VisualMarks:
         keys |= np.uint64(OF_MODEL)
         is_own = geoms["category"] == self._decor
         is_own |= (objects == kinds["TENDON"]) | (objects == kinds["ACTUATOR"])
-        # The frustum of a camera also has lines for its edges.
+        # The triangles of a camera's frustum are left out, since there are also lines for its edges.
         is_own &= (objects != kinds["CAMERA"]) | (geoms["type"] != int(mujoco.mjtGeom.mjGEOM_TRIANGLE))
         named = np.flatnonzero(~is_own & (geoms["label"][:, 0] != 0))
         geoms["type"][named] = self._label  # a body shows the geom; this mark shows its label
@@ -240,7 +242,8 @@ class VisualMarks:
         return keys, is_own
 
     def _of_contacts(self, geoms: NDArray[np.void], copied: GeomBuffer) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Keys of the geoms copied with the contacts, and a mask of those that belong to contacts."""
+        """Keys of the geoms that were copied with the contacts, and a mask of geoms to show: those of contacts and
+        sensors."""
         reach = np.minimum(*(self._radii.take(side, mode="clip") for side in copied.pairs.T))
         pairs = (copied.pairs[:, 0] << OBJECT_BITS) | copied.pairs[:, 1]
         numbers = self._contact_keys.numbers(pairs, copied.positions, reach).astype(np.uint64) | np.uint64(OF_CONTACT)
@@ -248,21 +251,21 @@ class VisualMarks:
         is_contact = objects == self._kinds["UNKNOWN"]
         if is_contact.all():
             return numbers[geoms["objid"]], is_contact
-        keys, _ = self._of_model(geoms)  # touch sensors, and slider-cranks a second time
+        keys, _ = self._of_model(geoms)  # geoms of touch sensors, and of slider-cranks a second time
         rows = np.flatnonzero(is_contact)
         keys[rows] = numbers[geoms["objid"][rows]]
         return keys, is_contact | (objects == self._kinds["SENSOR"])
 
 
 def _new_scene(model: MjModel, count: int) -> tuple[MjvScene, NDArray[np.void]]:
-    """A scene for `count` geoms, and its memory."""
+    """Makes a scene for `count` geoms; returns it and its memory."""
     scene = mujoco.MjvScene(model, count)
-    scene.status = 1  # a full scene is noticed here, and not reported on the terminal
+    scene.status = 1  # keeps MuJoCo from reporting a full scene; `_is_full` handles that
     return scene, geom_records(scene)
 
 
 def _sides(contacts: object) -> NDArray[np.int64]:
-    """The two objects of each contact, (c, 2): a geom, or a number above all geoms for an element or vertex of a
+    """The two objects of each contact, (c, 2): the number of a geom, or a larger number for an element or vertex of a
     flex."""
     sides = np.array(contacts.geom, np.int64)  # type: ignore[attr-defined]
     if len(sides) and sides.min() < 0:
@@ -273,24 +276,24 @@ def _sides(contacts: object) -> NDArray[np.int64]:
     return sides
 
 
-# Numbers of contacts that stay the same while a contact lasts.
+# Gives contacts numbers that stay the same while a contact lasts.
 #
-# MuJoCo's index of a contact changes whenever another one begins or ends. Here a contact is identified by its pair of
-# geoms, and within a pair by its position: each gets the number of the nearest contact of the last call, nearest first,
-# each number once.
+# MuJoCo's index of a contact changes whenever another contact begins or ends. Here a contact is identified by its pair
+# of geoms. Within a pair, each contact gets the number of the nearest contact of the last call. The nearest two are
+# matched first, and each number is used once.
 #
-# Always: two contacts of one call have different numbers; a contact farther than `reach` from all those before is
-# new, and no number is reused for 2**32 contacts. Reads neither clock nor model.
+# Always: two contacts of one call have different numbers. A contact that is farther than `reach` from all previous
+# contacts of its pair gets a new number. A number is reused only after 2**32 contacts. Reads neither clock nor model.
 
 
 NUMBER_MASK = 0xFFFF_FFFF
 
 
 class ContactKeys:
-    """Numbers of contacts over successive calls."""
+    """Numbers of contacts, constant over successive calls."""
 
     def __init__(self) -> None:
-        self._pairs = np.zeros(0, np.int64)  # of the call before, sorted
+        self._pairs = np.zeros(0, np.int64)  # of the last call, sorted
         self._positions = np.zeros((0, 3))
         self._numbers = np.zeros(0, np.int64)
         self._next = 0
@@ -298,16 +301,16 @@ class ContactKeys:
     def numbers(
         self, pairs: NDArray[np.int64], positions: NDArray[np.float64], reach: NDArray[np.float64]
     ) -> NDArray[np.int64]:
-        """Numbers of n contacts, (n,), whole and from 0 to 2**32 - 1.
+        """Returns the numbers of n contacts, (n,), integers from 0 to 2**32 - 1.
 
-        pairs: (n,), equal where both geoms are. positions: (n, 3), metres. reach: (n,), metres that a contact may have
-        moved since the call before.
+        pairs: number of the pair of geoms of each contact, (n,); the same pair has the same number. positions: (n, 3),
+        metres. reach: distance that a contact may have moved since the last call, (n,), metres.
         """
         order = np.argsort(pairs, kind="stable")
         now, there = pairs[order], positions[order]
         first, end = np.searchsorted(self._pairs, now), np.searchsorted(self._pairs, now, side="right")
         many = end - first
-        # Each contact beside each of its pair in the call before.
+        # Candidates: each contact with each contact of the same pair in the last call.
         news = np.repeat(np.arange(len(now)), many)
         olds = np.arange(len(news)) - np.repeat(np.cumsum(many) - many - first, many)
         way = there[news] - self._positions[olds]
@@ -330,13 +333,14 @@ class ContactKeys:
 def _mutual(
     news: NDArray[np.intp], olds: NDArray[np.intp], new_count: int, old_count: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Matches, each new and each old one once, from candidates sorted by distance: in each round those that are nearest
-    to each other, so that as many rounds are needed as contacts of one pair compete for each other."""
+    """Matches new with old contacts, each at most once. news, olds: candidates, sorted by distance. Each round matches
+    contacts that are nearest to each other, so the number of rounds is at most the number of contacts of one pair.
+    Returns the matches of each round."""
     matches = []
     while len(news):
         place = np.arange(len(news))
         nearest_of_new, nearest_of_old = np.zeros(new_count, np.intp), np.zeros(old_count, np.intp)
-        # For repeated indices numpy keeps the last assignment: the nearest candidate.
+        # If an index is repeated, numpy keeps the last assignment, which is the nearest candidate.
         nearest_of_new[news[::-1]] = place[::-1]
         nearest_of_old[olds[::-1]] = place[::-1]
         is_match = (nearest_of_new[news] == place) & (nearest_of_old[olds] == place)
