@@ -41,8 +41,8 @@ FENCED = 2
 # The end of a wait within drawing shows roughly when the previous frame was shown. The phase of the grid moves towards
 # it by this share of the difference.
 FOLLOWS = 0.1
-# A frame that is handed over less than UNSURE_SHARE of a refresh before its refresh may miss it. It did miss it if
-# drawing of the next frame takes LONGER_SHARE of a refresh longer than usual.
+# A frame that is handed over less than UNSURE_SHARE of a refresh before its refresh may miss it. It has missed the
+# refresh if drawing of the next frame takes LONGER_SHARE of a refresh longer than usual.
 UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
 # If frames take several refreshes, drawing starts this share of a refresh after the previous frame is shown, so that
 # it does not have to wait.
@@ -222,7 +222,7 @@ class DisplayPaced:
         return is_long and is_fixed
 
     def _follow(self, times: FrameTimes, waited: bool, returned_ns: int) -> str:
-        """Updates the grid: its phase from waits, its period from intervals between hand-overs."""
+        """Updates the phase of the grid from waits, and its period from intervals between hand-overs."""
         grid = self.grid
         if not grid.has_phase:  # without waits, as with an empty queue, any phase is right
             grid.nudge(times.swap_begin_ns, 1.0)
@@ -283,11 +283,9 @@ class UnheldFrames:
 
     def __init__(self) -> None:
         self.left = 0  # number of next frames that start at once and are not held back
-        self._interval_ns = 0  # of the previous frame
+        self._interval_ns = 0  # interval of the previous frame
         self._began_ns, self._every_ns = 0, UNHELD_EVERY_NS
-        self._waits: deque[bool] = deque(
-            maxlen=LAST_INTERVALS
-        )  # True for each swap that waited, among frames of several refreshes
+        self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # frames of several refreshes: swap waited
 
     def begin(self, now_ns: int, interval_ns: int, is_wide: bool, queues: bool) -> None:
         """Begins the next frame. is_wide: its interval is wider than wanted. queues: swap waits for earlier frames."""

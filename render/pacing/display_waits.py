@@ -27,8 +27,8 @@ from twixt.render.pacing.policy import BLOCKING, FoundDisplay
 WAITED_NS = 1_000_000
 # Number of frames that `UnexpectedWaits` evaluates together.
 FRAMES = 40
-# Swaps wait for the display under three conditions: LONG_SHARE of them take longer than LONG_NS; their durations (10th
-# to 90th percentile) differ by SPREAD_SHARE of the interval; and REGULAR_SHARE of the intervals between returns are
+# Swaps wait for the display if three conditions hold. LONG_SHARE of them take longer than LONG_NS. Their durations
+# (10th to 90th percentile) differ by SPREAD_SHARE of the interval. REGULAR_SHARE of the intervals between returns are
 # whole refreshes, within REGULAR_WITHIN of a refresh.
 LONG_NS, LONG_SHARE, SPREAD_SHARE = 1_500_000, 0.75, 0.3
 REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
@@ -51,26 +51,26 @@ MOST_APART = 20
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
 # Lengths of the pause, as shares of a refresh. Longer ones are tried until drawing gets no shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Longest pause, as a share of two refreshes minus twice the longest recent work: a paused frame must still be in time
+# Longest pause: this share of two refreshes minus twice the longest recent work. A paused frame must still be in time
 # for the next refresh.
 SAFE_SHARE = 0.8
 # A drawing time counts as shorter than another if it is shorter by at least this share of a refresh.
 SHORTER_SHARE = 0.1
-# The work without waits is the median of the last REMEMBERED measurements; ENOUGH of them are needed.
+# The drawing time without waits is the median of the last REMEMBERED measurements. Once ENOUGH are known, pauses
+# become rarer.
 REMEMBERED, ENOUGH = 15, 7
 # Nothing waits if, UNMOVED times in a row, drawing takes the same time before a pause, after it, and in the next
 # frame. The pause is then UNMOVED_PAUSE of a refresh. A display that sets the pace would have shown the paused frame a
 # refresh later, and the next frame would have waited for it.
 UNMOVED, UNMOVED_PAUSE = 3, 0.5
-# Drawing waits if it takes longer than this factor times the work without waits.
+# Drawing waits if it takes longer than this factor times the drawing time without waits.
 WAITS = 1.1
 # The usual drawing time is the median of this many last frames that were not paused.
 LAST_FRAMES = 8
 
 
 class RegularWaits:
-    """Detects a queue: swaps that return before their own frame is shown. queues: True if swaps wait for earlier
-    frames."""
+    """Detects a queue: swaps return before their own frame is shown. queues: True if swaps wait for earlier frames."""
 
     def __init__(self, queues: bool = False) -> None:
         self.queues = queues

@@ -59,9 +59,7 @@ class RefreshGrid:
         self._report_frames = 0
         self._misfits: deque[bool] = deque(maxlen=LAST_REPORTS)
         self._late_moves = False  # the last late return that was off the grid moved it
-        self._in_time: deque[int] = deque(
-            maxlen=AGREEING_INTERVALS
-        )  # intervals since a frame was late, or planned for a later refresh
+        self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # intervals of the last frames, all in time
 
     def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
         """Records the return of a swap that blocked. Returns its grid point, which is the present time of the frame.
@@ -354,7 +352,7 @@ class RefreshWatch:
         first, last = self._swaps[0], len(self._swaps) - 1
         calls = sorted(_off(swap.called_ns - first.called_ns, period_ns) for swap in self._swaps)
         returns = sorted(_off(swap.returned_ns - first.returned_ns, period_ns) for swap in self._swaps)
-        few = last // 8  # outliers at either end, left out
+        few = last // 8  # number of outliers that are left out at either end
         return 2 * (returns[last - few] - returns[few]) < calls[last - few] - calls[few]
 
 

@@ -3,8 +3,8 @@
 If three of the last four frames are too long, the interval is widened to hold them. If eight or more frames in a row
 would fit a narrower interval, it is narrowed to hold those, unless narrowing failed recently. In all other cases the
 last seconds of work are replayed with other intervals, and an interval that is clearly cheaper is chosen. A replay
-uses some 5 s of work to widen, and 0.6 s to narrow, more after a relapse. After a change only later frames count; else
-a load that has ended would keep the interval wide.
+uses some 5 s of work to widen the interval. To narrow it, a replay uses 0.6 s of work, more after a relapse. After a
+change only later frames count; else a load that has ended would keep the interval wide.
 
 *Cycle*: duration of the work and of everything else that a frame must do before the next can start, without waits. If
 swap blocks, intervals are whole refreshes. With a queue, an interval also holds cycles that are up to a third of a
@@ -38,8 +38,9 @@ FITTED_ROOM = 1.01
 # REPLAY_EVERY_FRAMES frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
 # A replay to narrow uses the work of the last NARROW_BY_NS, at least NARROW_BY_FRAMES frames. It is made every
-# NARROW_EVERY_NS. A relapse (widening within RELAPSE_NS after narrowing) doubles this time, up to the longest, with
-# which the end of a load is still noticed within 3 s. Each CALM_NS without a relapse halves it.
+# NARROW_EVERY_NS. Each relapse (widening within RELAPSE_NS after narrowing) doubles that time, up to
+# LONGEST_NARROW_BY_NS; with this longest time, the end of a load is still noticed within 3 s. Each CALM_NS without a
+# relapse halves the time.
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
@@ -50,7 +51,7 @@ CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
 LONGEST_INTERVAL_NS = 100_000_000
 # Candidates if any length is possible: these multiples of the shortest interval, and these quantiles of the work.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
-# No candidate is shorter than this quantile of the work, at which nearly all frames would be late.
+# No candidate is shorter than this quantile of the work, because nearly all frames would be late.
 LEAST_SHARE = 0.1
 # Two candidates that differ by less than this share count as one.
 SAME_SHARE = 0.02

@@ -5,10 +5,10 @@ were in time. If long frames are frequent, three of four occur by chance. Then a
 the replay decides whether a wider interval is better. Nine of ten frames that are only a little too long are a load as
 well. A load has ended when more frames in a row fit than chance explains.
 
-A replay computes the cost of the last seconds of work at another interval. The cost has two parts: hitch ms per second
-(how much later frames are shown than planned), and 16.7 for each frame per second fewer than at the display's own
-interval. Every frame is assumed to start as soon as the previous one was shown. A replay takes 0.4 us per frame and
-candidate, so the caller spreads the candidates over several frames.
+A replay computes the cost of the last seconds of work at another interval. The cost has two parts. The first is the
+hitch time in ms per second: how much later frames are shown than planned. The second is 16.7 for each frame per second
+fewer than at the display's own interval. Every frame is assumed to start as soon as the previous one was shown. A
+replay takes 0.4 us per frame and candidate, so the caller spreads the candidates over several frames.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 6
 # Number of additional frames needed with a queue, in which a few long frames do no harm. A load is still found within
 # five frames.
 QUEUED_FRAMES = 2
-# Long frames are noise if they exceed this share of the frames of the last seconds. Then a load means that
-# CERTAIN_FRAMES of the last CERTAIN_FRAMES + 1 frames are too long, and the second longest of them takes at most EVEN
-# times the second shortest. For less even frames no interval is right.
+# Long frames count as noise above this share of the frames of the last seconds. Then a load means that CERTAIN_FRAMES
+# of the last CERTAIN_FRAMES + 1 frames are too long, and the second longest of them takes at most EVEN times as long
+# as the second shortest. For less even frames no interval is right.
 CERTAIN_FRAMES, NOISE_SHARE = 9, 0.08
 EVEN = 1.35
 # A load has ended when at least FITTING_FRAMES in a row fit, and the probability of that is at most BY_CHANCE. The
@@ -109,7 +109,8 @@ class SustainedLoad:
         return long if is_even and not (self.catches_up and self._fits(holds_ns)) else []
 
     def fitting_ns(self, holds_ns: float) -> list[int]:
-        """If the load has ended, the cycles since the last one longer than `holds_ns`; else empty."""
+        """If the load has ended, the cycles of all frames after the last one with a cycle over `holds_ns`; else
+        empty."""
         last = [frame.cycle_ns for frame in reversed(self._frames)]
         count = next((number for number, cycle in enumerate(last) if cycle > holds_ns), len(last))
         before = last[count : count + CERTAIN_FRAMES + 1]
@@ -204,8 +205,9 @@ def cost_on_queue(cycles: Sequence[int], usual: Sequence[int], refreshes: int, p
 
 
 def queue_holds_ns(refreshes: int, period_ns: int) -> int:
-    """Longest cycle for which an interval of `refreshes` refreshes costs no more than one of a refresh more. A cycle
-    longer than the interval drains the queue, so that every few frames one takes an additional refresh."""
+    """Longest cycle for which an interval of `refreshes` refreshes costs no more than an interval that is one refresh
+    longer. A cycle longer than the interval drains the queue, so that every few frames one takes an additional
+    refresh."""
     return (refreshes + 1) ** 2 * period_ns // (refreshes + 2)
 
 

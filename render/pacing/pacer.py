@@ -46,7 +46,7 @@ LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
 LONGEST_WAIT = 3
 # If swaps prove not to wait, fences are marked as unreliable if at least this many frames in a row had one.
 FENCED_IN_A_ROW = 8
-# If the display sets the pace, present times come from the returns of swaps if at least half of the last
+# If the display sets the pace, present times come from the returns of swaps, provided that at least half of the last
 # WAITING_FRAMES swaps waited.
 WAITING_FRAMES = 32
 # Least number of frames between two changes of policy.
@@ -159,7 +159,7 @@ class Pacer:
         return FramePlan(start_ns, swap_at_ns, present_ns, interval_ns, self._interval.refreshes, reason)
 
     def _closest_ns(self, interval_ns: int) -> int:
-        """Least time between two predicted presents, ns; 1 without pacing."""
+        """Least time between two predicted present times, ns; 1 without pacing."""
         return 1 if self.unlimited else math.ceil(CLOSEST_SHARE * interval_ns)
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:

@@ -1,7 +1,7 @@
 """Protocol of the pacer's policies, its data types, and the work estimate that all policies share.
 
 A policy plans a frame, may delay its swap, and records its times. If frames show another kind of display, the outcome
-names that kind, and `Pacer` changes the policy. The margins of start and hand-over are here as well.
+names that kind, and `Pacer` changes the policy. This module also contains the margins of start and hand-over.
 
 Always: a policy gets checked times (whole numbers, increasing), all on the clock of the process; it reads no clock.
 """
@@ -68,7 +68,7 @@ class FramePlacement(NamedTuple):
 
 
 class FoundDisplay(NamedTuple):
-    """Kind of display that frames show."""
+    """Kind of display that the last frames show."""
 
     display: str  # FREE, BLOCKING or QUEUED
     period_ns: int | None = None  # refresh period, if swaps showed one
@@ -124,9 +124,7 @@ class WorkEstimate:
 
     def __init__(self) -> None:
         self._latest = QuantileWindow(LATEST_FRAMES)
-        self._leads = QuantileWindow(
-            REMEMBERED_FRAMES
-        )  # from planned start to completed drawing: work and late wake-up
+        self._leads = QuantileWindow(REMEMBERED_FRAMES)  # planned start to end of drawing: late wake-up and work
         self._swaps = QuantileWindow(OVERHEAD_FRAMES)
         self._overheads = QuantileWindow(OVERHEAD_FRAMES)
         self._done_ns: int | None = None
@@ -146,8 +144,8 @@ class WorkEstimate:
         return self._overheads.quantile(0.5)
 
     def lead_ns(self, unknown_ns: int) -> int:
-        """Time, ns, from a frame's start to its completed drawing that is enough for nearly every frame. unknown_ns:
-        result until frames are measured, unless usual work is longer."""
+        """Time, ns, from a frame's start to the end of its drawing that is enough for nearly every frame. unknown_ns:
+        value used until frames have been measured."""
         return max(self._leads.quantile(COVERED, unknown_ns), self.usual_ns)
 
     def asked(self, now_ns: int) -> None:
@@ -183,10 +181,10 @@ class WorkEstimate:
 #
 # `StartMargin`: extra time by which frames start earlier than their work requires. It grows with each miss that an
 # earlier start could have prevented. `HandOver`: how long before its refresh a frame must be handed over. Its first
-# value decides between 90 and 45 frames a second: at 90 Hz, work of 10 ms leaves 1 ms of a refresh. So that value is
-# small. A frame that was in time with less time to spare lowers it at once. Two frames that missed with more time to
-# spare raise it. It is not raised if as many frames with no more time to spare were in time: then the miss came from a
-# late return, not from a late hand-over.
+# value must be small, because it decides between 90 and 45 frames a second: at 90 Hz, work of 10 ms leaves 1 ms of a
+# refresh. A frame that was in time with less time to spare lowers the value at once. Two frames that missed with more
+# time to spare raise it. It is not raised if as many frames with no more time to spare were in time: then the miss
+# came from a late return, not from a late hand-over.
 
 
 # A miss that an earlier start could have prevented adds GROWS of the interval to the margin. Each good frame removes

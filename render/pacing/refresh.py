@@ -20,7 +20,7 @@ from twixt.ipc.quantiles import median
 # The first swaps of a new window are skipped, because they wait until the window is mapped and sized.
 SKIPPED_SWAPS = 3
 SWAPS_PER_STAGE = 6
-# Shortest refresh, ns (650 Hz): swaps at shorter intervals wait for no display.
+# Shortest refresh period, ns (650 Hz): swaps at shorter intervals do not wait for a display.
 SHORTEST_REFRESH_NS = 1_540_000
 # Length of the pause, as a share of the interval between swaps without a pause (bare swaps). If the interval grows by
 # more than half of the pause, swap does not wait.
@@ -67,7 +67,8 @@ UNKNOWN = Refresh(False, None, "not probed")
 
 
 class SwapProbe:
-    """Probe by swaps for which only a clear is drawn: `while not probe.done:` pause `pause_ns`, swap, `add`."""
+    """Probe that swaps frames in which only a clear is drawn: `while not probe.done:` pause `pause_ns`, swap,
+    `add`."""
 
     def __init__(self, reported_hz: float | None = None, is_called: bool = False) -> None:
         """reported_hz: used only if swap does not block. is_called: each swap waits until the compositor calls for the
@@ -144,7 +145,7 @@ class SwapProbe:
         return round(period_ns if agreed >= AGREED else self._bare_ns or middle_ns)
 
     def _regular_share(self, period_ns: float) -> float:
-        """Share of the swaps that returned a whole number of periods after the one before."""
+        """Share of the swaps that returned a whole number of periods after the previous swap."""
         periods = [interval / period_ns for interval in self._intervals_ns(SKIPPED_SWAPS)]
         return sum(abs(n - round(n)) < REGULAR_WITHIN and n > 0.5 for n in periods) / len(periods)
 

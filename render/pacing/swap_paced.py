@@ -5,7 +5,7 @@ Whole refreshes, if swap returns when its frame is shown:
     start --work-- done swap ....blocked.... return  the display's own refresh is the grid
 
 A frame starts so early that nearly every frame is in time. It is handed over before its refresh by at least the time
-that earlier frames needed. If a frame will clearly be late already at its start, it is drawn for the first refresh
+that earlier frames needed. If it is known at the start that a frame will be late, it is drawn for the first refresh
 that it can reach. If a frame is done too early for its planned refresh, its swap is held back. The return of a swap
 that did not wait is not a present time. Pure.
 """
@@ -30,18 +30,18 @@ from twixt.render.pacing.policy import (
     WorkEstimate,
 )
 
-# First margin after frames that started at once: none of them was late because of its start, so none measured a
-# margin.
+# First margin after frames that all started at once, so that no margin could be measured.
 MARGIN_AFTER_NS = 4_000_000
-# A frame is known to be late if its usual work ends more than this share of a refresh after its planned refresh.
+# At its start, a frame is known to be late if its usual work would end more than this share of a refresh after its
+# planned refresh.
 KNOWN_LATE_SHARE = 0.03
 # A frame that takes several refreshes is swapped this share of a refresh before its planned refresh: some displays
 # show a frame at once if the previous refresh showed no new frame.
 HOLD_SHARE = 0.75
 # A swap that takes no longer than this did not wait, so its return is not on the display's grid.
 BLOCKED_NS = 200_000
-# A swap did not wait if it took less than HARDLY_NS and returned before its refresh by more than EARLY_NS and
-# EARLY_SHARE of a refresh. If MOST_UNWAITED of the last LAST_SWAPS did not wait, the display sets the pace elsewhere.
+# A swap also did not wait if it took less than HARDLY_NS and returned before its refresh, by more than EARLY_NS and
+# EARLY_SHARE of a refresh. If MOST_UNWAITED of the last LAST_SWAPS did not wait, the pace is set elsewhere.
 EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
 LAST_SWAPS, MOST_UNWAITED = 8, 5
 # With a queue, swaps wait except after long frames, which drain it. A queue is assumed if swaps are proved to wait,
@@ -82,7 +82,7 @@ class WholeRefreshes:
         self._swaps = SwapRecord(grid.period_ns, is_called)
         self._deadline_ns = self._start_ns = 0
         self._planned = 1  # refreshes
-        self._is_off_grid = False  # True if the last return was
+        self._is_off_grid = False  # the last return was off the grid
         interval.queues = False
         self._tell_interval()
 
@@ -288,7 +288,7 @@ class SwapRecord:
 # Frames start this much earlier than their usual work needs. A late frame is seen as uneven motion; nobody sees that
 # input was read 2 ms earlier.
 MARGIN_NS = 2_000_000
-# A frame is known to be late if its usual work ends more than this share of an interval after its deadline.
+# A frame is known to be late if its usual work would end more than this share of an interval after its deadline.
 TIMER_LATE_SHARE = 0.02
 # A deadline is missed, and reported, if the frame is shown more than this share of an interval after it.
 MISSED_SHARE = 0.10

@@ -1,7 +1,7 @@
 """Waits for an instant: sleeps until shortly before it, then spins. Also estimates durations of work in spare time.
 
 A sleep ends late by an amount that depends on the machine. A spin ends on time but occupies a core. So the sleep is
-made shorter by a margin, within fixed limits, that is above nearly all measured oversleeps. Reads the clock.
+made shorter by a margin that is above nearly all measured oversleeps; the margin has fixed limits. Reads the clock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SMALLEST_MARGIN_NS, LARGEST_MARGIN_NS = 100_000, 1_500_000
 # The margin is MARGIN_FACTOR times the quantile COVERED of the last REMEMBERED oversleeps, so that one outlier in
 # twenty does not raise it.
 REMEMBERED, COVERED, MARGIN_FACTOR = 64, 0.95, 1.25
-# Number of sleeps from which the margin is computed.
+# Least number of sleeps from which the margin is computed.
 ENOUGH_SLEEPS = 8
 
 _PR_SET_TIMERSLACK = 29  # Linux prctl: how late, in ns, the kernel may wake this thread to save power
@@ -94,7 +94,7 @@ REFUSED_TO_FORGET = 120
 
 
 class StepCost:
-    """Expected duration of one kind of work. covered: quantile of the last durations, 0..1."""
+    """Estimates the duration of one kind of work. covered: quantile of the last durations, 0..1."""
 
     def __init__(self, covered: float = 0.9) -> None:
         self._covered = covered

@@ -24,7 +24,8 @@ SLEW_TAU_NS = 500_000_000
 DEBT_NS = 60_000_000
 DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
-# Frames longer than this are not seen as motion, so a change of speed is not visible. Their speed may deviate more.
+# Frames longer than this are not seen as motion, so a change of speed is not visible either. Their speed may deviate
+# more.
 SLOW_FRAME_NS = 100_000_000
 # Time that `balanced` stays behind the newest snapshot: the larger of ROOM_NS and ROOM_INTERVALS intervals.
 ROOM_NS, ROOM_INTERVALS = 33_000_000, 0.5
@@ -201,8 +202,8 @@ class AutoMode:
 
 # Largest acceleration after a stop, per ns: from speed 0 to 1 in three frames at 60 Hz.
 GAIN_PER_NS = 24e-9
-# The clock has stopped after STOP_NS below the speed STOPPED; a shorter stop is caught up at once. It has started
-# again once it reaches the speed STARTED.
+# The clock counts as stopped after STOP_NS below the speed STOPPED; a shorter stop is caught up at once. It counts as
+# started again once it reaches the speed STARTED.
 STOPPED, STOP_NS, STARTED = 0.1, 30_000_000, 1.3
 # With less than this share of the room left, the clock brakes to a stop. With more left, a snapshot that is a little
 # late costs only a few percent of speed.

@@ -3,11 +3,11 @@
 A mode (`modes`) proposes the draw time, and the clock limits it.
 
 Always: the draw time never decreases, except once at a new world epoch. It exceeds the newest snapshot by at most
-`reach_ns` (0 unless the method of interpolation extrapolates). After a pause it is constant from the next frame on.
-Pure: present times, snapshots' times and plans are passed in; reads no clock.
+`reach_ns` (0 unless the method of interpolation extrapolates). After a pause, the draw time is constant from the next
+frame on. Pure: present times, snapshots' times and plans are passed in; reads no clock.
 
     clock = PlaybackClock(mode="auto")
-    clock.observe(sim_time_ns, due_ns, arrival_ns)   # for each snapshot, in any order
+    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and wrong order do no harm
     clock.replan(plan)                               # when the plan has changed
     draw_time_ns = clock.draw_time_ns(present_ns)    # once a frame
 """
@@ -164,7 +164,7 @@ class PlaybackClock:
     def due_ns(self, sim_time_ns: int) -> int:
         """Wall time at which a simulated time falls due, as far as known; 0 without a snapshot.
 
-        If a pause holds the snapshot back, this is the beginning of the pause.
+        If a pause holds back the snapshot of this time, the result is the beginning of the pause.
         """
         if not self._stream:
             return 0

@@ -66,12 +66,12 @@ class RequiredOffset(NamedTuple):
     offset_ns: int  # required offset, measured at the last frame before the arrival
     gap_ns: int
     intervals: float  # the gap, in units of the interval at that time
-    lateness_ns: int = 0  # from its due time until a frame could draw it
+    lateness_ns: int = 0  # time from its due time until a frame could draw it
     widest_gap: int = 1  # widest gap of the snapshots that arrived for the same frame, in intervals
 
     def now_ns(self, interval_ns: int) -> float:
-        """Required offset for the current interval, if that has become shorter. A longer interval needs no correction:
-        its own arrivals are measured. ns."""
+        """Required offset, ns, for the current interval, if that has become shorter since the measurement. A longer
+        interval needs no correction: its own arrivals are measured."""
         gap_ns = min(self.gap_ns, self.intervals * interval_ns) if interval_ns else self.gap_ns
         return self.offset_ns - self.gap_ns + gap_ns
 

@@ -122,12 +122,12 @@ CATCH_UP, SLOW_DOWN = 0.02, 0.04
 THRESHOLD = 1.0
 # Averaging times of the drift, and of the deviation of the time between arrivals.
 DRIFT_OVER_NS, DEVIATION_OVER_NS = 1_000_000_000, 2_000_000_000
-# A gap is a stop, not jitter, if it is as long as both STOP_NS and STOP_INTERVALS intervals.
+# A gap is a stop, not jitter, if it is at least as long as STOP_NS and as STOP_INTERVALS intervals.
 STOP_NS, STOP_INTERVALS = 1_000_000_000, 4
 # During this many first gaps between snapshots, the clock does not run ahead of the wanted delay, so that the buffer
 # is full from the start.
 FIRST_GAPS = 3
-# Time constant with which the clock approaches a delay set by the user, within the same speeds. If the difference is
+# Time constant with which the clock approaches a delay set by the user, within the speeds above. If the difference is
 # more than 60 ms and 1.2 intervals, the clock runs up to a quarter faster or slower, so that a moved slider has an
 # effect soon.
 SET_TAU_NS = 500_000_000

@@ -41,7 +41,7 @@ class Stream:
         self.stands = False  # simulated time stands still: the newest snapshot did not advance it
         self.held_since_ns: int | None = None  # the instant from which a paused plan holds simulated time
         self._rate = 1.0  # the last plan rate that was not 0
-        self._anchor_ns, self._stretch = 0, 1.0  # last plan that was not paused: its beginning, its factor
+        self._anchor_ns, self._stretch = 0, 1.0  # beginning and factor of the last plan that was not paused
 
     def __len__(self) -> int:
         return len(self._sim)
@@ -311,8 +311,8 @@ SCATTER_SHARE = 0.02
 # steps. In a rest the world stands still, and moves only at the end.
 REST_GAPS = 4
 REST_NS = 200_000_000
-# If two such gaps follow each other, neither more than this factor longer than the other, physics is slow, and the
-# second is not a rest.
+# Of two such gaps in a row, neither more than this factor longer than the other, the second is slow physics, not a
+# rest.
 ALIKE = 2
 # A slip: a snapshot is late by more than an interval, and the next one is on time, because physics moved its due time
 # by more than this many intervals.
@@ -335,8 +335,8 @@ class Rhythm:
         self._rest: tuple[int, int] | None = None  # (due, sim) of the last gap, if it was a rest
 
     def intervals(self, due_gap_ns: int, sim_gap_ns: int) -> float:
-        """Length of a gap in usual gaps, by simulated time or by due instants, whichever is less: slow physics makes
-        gaps of due instants longer, a change of scale those of simulated time. 1 while nothing is known."""
+        """Length of a gap in usual gaps: the smaller one of its values by simulated time and by due time. Slow physics
+        makes gaps longer in due time, a change of time scale in simulated time. 1 while nothing is known."""
         if not self.sim_interval_ns or not self.interval_ns:
             return 1.0
         return min(sim_gap_ns / self.sim_interval_ns, due_gap_ns / self.interval_ns)

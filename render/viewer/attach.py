@@ -1,8 +1,9 @@
-"""Attaches to a simulation on a background thread: at once, as soon as one runs, or when one returns under its name.
+"""Attaches to a simulation on a background thread: at once, as soon as one runs, or when one comes back under its
+name.
 
 Frames never wait for a simulation: a thread searches for it, and the frame loop polls the result between frames. A
-simulation that returns is another process, with other memory and maybe another world. So the viewer attaches to it as
-to any other, and frames continue as after a reset.
+simulation that comes back is another process, with other memory and maybe another world. So the viewer attaches to it
+as to any other, and frames continue as after a reset.
 
 Always: a search has one result, which does not change: a link, or the error that ended the search.
 """
@@ -28,7 +29,7 @@ OWN_WORLD_S = 86_400.0
 LOOK_S = 0.1
 # The same after a failed attempt, because the next attempt is likely to fail too.
 RETRY_S = 1.0
-# Kinds of end after which a simulation may return, with words for the notice. A simulation that refused this viewer
+# Kinds of end after which a simulation may come back, with words for the notice. A simulation that refused this viewer
 # would refuse it again.
 MAY_RETURN = {"ended": "ended", "crashed": "crashed", "interrupted": "was interrupted", "lost": "has gone"}
 
@@ -119,8 +120,8 @@ def _attached_with_snapshot(name: str | None, is_given_up: threading.Event) -> L
 
 
 def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -> BackgroundAttach | None:
-    """Waits until `attach_when_running` has a result, and prints that it waits. Returns None if it is asked to stop
-    before."""
+    """Waits until `attach_when_running` has a result, and prints that it waits. Returns None if `is_asked_to_stop`
+    becomes True before that."""
     attaching = attach_when_running(name)
     if not attaching.wait(LOOK_S):
         whom = "a simulation" if name is None else f'the simulation "{name}"'
@@ -133,7 +134,7 @@ def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -
 
 
 class Reconnection:
-    """Attaches to a simulation that returns under its name, each time it does. The methods never wait."""
+    """Attaches to a simulation that comes back under its name, each time it does. The methods never wait."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -141,7 +142,7 @@ class Reconnection:
         self.notice = ""  # text for the user while the simulation is awaited
 
     def begin(self, ended: Ended) -> bool:
-        """Begins to wait for a simulation that ended, if it may return, and prints this once. True if it is
+        """Begins to wait for a simulation that ended, if it may come back, and prints this once. Returns True if it is
         awaited."""
         if self._attaching is None and ended.kind in MAY_RETURN:
             self._attaching = attach_when_running(self._name)
@@ -152,8 +153,8 @@ class Reconnection:
         return self._attaching is not None
 
     def link(self) -> Link | None:
-        """Link to the simulation that has returned; each link is given once, otherwise None. Raises the error that
-        ended the wait."""
+        """Link to the simulation that has come back. Each link is returned only once; else the result is None. Raises
+        the error that ended the wait."""
         if self._attaching is None or not self._attaching.wait(0):
             return None
         link, self._attaching, self.notice = self._attaching.link, None, ""

@@ -173,7 +173,7 @@ class FrameRecord:
 
     @property
     def lead_ns(self) -> int:
-        """Largest time from reading the state to the planned present, over the last LEAD_FRAMES frames, in ns."""
+        """Largest time from reading the state to the planned present time, over the last LEAD_FRAMES frames, in ns."""
         return self._leads_ns.quantile(1.0)
 
     def forget_leads(self) -> None:
@@ -186,9 +186,7 @@ class Presents:
 
     def __init__(self, display: Display, log: FrameLog, pacer: Pacer) -> None:
         self._display, self._log, self._pacer = display, log, pacer
-        self._awaited: deque[tuple[int, int, int]] = deque(
-            maxlen=MOST_AWAITED
-        )  # number of the swap, its frame, instant of its return
+        self._awaited: deque[tuple[int, int, int]] = deque(maxlen=MOST_AWAITED)  # swap number, frame, swap's return
         self._lag = Lag()
         self._refresh = ReportedRefresh()
 
@@ -225,7 +223,7 @@ class Presents:
                     self._pacer.display_reported(report.present_ns - self._lag.ns, refresh_ns)
 
     def restart(self) -> None:
-        """Discards lag and refresh, because the display changed."""
+        """Discards lag and refresh period, because the display changed."""
         self._lag = Lag()
         self._refresh = ReportedRefresh()
 

@@ -96,7 +96,7 @@ class Idle:
         return True
 
     def end(self, start_ns: int) -> int:
-        """Ends a period without frames by a frame that began at `start_ns`. Returns its length in ns; 0 if there was
+        """Ends a period without frames, because a frame began at `start_ns`. Returns its length in ns; 0 if there was
         none."""
         idle_ns = start_ns - self.since_ns if self.since_ns else 0
         self.since_ns = 0
@@ -159,7 +159,7 @@ class ShownStatus:
 
 
 class Waker:
-    """Calls `wake` on a thread of its own when one of the descriptors is readable, once after each `arm`.
+    """After each `arm`, calls `wake` once as soon as one of the descriptors is readable, on a thread of its own.
 
     The thread sleeps in the kernel. Read the descriptors before calling `arm`; else `wake` is called at once. Close
     this object before the descriptors.

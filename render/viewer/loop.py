@@ -322,7 +322,7 @@ class FrameLoop:
         timer.laps.waited(swap_at_ns, kinds.AWAIT_SWAP)
 
     def _use_swap(self, planned: FramePlan, await_call: AwaitCall) -> None:
-        """Uses the time until swap returns. It is expected to return before the planned present time, by the lag."""
+        """Uses the time until swap returns, which is expected at the planned present time minus the lag."""
         self.spare.in_swap(planned.present_ns - self.record.presents.lag_ns, await_call)
 
     def _account(self, planned: FramePlan, times: FrameTimes, inputs: FrameInputs, drawing: Drawing) -> FrameRow:

@@ -52,7 +52,7 @@ def view(config: Config, name: str | None, owned: bool, loading: Loading | None 
     owned: this viewer belongs to that simulation, and the end of the viewer ends the run. Simulated time begins when
     an owned viewer attaches, so it attaches last. Any other viewer attaches first: if it is refused, no window flashes
     up. loading: imports that have already begun. wait: waits until the simulation runs, and after its end until it
-    returns under its name.
+    comes back under its name.
     """
     raise_nice(config.viewer_nice)
     loading = loading or Loading()
@@ -277,7 +277,7 @@ class _Run:
         return self._ended_with(ended, now_ns)
 
     def _is_awaited(self, ended: Ended, reconnection: Reconnection) -> bool:
-        """True if the simulation that ended is awaited or has returned. If it has returned, frames draw it from now
+        """True if the simulation that ended is awaited or has come back. If it has come back, frames draw it from now
         on."""
         loop, display = self._loop, self._viewer.display
         if not loop.notice:

@@ -62,7 +62,7 @@ class Screenshots:
         else:
             path = self._free_name(time.strftime("twixt-%Y%m%d-%H%M%S"))
         if self._writer is None:
-            from concurrent.futures import ThreadPoolExecutor  # late: it imports all of logging
+            from concurrent.futures import ThreadPoolExecutor  # late, because it imports all of logging
 
             self._writer = ThreadPoolExecutor(1, "screenshots")
         self._written.append(self._writer.submit(save_png, path, pixels))

@@ -91,7 +91,7 @@ class SpareTime:
         self.next = NOTHING_PREPARED  # work done for the next frame while this one waited for its swap
         self.handed_over_ns = 0  # last hand-over after which a swap waited for the call
         self._timer, self._pacer, self._intake = timer, pacer, intake
-        self._is_widened = False  # interval of the current frame
+        self._is_widened = False  # the interval of the current frame is wider than usual
         self._stage, self._over, self._log, self._display = stage, over, log, display
         self._schedule = PreFrameSchedule()
 
@@ -246,8 +246,9 @@ class PreFrameSchedule:
 # Always: a collection in spare time is made only if its expected time is at most half of the spare time, or below a
 # limit. The limit is 0.3 ms, and each frame without a collection raises it, up to 3 ms. The expected time is the
 # processor time of earlier collections, because other programs on the core do not lengthen that. Memory stays bounded
-# even without spare time: MANY new objects are collected however long it takes. Only if the last frame alone made MANY
-# objects, and as many as are frozen, they are frozen instead.
+# even without spare time: MANY new objects are collected however long it takes. There is one exception. If the last
+# frame alone made at least MANY objects, and at least as many as are frozen already, the new objects are frozen
+# instead.
 
 
 # Least number of new objects for which a collection is worth its overhead. Objects count if they are alive and can be
@@ -274,8 +275,8 @@ class Garbage:
         self._now_ns = now_ns
         self._ns_an_object = USUAL_NS
         self._frames_waited = 0
-        self._new = 0  # new objects after the last call
-        self._frozen = 1  # objects frozen since the last full collection; all those of start-up count as one
+        self._new = 0  # number of new objects after the last call
+        self._frozen = 1  # number of objects frozen since the last full collection; those of start-up count as one
 
     def in_spare_time(self, spare_ns: int) -> None:
         """Collects new objects if there is time. To be used between two frames. spare_ns: time until the next one."""

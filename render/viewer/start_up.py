@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from twixt.render.viewer.loop import FrameLoop
 
 
-# The first frames are expensive: drivers compile programs at first use, and a backdrop is stored and tried. Importing
-# delays a frame by some 15 ms, because it holds the interpreter lock. So importing begins after FIRST_FRAMES frames,
-# or FIRST_FRAMES_NS after the first one if frames take long.
+# The first frames are expensive: drivers compile programs at first use, and a copy of the background is stored and its
+# speed is tested. Importing delays a frame by some 15 ms, because it holds the interpreter lock. So importing begins
+# after FIRST_FRAMES frames, or FIRST_FRAMES_NS after the first one if frames take long.
 FIRST_FRAMES, FIRST_FRAMES_NS = 3, 100_000_000
 # Time from the end of the start-up work until frames count in the figures. In this time viewer and physics adapt to
 # each other's timing.
