@@ -5,9 +5,9 @@ at once), or a later swap (if the display has a queue). Present times are comput
 the first refresh after its hand-over, and at least one refresh after the previous frame. So a full queue shows a frame
 at each refresh, even if one of them was late.
 
-If neither drawing nor swap waits, the display does not set the pace, and the timer must. Frames that take longer than
-a refresh drain a queue, so its swaps do not wait. If swaps waited before, the display still counts as a queue then.
-Pure.
+If neither drawing nor swap waits, the display does not set the pace, and the timer must. But frames that take longer
+than a refresh drain a queue, so that its swaps do not wait either. So a display whose swaps waited before still counts
+as a queue during such frames. Pure.
 """
 
 from __future__ import annotations

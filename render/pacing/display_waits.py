@@ -51,8 +51,8 @@ MOST_APART = 20
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
 # Lengths of the pause, as shares of a refresh. Longer ones are tried until drawing gets no shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Longest pause: this share of two refreshes minus twice the longest recent work. A paused frame must still be in time
-# for the next refresh.
+# Longest pause, as a share of twice the time that the longest recent work leaves of a refresh. A paused frame must
+# still be in time for the next refresh.
 SAFE_SHARE = 0.8
 # A drawing time counts as shorter than another if it is shorter by at least this share of a refresh.
 SHORTER_SHARE = 0.1

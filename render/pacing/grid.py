@@ -2,9 +2,9 @@
 
 A delay of the process makes returns late, never early. Some displays keep time no better than a timer that is set anew
 for each refresh. Others show a late frame at once and continue from there. So the phase follows early returns fast and
-late ones slowly. If a return is far off the grid, the grid moves to it at once if the return is early or its frame was
-handed over late. A return that is only late is ignored until several in a row agree. After such a move, the next late
-return moves the grid at once.
+late ones slowly. A return far off the grid moves the grid at once if it is early, or if its frame was handed over
+late. If it is only late, it is ignored until several returns in a row agree. After such a move, the next late return
+moves the grid at once.
 
 The period is the mean of many intervals without the extreme ones. If the last intervals agree on another period, that
 is adopted: the display or its mode has changed.

@@ -264,7 +264,7 @@ class PresentSource:
         self._fence, self._counts_swaps = fence or FenceTrial(), fence is None
         self._is_fence = False  # the last frame's present time comes from a fence
         self._fenced = 0  # number of frames in a row with a fence
-        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # True for each of the last swaps that waited
+        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # for the last swaps: it waited
 
     def checked(self, times: FrameTimes) -> FrameTimes:
         """Records a frame. Returns its times, without the return of a fence if fences are not trusted."""

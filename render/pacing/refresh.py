@@ -41,7 +41,7 @@ NARROWEST, FIT_STEPS, FIT_STEP, FINE_STEPS = 0.75, 110, 0.005, 10
 AGREED = 0.6
 # If the median intervals of bare and paused swaps agree within this share, their mean is the period.
 SAME_WITHIN = 0.01
-# Longest probe: the swaps of a window that was opened hidden may never return.
+# Longest duration of the probe: the swaps of a window that was opened hidden may never return.
 LONGEST_PROBE_NS = 500_000_000
 # Range of a display's rate, Hz: a reported rate outside of it is ignored.
 PLAUSIBLE_HZ = (20.0, 650.0)

@@ -307,12 +307,11 @@ EVENNESS_GAPS = 16
 EVEN_CHANGES = 10
 # Weight of one snapshot in the mean change of lateness: about fifty snapshots count, which is a second or two.
 SCATTER_SHARE = 0.02
-# A due gap is a rest, not slow motion, if it is longer than REST_NS and than REST_GAPS times the usual time for its
-# steps. In a rest the world stands still, and moves only at the end.
+# A due gap is a rest, not slow motion, if it is longer than REST_NS and longer than REST_GAPS times the usual time for
+# its steps. In a rest the world stands still, and moves only at the end.
 REST_GAPS = 4
 REST_NS = 200_000_000
-# Of two such gaps in a row, neither more than this factor longer than the other, the second is slow physics, not a
-# rest.
+# If the next gap is as long as that, within this factor, it is slow physics, not another rest.
 ALIKE = 2
 # A slip: a snapshot is late by more than an interval, and the next one is on time, because physics moved its due time
 # by more than this many intervals.

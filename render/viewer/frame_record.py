@@ -37,9 +37,9 @@ from twixt.render.viewer.screenshots import Screenshots
 # time from the return of a swap to the reported present time.
 MOST_AWAITED = HELD_BACK
 LONGEST_AWAITED_NS = 250_000_000
-# The lag of present times behind returns of swaps is the median of the last LAG_REPORTS reports; FIRST_REPORTS of them
-# are needed. After that it changes by at most LAG_MOVES_NS a frame, which cannot be seen. A lag above LONGEST_LAG_NS
-# counts as 0: a draw time so far ahead would be a guess.
+# The lag of present times behind returns of swaps is the median of the last LAG_REPORTS reports, once there are
+# FIRST_REPORTS. After that it changes by at most LAG_MOVES_NS a frame, which cannot be seen. A lag above
+# LONGEST_LAG_NS counts as 0: a draw time so far ahead would be a guess.
 LAG_REPORTS, FIRST_REPORTS = 32, 6
 LAG_MOVES_NS = 50_000
 LONGEST_LAG_NS = 60_000_000
