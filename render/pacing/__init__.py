@@ -1,5 +1,6 @@
-"""Instants of frames; pure, except `wait`. pacer: the public class; policy, swap_paced, display_paced: placement of
-frames; interval, interval_evidence: frame interval; grid, refresh: refresh period; display_waits: unannounced waits."""
+"""Decides when each frame starts, swaps and is shown; only `wait` reads a clock. pacer: the public class; policy,
+swap_paced, display_paced: placement of frames; interval, interval_evidence: frame interval; grid, refresh: refresh
+period; display_waits: detection of waits."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""Placement of frames on a display that sets the pace although swap's return is no present.
+"""Placement of frames on a display that sets the pace, but where swap does not return when its frame is shown.
 
-Every frame starts at once, and the display blocks the next one later: in its first drawing call (swap returns at once),
-or in a later swap (a queue). Presents are computed, not measured: the first refresh after the hand-over, at least one
-refresh after the frame before. So a full queue shows a frame at each refresh although one of them was late.
+Every frame starts at once. The display blocks a later call: the first drawing call of the next frame (if swap returns
+at once), or a later swap (if the display has a queue). Present times are computed, not measured: a frame is shown at
+the first refresh after its hand-over, and at least one refresh after the previous frame. So a full queue shows a frame
+at each refresh, even if one of them was late.
 
-If neither drawing nor swap waits, the display does not set the pace, and the timer must. A queue whose swaps waited
-before counts as one while frames take longer than a refresh, because they drain it. Pure.
+If neither drawing nor swap waits, the display does not set the pace, and the timer must. But frames that take longer
+than a refresh drain a queue, so that its swaps do not wait either. So a display whose swaps waited before still counts
+as a queue during such frames. Pure.
 """
 
 from __future__ import annotations
@@ -29,35 +31,41 @@ from twixt.render.pacing.policy import (
     WorkEstimate,
 )
 
-# Swap blocks after this many swaps in a row that waited for the next refresh although no frame was pending.
+# The display counts as BLOCKING after this many swaps in a row that waited for the next refresh although no frame was
+# pending.
 PLAIN_WAITS = 4
-# First frames that are not evaluated.
+# Number of first frames that the choice of the interval ignores.
 LEARNING_FRAMES = 24
-# Presents are measured again after this many frames in a row with a fence.
+# Present times are measured again after this many frames in a row with a fence.
 FENCED = 2
-# Drawing that waits shows roughly when the frame before was seen; the grid follows by this share.
+# The end of a wait within drawing shows roughly when the previous frame was shown. The phase of the grid moves towards
+# it by this share of the difference.
 FOLLOWS = 0.1
-# A frame handed over within UNSURE_SHARE of a refresh before its last possible instant may have been shown one refresh
-# later. It was, if the next frame's drawing took LONGER_SHARE of a refresh longer than usual.
+# A frame that is handed over less than UNSURE_SHARE of a refresh before its refresh may miss it. It has missed the
+# refresh if drawing of the next frame takes LONGER_SHARE of a refresh longer than usual.
 UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
-# Where frames take several refreshes, drawing starts this share of one after the frame before is seen, and does not
-# wait.
+# If frames take several refreshes, drawing starts this share of a refresh after the previous frame is shown, so that
+# it does not have to wait.
 START_SHARE = 0.15
-# The display has another refresh if the last LAST_INTERVALS intervals agree within AGREE_SHARE on one that differs by
-# OTHER_SHARE.
+# Another refresh period is adopted if the last LAST_INTERVALS intervals differ by at most AGREE_SHARE, and their
+# median is at least OTHER_SHARE away from a whole number of refreshes.
 LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08
-# Frames of several refreshes are held back, so another refresh looks like a load. When frames get longer, and repeatedly
-# after that, UNHELD_FRAMES start at once and are not held: where drawing waits, the display spaces them itself. In a
-# queue this is done only if WIDE_WAITS of the last swaps waited: frames that are long enough leave the queue empty.
+# The swap of a frame that takes several refreshes is held back, so a changed refresh period cannot be distinguished
+# from a load. Therefore, when frames get longer, UNHELD_FRAMES frames start at once and are not held back. This is
+# repeated after UNHELD_EVERY_NS, then at doubled intervals. If drawing waits, the display itself spaces these frames.
+# With a queue this is done only if WIDE_WAITS of the last swaps waited, because frames that are long enough leave the
+# queue empty.
 UNHELD_FRAMES, UNHELD_EVERY_NS, WIDE_WAITS = 12, 2_000_000_000, 4
-# If nothing waits and work leaves less than this share of a refresh, either the work drains a queue, or the display has a
-# variable refresh rate. Variable rates reach 100 Hz and more: a period above FOLLOWED_NS means a queue, a shorter one
-# only if the display reports a fixed rate.
+# If nothing waits and work leaves less than ROOM_SHARE of a refresh, either the work drains a queue, or the display
+# has a variable refresh rate. If the display reports whether its rate is fixed, that decides. Otherwise a period above
+# FOLLOWED_NS means a queue, because variable rates reach 100 Hz and more.
 ROOM_SHARE, FOLLOWED_NS = 0.1, 11_500_000
 
 
 class DisplayPaced:
-    """Policy for such a display. interval: in refreshes. grid: of the display; its phase may be wrong at first."""
+    """Policy for a display that sets the pace elsewhere than in swap. interval: choice of the frame interval, in
+    refreshes. grid: of the display; its phase may be wrong at first. shown_ns: last present time. queues: swap waits
+    for earlier frames."""
 
     display = QUEUED
 
@@ -78,17 +86,17 @@ class DisplayPaced:
         self._blocking = BlockingSigns()
         self._is_unsure = False
         self._frames = 0
-        self._begin_ns: int | None = None  # of the last swap
+        self._begin_ns: int | None = None  # beginning of the last swap
         self._deadline_ns = 0
         self._planned = 1
         self._unheld = UnheldFrames()
-        self._reports_fixed: bool | None = None  # a fixed refresh; None: the display reports none
+        self._reports_fixed: bool | None = None  # the display has a fixed refresh rate; None: not reported
         self._interval.set_refresh(grid.period_ns)
         self._interval.guard_ns = FIRST_GUARD_NS
 
     @property
     def _queues(self) -> bool:
-        """True if swap waits for earlier frames; else drawing does."""
+        """True if swap waits for earlier frames; False if drawing does."""
         return self._waits.queues
 
     def plan(self, now_ns: int) -> FramePlacement:
@@ -131,7 +139,8 @@ class DisplayPaced:
         return self._swap_at_ns()
 
     def _make_sure(self, start_ns: int, work_end_ns: int) -> None:
-        """Corrects the present of the frame before if it missed its refresh: this frame's drawing then waited for it."""
+        """Corrects the previous frame's present time if that frame missed its refresh: then this frame's drawing
+        waited longer."""
         if not self._is_unsure or self.shown_ns is None or self._queues:
             return
         period_ns = self.grid.period_ns
@@ -150,11 +159,12 @@ class DisplayPaced:
         if self._interval.refreshes == 1 or self._unheld.left:
             waited = self._waits.frame(times.work_end_ns - times.start_ns, begin_ns, returned_ns, grid.period_ns)
         begun_ns = times.start_ns - self._work.overhead_ns
-        if not self._queues:  # time before its drawing waits is no cost
+        if not self._queues:  # until the previous frame was shown, drawing may have waited
             begun_ns = max(begun_ns, self.shown_ns or 0)
         cycle_ns = max(0, times.work_end_ns - begun_ns)
         if self._begin_ns is not None and not self._queues:
-            # The wait of drawing is an estimate; a frame that came in time was not too long.
+            # The wait within drawing is only an estimate. A frame that came in time cannot have taken longer than
+            # this.
             cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
         self._work.swapped(0, returned_ns)
         display = self._other_display(times, waited)
@@ -170,7 +180,7 @@ class DisplayPaced:
         self._is_unsure = spare_ns < UNSURE_SHARE * grid.period_ns
         self.shown_ns = present_ns
         self._begin_ns = begin_ns
-        # While it is not known where frames wait, waiting would count as work.
+        # Frames count only once it is known where they wait; else a wait would count as work.
         self._frames += 1
         waits_in_drawing = not self._queues and self._interval.refreshes == 1
         knows = (
@@ -182,7 +192,7 @@ class DisplayPaced:
         return FrameOutcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
 
     def _counted(self, ready_ns: int) -> int:
-        """First refresh after the hand-over and after the frame before."""
+        """Computed present time: the first refresh after `ready_ns`, at least one refresh after the previous frame."""
         if self.shown_ns is not None:
             ready_ns = max(ready_ns, self.shown_ns + self.grid.period_ns // 2)
         return self.grid.point_from(ready_ns)
@@ -190,7 +200,7 @@ class DisplayPaced:
     def _other_display(self, times: FrameTimes, waited: bool) -> FoundDisplay | None:
         period_ns = self.grid.period_ns
         if self.shown_ns is not None and times.swap_begin_ns > self.shown_ns + period_ns // 4:
-            # Nothing is pending.
+            # The previous frame has been shown, so no frame is pending.
             spare_ns = self.grid.point_from(times.swap_begin_ns) - times.swap_begin_ns
             if spare_ns > 2 * WAITED_NS:
                 self._blocking.add_unpending_swap(waited)
@@ -212,9 +222,9 @@ class DisplayPaced:
         return is_long and is_fixed
 
     def _follow(self, times: FrameTimes, waited: bool, returned_ns: int) -> str:
-        """Updates the grid: its phase from waits, its period from intervals between hand-overs."""
+        """Updates the phase of the grid from waits, and its period from intervals between hand-overs."""
         grid = self.grid
-        if not grid.has_phase:  # nothing waits, as in an empty queue: any phase will do
+        if not grid.has_phase:  # without waits, as with an empty queue, any phase is right
             grid.nudge(times.swap_begin_ns, 1.0)
         if waited and self._queues:
             grid.add(returned_ns, times.swap_begin_ns, self._planned)
@@ -232,7 +242,7 @@ class DisplayPaced:
         return self._adopt_other_period()
 
     def _follow_drawing(self, times: FrameTimes) -> None:
-        """Updates the phase: drawing that waited began its work when the frame before was seen."""
+        """Updates the phase. If drawing waited, its work began when the previous frame was shown."""
         work_ns = self._draw_probe.work_ns
         if work_ns is not None and times.work_end_ns - times.start_ns > WAITS * work_ns:
             self.grid.nudge(times.work_end_ns - work_ns, FOLLOWS)
@@ -244,7 +254,7 @@ class DisplayPaced:
         period_ns = median(intervals)
         refreshes = period_ns / self.grid.period_ns
         agree = max(intervals) - min(intervals) <= AGREE_SHARE * period_ns
-        # Whole refreshes may be long work instead of a slower display.
+        # Intervals of several whole refreshes may come from long work instead of a slower display.
         is_other = abs(refreshes - round(refreshes)) > OTHER_SHARE * (1 + round(refreshes)) / 2
         if not agree or not is_other:
             return ""
@@ -269,17 +279,16 @@ class DisplayPaced:
 
 
 class UnheldFrames:
-    """Frames of several refreshes that are not held back, to detect another refresh (`UNHELD_FRAMES`)."""
+    """Selects frames that are not held back, so that a changed refresh period is detected (see `UNHELD_FRAMES`)."""
 
     def __init__(self) -> None:
-        self.left = 0  # frames that start at once, however many refreshes they take
-        self._interval_ns = 0  # of the frame before
+        self.left = 0  # number of next frames that start at once and are not held back
+        self._interval_ns = 0  # interval of the previous frame
         self._began_ns, self._every_ns = 0, UNHELD_EVERY_NS
-        self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # of swaps of frames of several refreshes
+        self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # frames of several refreshes: swap waited
 
     def begin(self, now_ns: int, interval_ns: int, is_wide: bool, queues: bool) -> None:
-        """Begins the next frame. is_wide: it takes more refreshes than wanted. queues: swap waits for earlier
-        frames."""
+        """Begins the next frame. is_wide: its interval is wider than wanted. queues: swap waits for earlier frames."""
         was_ns, self._interval_ns = self._interval_ns, interval_ns
         self.left = max(0, self.left - 1)
         if not is_wide or (queues and sum(self._waits) < WIDE_WAITS):
@@ -290,25 +299,25 @@ class UnheldFrames:
             self.left, self._began_ns, self._every_ns = UNHELD_FRAMES, now_ns, 2 * self._every_ns
 
     def add_wide_swap(self, waited: bool) -> None:
-        """Records a swap of a frame of several refreshes."""
+        """Records a swap of a frame that takes several refreshes."""
         self._waits.append(waited)
 
     def restart(self) -> None:
-        """Resets after a pause of frames."""
+        """Resets after a time without frames."""
         self._waits.clear()
 
 
 class BlockingSigns:
-    """Counts of signs, each in a row, that swap blocks or that fences give presents."""
+    """Counts frames in a row that show a swap that blocks, and frames in a row with a fence."""
 
     def __init__(self) -> None:
         self._waits = self._fenced = 0
 
     def add_unpending_swap(self, waited: bool) -> None:
-        """Records a swap early in its refresh with no frame pending."""
+        """Records a swap that was called early in a refresh while no frame was pending."""
         self._waits = self._waits + 1 if waited else 0
 
     def add_frame(self, is_fenced: bool) -> bool:
-        """Records a frame; True if presents can be measured again."""
+        """Records a frame. Returns True if present times can be measured again."""
         self._fenced = self._fenced + 1 if is_fenced else 0
         return self._waits >= PLAIN_WAITS or self._fenced >= FENCED

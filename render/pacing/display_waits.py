@@ -1,15 +1,15 @@
-"""Detection of waits for the display in swaps that are not expected to block, and within drawing. Pure.
+"""Detects waits for the display within drawing, and in swaps that are not expected to block. Pure.
 
-Swaps. A swap that other work delays returns at any instant. A swap that waits for the display returns a whole number of
-refreshes after another that waited (`RegularWaits`). Where the timer places frames, all swaps return regularly. There a
-slow swap (a large picture is copied) takes the same time whenever it is called, while a swap that waits returns at points
-of a grid, so that its length varies. Such a display is found by long swaps of very different lengths whose returns are
-whole refreshes apart (`UnexpectedWaits`).
+Swaps. A swap that other work delays returns at any instant. A swap that waits for the display returns a whole number
+of refreshes after the previous swap that waited (`RegularWaits`). If the timer places frames, all swaps return at
+regular intervals, so another test is needed. A slow swap (which copies a large picture) takes the same time whenever
+it is called. The duration of a swap that waits varies, because it returns at a refresh. So a display that blocks is
+detected by long swaps of very different durations whose returns are whole refreshes apart (`UnexpectedWaits`).
 
-Drawing. A frame that starts at once may wait within its own drawing, where work and waiting cannot be distinguished. So
-some frames start a little later, after a pause. If drawing is shorter by the pause, it had been waiting. The pause is
-lengthened until drawing gets no shorter; the remaining time is work. If it never gets shorter, nothing waits
-(`DrawTimeProbe`).
+Drawing. A frame that starts at once may wait within its own drawing, where work and waiting cannot be distinguished.
+So some frames start a little later, after a pause. If drawing gets shorter by that pause, it had been waiting. The
+pause is lengthened until drawing gets no shorter; the drawing time that remains is work. If drawing never gets
+shorter, nothing waits (`DrawTimeProbe`).
 """
 
 from __future__ import annotations
@@ -23,57 +23,59 @@ from twixt.render.pacing.policy import BLOCKING, FoundDisplay
 
 # -- swaps
 
-# A swap of this length or more has waited.
+# A swap that takes longer than this has waited.
 WAITED_NS = 1_000_000
-# Number of frames that are evaluated together.
+# Number of frames that `UnexpectedWaits` evaluates together.
 FRAMES = 40
-# Swaps wait for the display if LONG_SHARE of them take longer than LONG_NS, if their lengths (10th to 90th percentile)
-# differ by SPREAD_SHARE of the interval, and if REGULAR_SHARE of the intervals between returns are whole refreshes,
-# within REGULAR_WITHIN of one.
+# Swaps wait for the display if three conditions hold. LONG_SHARE of them take longer than LONG_NS. Their durations
+# (10th to 90th percentile) differ by SPREAD_SHARE of the interval. REGULAR_SHARE of the intervals between returns are
+# whole refreshes, within REGULAR_WITHIN of a refresh.
 LONG_NS, LONG_SHARE, SPREAD_SHARE = 1_500_000, 0.75, 0.3
 REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
 
-# Two returns are whole refreshes apart within APART_WITHIN of one. There is a queue if of the last LAST_SWAPS swaps at
-# least QUEUE_WAITS returned so, and at least QUEUE_SHARE of those that waited. There is none if none waited although
-# drawing took less than DRAINS_SHARE of a refresh: longer work drains a queue.
+# Two returns are whole refreshes apart if the error is at most APART_WITHIN of a refresh. The display has a queue if
+# at least QUEUE_WAITS of the last LAST_SWAPS swaps returned like this, and at least QUEUE_SHARE of the swaps that
+# waited. It has no queue if no swap waited although drawing took less than DRAINS_SHARE of a refresh: only longer work
+# drains a queue.
 APART_WITHIN, LAST_SWAPS, QUEUE_WAITS, QUEUE_SHARE = 0.08, 16, 4, 0.5
 DRAINS_SHARE = 0.9
-# In a queue drawing does not wait. So there is none if drawing that started later was shorter by that in SHORTER_TRIES
-# of the last LAST_TRIES tries.
+# With a queue, drawing does not wait. So there is no queue if a later start made drawing shorter in SHORTER_TRIES of
+# the last LAST_TRIES tries.
 LAST_TRIES, SHORTER_TRIES = 6, 5
-# Refreshes after which the error of an estimated period hides whether two returns are whole refreshes apart.
+# Returns that are more refreshes apart than this are not compared: the error of the estimated period is too large.
 MOST_APART = 20
 
 # -- drawing
 
-# Only one of FIRST_FRAMES frames may be paused; from ENOUGH measurements on, one in LOOK_EVERY_NS.
+# At most one of FIRST_FRAMES frames is paused. Once ENOUGH measurements are known, at most one in LOOK_EVERY_NS is.
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
-# Pauses, as shares of a refresh; each is tried until drawing gets no shorter.
+# Lengths of the pause, as shares of a refresh. Longer ones are tried until drawing gets no shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Longest pause, as a share of two refreshes less twice the longest recent work: a paused frame must still be in time
-# for the next refresh.
+# Longest pause, as a share of twice the time that the longest recent work leaves of a refresh. A paused frame must
+# still be in time for the next refresh.
 SAFE_SHARE = 0.8
-# Least difference of two drawing times, as a share of a refresh, for one to be shorter.
+# A drawing time counts as shorter than another if it is shorter by at least this share of a refresh.
 SHORTER_SHARE = 0.1
-# Bare work is the median of the last REMEMBERED measurements.
+# The drawing time without waits is the median of the last REMEMBERED measurements. Once ENOUGH are known, pauses
+# become rarer.
 REMEMBERED, ENOUGH = 15, 7
-# Nothing waits if, UNMOVED times in a row, drawing takes as long after a pause (UNMOVED_PAUSE, as a share of a refresh)
-# as before it, and in the next frame as well. A display that sets the pace would have shown the paused frame a refresh
-# later, and the next frame would have waited for it.
+# Nothing waits if, UNMOVED times in a row, drawing takes the same time before a pause, after it, and in the next
+# frame. The pause is then UNMOVED_PAUSE of a refresh. A display that sets the pace would have shown the paused frame a
+# refresh later, and the next frame would have waited for it.
 UNMOVED, UNMOVED_PAUSE = 3, 0.5
-# Drawing waits if it takes more than the bare work times this.
+# Drawing waits if it takes longer than this factor times the drawing time without waits.
 WAITS = 1.1
-# Number of last frames without a pause, of whose drawing times the median is taken.
+# The usual drawing time is the median of this many last frames that were not paused.
 LAST_FRAMES = 8
 
 
 class RegularWaits:
-    """Swaps that return before their own frame is seen. queues: they wait for earlier ones."""
+    """Detects a queue: swaps return before their own frame is shown. queues: True if swaps wait for earlier frames."""
 
     def __init__(self, queues: bool = False) -> None:
         self.queues = queues
         self.is_in_doubt = False  # hardly any of the last swaps waited
-        self.in_a_row_ns: int | None = None  # between the last two returns that waited, of frames in a row
+        self.in_a_row_ns: int | None = None  # time between the last two returns, if both swaps waited
         self._regular: deque[bool] = deque(maxlen=LAST_SWAPS)
         self._waited: deque[bool] = deque(maxlen=LAST_SWAPS)
         self._works_ns: deque[int] = deque(maxlen=LAST_SWAPS)
@@ -82,7 +84,7 @@ class RegularWaits:
 
     def frame(self, work_ns: int, begin_ns: int, returned_ns: int, period_ns: int) -> bool:
         """Records a swap of a frame that was not held back. Returns True if it waited for the display: it returned
-        whole refreshes after the swap before it that waited."""
+        whole refreshes after the previous swap that waited."""
         waited = returned_ns - begin_ns > WAITED_NS
         regular = False
         self.in_a_row_ns = None
@@ -104,20 +106,20 @@ class RegularWaits:
         return regular
 
     def tried(self, is_shorter: bool) -> None:
-        """Records a frame that started later. is_shorter: its drawing was shorter by that."""
+        """Records a frame that started later. is_shorter: this made its drawing shorter."""
         self._tries.append(is_shorter)
         if sum(self._tries) >= SHORTER_TRIES:
             self.queues = False
             self._tries.clear()
 
     def restart(self) -> None:
-        """Resets after a pause of frames."""
+        """Resets after a time without frames."""
         self._last_ns = None
         self._waited.clear()
 
 
 class UnexpectedWaits:
-    """Swaps that block where frames are placed by the timer."""
+    """Detects swaps that block although the timer places frames."""
 
     def __init__(self) -> None:
         self._swaps_ns: deque[int] = deque(maxlen=FRAMES)
@@ -125,7 +127,7 @@ class UnexpectedWaits:
         self._fresh = 0
 
     def frame(self, begin_ns: int, end_ns: int, interval_ns: int) -> FoundDisplay | None:
-        """Records a swap. Returns the display that the last swaps show, if they block."""
+        """Records a swap. Returns the display that was found if the last swaps block, else None."""
         self._swaps_ns.append(end_ns - begin_ns)
         self._ends_ns.append(end_ns)
         self._fresh += 1
@@ -143,7 +145,7 @@ class UnexpectedWaits:
 
 
 class DrawTimeProbe:
-    """Duration of drawing without waits for the display, measured by pauses before frames."""
+    """Measures the duration of drawing without waits for the display, by pauses before some frames."""
 
     def __init__(self) -> None:
         self.was_paused = self.was_shorter = False
@@ -152,14 +154,14 @@ class DrawTimeProbe:
         self._unmoved = 0
         self._looks_after = False
         self._paused_ns = 0
-        self._pause = 0  # index of the next
+        self._pause = 0  # index of the next pause in PAUSES
         self._frames = 0
         self._looked_ns: int | None = None
         self._before_ns = 0.0
 
     @property
     def work_ns(self) -> int | None:
-        """Bare work of a frame, ns; None until it is known."""
+        """Duration of a frame's drawing without waits, ns; None until it is known."""
         return round(median(self._known)) if self._known else None
 
     @property
@@ -168,7 +170,7 @@ class DrawTimeProbe:
         return self.work_ns is not None and bool(self._at_once) and median(self._at_once) > WAITS * self.work_ns
 
     def pause_ns(self, now_ns: int, period_ns: int, queues: bool) -> int:
-        """Pause before the next frame's start."""
+        """Pause before the next frame's start, ns; 0 for most frames."""
         self._frames += 1
         self.was_paused = False
         if queues or self._frames % FIRST_FRAMES or len(self._at_once) < 3:
@@ -190,11 +192,12 @@ class DrawTimeProbe:
         return pause_ns
 
     def no_pause(self) -> None:
-        """Omits the pause before the next frame, whose start is determined otherwise."""
+        """Omits the pause before the next frame, because its start is chosen in another way."""
         self.was_paused = False
 
     def frame(self, drawing_ns: int, period_ns: int, queues: bool) -> bool:
-        """Records one frame's drawing, waiting included. Returns True if the display does not set the pace."""
+        """Records the duration of one frame's drawing, including waits. Returns True if the display does not set the
+        pace."""
         if not self.was_paused:
             if self._looks_after:
                 self._looks_after = False
@@ -208,7 +211,7 @@ class DrawTimeProbe:
         if not self._looks_after:
             self._unmoved = 0
         if shorter_ns > self._paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
-            self._pause += 1  # it waited for longer than the pause
+            self._pause += 1  # without the pause, drawing waited for longer than it
             return False
         self._known.append(drawing_ns)
         self._pause = max(0, self._pause - 1)

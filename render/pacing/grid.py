@@ -1,14 +1,16 @@
-"""Refresh grid, a line fitted to the returns of blocking swaps; and measurement of the refresh period.
+"""Refresh grid: a line fitted to the returns of blocking swaps; and measurement of the refresh period.
 
 A delay of the process makes returns late, never early. Some displays keep time no better than a timer that is set anew
-for each refresh; others show a late frame at once and continue from there. So the phase follows early returns fast and
-late ones slowly. A return far off the grid moves it at once if it is early or its frame was handed over late. A return
-that is only late is ignored until several in a row agree; it counts at once if the last such return was right.
+for each refresh. Others show a late frame at once and continue from there. So the phase follows early returns fast and
+late ones slowly. A return far off the grid moves the grid at once if it is early, or if its frame was handed over
+late. If it is only late, it is ignored until several returns in a row agree. After such a move, the next late return
+moves the grid at once.
 
-The period is the mean of many intervals without the extreme ones. If the last intervals agree on another period (another
-display, another mode), that is adopted.
+The period is the mean of many intervals without the extreme ones. If the last intervals agree on another period, that
+is adopted: the display or its mode has changed.
 
-Always: the results of `add` increase; `point_from` is never before its argument. Pure.
+Always: each result of `add` is greater than the one before; `point_from` never returns an instant before its argument.
+Pure.
 """
 
 from __future__ import annotations
@@ -19,28 +21,32 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# Number of intervals whose mean is the period: a second at 60 Hz. This share is left out at either end.
+# The period is the mean of the last AVERAGED_INTERVALS intervals, one second at 60 Hz, without the shortest and the
+# longest EXTREME_SHARE of them. At least AVERAGE_FROM_INTERVALS intervals are needed.
 AVERAGED_INTERVALS, EXTREME_SHARE = 60, 0.1
 AVERAGE_FROM_INTERVALS = 8
-# Shares of a return's error by which the phase follows it.
+# The phase moves by these shares of the error of an early or a late return.
 FOLLOW_EARLY, FOLLOW_LATE = 0.6, 0.3
-# A return is off the grid beyond OFF_SHARE of a period. The grid moves if AGREEING_RETURNS in a row agree.
+# A return is off the grid if its error exceeds OFF_SHARE of a period. The grid moves if AGREEING_RETURNS of them in a
+# row agree.
 OFF_SHARE, AGREEING_RETURNS = 0.10, 3
 # Another period is adopted if this many intervals in a row agree on it.
 AGREEING_INTERVALS = 8
-# A frame handed over within this share of a period after a refresh was in time for the next.
+# A frame that is handed over within this share of a period after a refresh is in time for the next refresh.
 IN_TIME_SHARE = 0.9
-# The display's reports move the phase by REPORTED_SHARE: they are exact, or off by a constant. Its presents are whole
-# refreshes apart within REPORTED_WITHIN of one. After a report, REPORT_FRAMES returns are counted by the grid alone.
+# Each report of the display moves the phase by REPORTED_SHARE of the difference: reports are exact, or off by a
+# constant. A report counts if it is whole refreshes after the previous one, within REPORTED_WITHIN of a refresh. After
+# a report, the next REPORT_FRAMES returns do not move the grid.
 REPORTED_SHARE, REPORTED_WITHIN, REPORT_FRAMES = 0.5, 0.1, 30
-# Its reported refresh is ignored if more than MOST_MISFITS of the last LAST_REPORTS were not whole refreshes apart.
+# The reported refresh period is ignored if more than MOST_MISFITS of the last LAST_REPORTS reports were not whole
+# refreshes apart.
 LAST_REPORTS, MOST_MISFITS = 16, 4
-# An interval of several refreshes that deviates by more than this share of the period is not used.
+# An interval of several refreshes is not used if it deviates by more than this share from the period.
 ORDINARY_SHARE = 0.05
 
 
 class RefreshGrid:
-    """Grid of one display. period_ns: first estimate, within a few percent."""
+    """Refresh grid of one display. period_ns: first estimate of the refresh period, within a few percent."""
 
     def __init__(self, period_ns: int) -> None:
         self.period_ns = period_ns
@@ -48,19 +54,17 @@ class RefreshGrid:
         self._last_return_ns = 0
         self._whole_ns = self._whole_refreshes = 0  # sums over the ordinary intervals since the period changed
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
-        self._off_ns: list[int] = []  # errors of the returns off the grid, in a row
+        self._off_ns: list[int] = []  # errors of the last returns in a row that were off the grid
         self._reported_ns: int | None = None
         self._report_frames = 0
         self._misfits: deque[bool] = deque(maxlen=LAST_REPORTS)
-        self._late_moves = False  # the last late return off the grid showed a new grid
-        self._in_time: deque[int] = deque(
-            maxlen=AGREEING_INTERVALS
-        )  # since a frame was late or planned for a later refresh
+        self._late_moves = False  # the last late return that was off the grid moved it
+        self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # intervals of the last frames, all in time
 
     def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
-        """Records the return of a swap that blocked; returns its grid point, the instant of the frame's present.
+        """Records the return of a swap that blocked. Returns its grid point, which is the present time of the frame.
 
-        handed_over_ns: instant of the call of swap. planned: refreshes that were planned for the frame.
+        handed_over_ns: instant at which swap was called. planned: number of refreshes planned for the frame.
         """
         if self._point_ns is None:
             self._point_ns = self._last_return_ns = return_ns
@@ -96,7 +100,7 @@ class RefreshGrid:
         return self._grown_to(expected_ns)
 
     def _grown_to(self, point_ns: int) -> int:
-        """Sets the last point to `point_ns`, at least 1 ns after the one before; returns it."""
+        """Sets the last point to `point_ns`, but at least 1 ns after the previous one; returns it."""
         assert self._point_ns is not None
         self._point_ns = max(point_ns, self._point_ns + 1)
         return self._point_ns
@@ -134,7 +138,7 @@ class RefreshGrid:
         self._whole_ns = self._whole_refreshes = 0
 
     def nudge(self, point_ns: int, share: float) -> None:
-        """Moves the phase towards an instant that is roughly a point of the grid, by that share of the difference."""
+        """Moves the phase towards `point_ns`, which is roughly a point of the grid, by `share` of the difference."""
         if self._point_ns is None:
             self._point_ns = self._last_return_ns = point_ns
             return
@@ -142,7 +146,8 @@ class RefreshGrid:
         self._point_ns += round(off_ns * share)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Records an instant at which the display reports a refresh. refresh_ns None: it has no fixed rate."""
+        """Records a present time reported by the display. refresh_ns: its refresh period; None: it has no fixed
+        rate."""
         last_ns, self._reported_ns = self._reported_ns, presented_ns
         if refresh_ns is None or last_ns is None:
             return
@@ -150,7 +155,7 @@ class RefreshGrid:
         misfits = abs(apart - round(apart)) > REPORTED_WITHIN or apart < 0.5
         self._misfits.append(misfits)
         if misfits or sum(self._misfits) > MOST_MISFITS:
-            return  # its presents contradict it
+            return  # the reported present times contradict the reported period
         if abs(refresh_ns / self.period_ns - 1) > ORDINARY_SHARE:
             self.begin_anew(refresh_ns, presented_ns)
         else:
@@ -159,7 +164,7 @@ class RefreshGrid:
         self._report_frames = REPORT_FRAMES
 
     def restart(self) -> None:
-        """Clears the phase after a pause of frames; keeps the period."""
+        """Clears the phase after a time without frames; keeps the period."""
         self._point_ns = None
         self._off_ns.clear()
         self._in_time.clear()
@@ -180,8 +185,8 @@ class RefreshGrid:
             self.period_ns = round(sum(kept) / len(kept))
 
     def _has_changed(self, interval_ns: int, in_time: bool) -> bool:
-        """Adopts another period if the last frames, all handed over in time for the next refresh, agree on it. Returns
-        True if they do."""
+        """Adopts another period if the last frames agree on it, and all were handed over in time for the next refresh.
+        Returns True if so."""
         if not in_time:
             self._in_time.clear()
             return False
@@ -203,26 +208,28 @@ class RefreshGrid:
         return len(last) == AGREEING_RETURNS and max(last) - min(last) <= OFF_SHARE * self.period_ns
 
 
-# Refresh period from intervals between blocking swaps: the longest one that divides nearly all of them. Pure.
+# Measures the refresh period from intervals between blocking swaps: the longest period of which nearly all intervals
+# are whole multiples. Pure.
 
 
 # Range of the refresh periods of displays: 400 Hz to 20 Hz.
 SHORTEST_NS, LONGEST_NS = 2_500_000, 50_000_000
-# SHARE of the intervals must be whole refreshes, within WITHIN of one; the others may have been delayed.
+# SHARE of the intervals must be whole refreshes, within WITHIN of a refresh; the others may have been delayed.
 WITHIN, SHARE = 0.12, 0.8
-# EXACTLY_SHARE of them must be whole refreshes within EXACTLY_WITHIN: a display is more regular than equal work.
+# EXACTLY_SHARE of them must be whole refreshes within EXACTLY_WITHIN: a display is more regular than frames of equal
+# work.
 EXACTLY_WITHIN, EXACTLY_SHARE = 0.05, 0.6
-# Where a longer length divides this share of the intervals, a shorter one must divide nearly all.
+# If MOST_OF_THEM of the intervals are multiples of a longer period, NEARLY_ALL must be multiples of a shorter one.
 MOST_OF_THEM, NEARLY_ALL = 0.5, 0.95
-# Most refreshes tried for one interval.
+# Largest number of refreshes that is tried for one interval.
 MOST_REFRESHES = 8
-# The display has another period if DISAGREEING of the last LAST_RETURNS returns were off the grid or early.
+# A measurement begins if DISAGREEING of the last LAST_RETURNS returns did not fit the grid.
 LAST_RETURNS, DISAGREEING = 4, 2
-# Number of frames that start at once to measure it, and of frames until the next measurement.
+# A measurement takes MEASURED_FRAMES frames that start at once. Another may begin PATIENCE_FRAMES frames later.
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
-# The period is kept if this share of the measured intervals is one refresh of it.
+# The known period is kept if this share of the measured intervals is one refresh long.
 BELIEVED_SHARE = 0.35
-# Interval at which one frame starts at once, which detects a faster display.
+# Interval at which one frame starts at once, to detect a faster display.
 PROBE_EVERY_NS = 2_000_000_000
 
 
@@ -242,7 +249,7 @@ def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: f
         fitting = 0 if fitted is None else sum(_fits(ns, fitted, within) for ns in tried) / len(intervals_ns)
         if fitted is not None and fitting >= wanted and _keeps_time(intervals_ns, fitted):
             return round(fitted)
-        if fitting >= MOST_OF_THEM:  # the others may have been delayed, and fit a shorter one by chance
+        if fitting >= MOST_OF_THEM:  # the others may be delayed, and fit a shorter period by chance
             wanted = max(share, NEARLY_ALL)
     return None
 
@@ -265,7 +272,8 @@ def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> flo
 
 
 class MeasuredSwap(NamedTuple):
-    """A swap that blocked. hardly_waited: its wait was so short that it may not have been for the display."""
+    """A swap that blocked. hardly_waited: its wait was so short that it may have had another cause than the
+    display."""
 
     called_ns: int
     returned_ns: int
@@ -273,7 +281,7 @@ class MeasuredSwap(NamedTuple):
 
 
 class RefreshWatch:
-    """Detects that the display has another refresh, and measures it with frames that start at once."""
+    """Detects that the refresh period of the display has changed, and measures it with frames that start at once."""
 
     def __init__(self) -> None:
         self._intervals_ns: list[int] = []
@@ -296,10 +304,10 @@ class RefreshWatch:
         return self._probes or self._left > 0
 
     def returned(self, swap: MeasuredSwap, period_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
-        """Records a swap that blocked. Returns the period if it was measured anew, else None.
+        """Records a swap that blocked. Returns the period if it was measured again, else None.
 
-        disagrees: it did not return at a point of the grid, whose period is `period_ns`. is_early: it returned before
-        its refresh, which indicates a faster display if the frame started at once.
+        disagrees: the return does not fit the grid, whose period is `period_ns`. is_early: the swap returned before
+        its refresh; if the frame started at once, this indicates a faster display.
         """
         last_ns, self._last_return_ns = self._last_return_ns, swap.returned_ns
         if self._left:
@@ -330,7 +338,7 @@ class RefreshWatch:
 
     def _measured(self, believed_ns: int) -> int | None:
         self._patience = PATIENCE_FRAMES
-        # Delayed returns fit some short period by chance, even if all others fit the present one.
+        # Delayed returns fit some short period by chance, even if all others fit the known one.
         as_believed = sum(abs(ns - believed_ns) <= WITHIN * believed_ns for ns in self._intervals_ns)
         if as_believed >= BELIEVED_SHARE * len(self._intervals_ns):
             return None
@@ -340,14 +348,14 @@ class RefreshWatch:
         return period_ns
 
     def _keep_time(self, period_ns: int) -> bool:
-        """True if swaps return more regularly than they are called, so that they wait for the display."""
+        """True if swaps return more regularly than they are called: then they wait for the display."""
         first, last = self._swaps[0], len(self._swaps) - 1
         calls = sorted(_off(swap.called_ns - first.called_ns, period_ns) for swap in self._swaps)
         returns = sorted(_off(swap.returned_ns - first.returned_ns, period_ns) for swap in self._swaps)
-        few = last // 8  # outliers at either end, left out
+        few = last // 8  # number of outliers that are left out at either end
         return 2 * (returns[last - few] - returns[few]) < calls[last - few] - calls[few]
 
 
 def _off(apart_ns: int, period_ns: int) -> int:
-    """Distance of two instants, less the nearest whole number of refreshes."""
+    """Distance of two instants minus the nearest whole number of refreshes, ns."""
     return (apart_ns + period_ns // 2) % period_ns - period_ns // 2

@@ -1,15 +1,16 @@
-"""Choice of the frame interval: widens for a sustained load, narrows soon after it has ended, ignores spikes.
+"""Choice of the frame interval: widens for a sustained load, narrows soon after the load has ended, ignores spikes.
 
-If three of the last four frames are too long, the interval is widened to hold them. If eight or more frames would fit a
-narrower interval, it is narrowed to hold those, unless narrowing failed recently. Otherwise the last seconds of work are
-replayed against other intervals, and one that is clearly cheaper is chosen: some 5 s of work to widen, 0.6 s to narrow,
-more after a relapse. After a change only frames since then count; else a load that ended would keep the interval wide.
+If three of the last four frames are too long, the interval is widened to hold them. If eight or more frames in a row
+would fit a narrower interval, it is narrowed to hold those, unless narrowing failed recently. In all other cases the
+last seconds of work are replayed with other intervals, and an interval that is clearly cheaper is chosen. A replay
+uses some 5 s of work to widen the interval. To narrow it, a replay uses 0.6 s of work, more after a relapse. After a
+change only later frames count; else a load that has ended would keep the interval wide.
 
-*Cycle*: the work and all else that a frame must do before the next can start, without waiting. Where swap blocks,
-intervals are whole refreshes. A queue holds work of up to a third of a refresh more: if some frames take one more
-refresh, that costs less than half the rate for all.
+*Cycle*: duration of the work and of everything else that a frame must do before the next can start, without waits. If
+swap blocks, intervals are whole refreshes. With a queue, an interval also holds cycles that are up to a third of a
+refresh longer: some frames then take one more refresh, which costs less than halving the rate of all frames.
 
-Always: never under `base_ns`; each change has a reason. Pure.
+Always: `interval_ns` is never below `base_ns`; each change has a reason. Pure.
 """
 
 from __future__ import annotations
@@ -29,39 +30,43 @@ from twixt.render.pacing.interval_evidence import (
     usual_before,
 )
 
-# First frames, which compile programs and fill caches: they are ignored.
+# Number of first frames that are ignored, because they compile programs and fill caches.
 WARM_UP_FRAMES = 3
 # Factor by which a fitted interval exceeds the work.
 FITTED_ROOM = 1.01
-# Work replayed to widen, in ns and frames, and the number of frames between two replays.
+# A replay to widen uses the work of the last WIDEN_BY_NS, at most WIDEN_BY_FRAMES frames. It is made every
+# REPLAY_EVERY_FRAMES frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
-# Work replayed to narrow; doubled when the interval relapses within RELAPSE_NS after narrowing, up to the longest,
-# with which the end of a load still shows within 3 s; halved after each CALM_NS without a relapse.
+# A replay to narrow uses the work of the last NARROW_BY_NS, at least NARROW_BY_FRAMES frames. It is made every
+# NARROW_EVERY_NS. Each relapse (widening within RELAPSE_NS after narrowing) doubles that time, up to
+# LONGEST_NARROW_BY_NS; with this longest time, the end of a load is still noticed within 3 s. Each CALM_NS without a
+# relapse halves the time.
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
-# Another interval is chosen if its cost is lower by this share, and by this amount.
+# Another interval is chosen if its cost is lower by this share plus this amount.
 CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
-# Widest interval, unless a longer one is requested. At ten frames a second motion is a series of pictures anyway.
+# Widest interval, unless a longer one is requested. At ten frames a second, single pictures are seen instead of
+# motion.
 LONGEST_INTERVAL_NS = 100_000_000
-# Candidates where any length is possible: multiples of the shortest, and these quantiles of the work.
+# Candidates if any length is possible: these multiples of the shortest interval, and these quantiles of the work.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
-# No candidate is shorter than this quantile of the work, at which nearly all frames would be late.
+# No candidate is shorter than this quantile of the work, because nearly all frames would be late.
 LEAST_SHARE = 0.1
-# Two candidates closer than this are one.
+# Two candidates that differ by less than this share count as one.
 SAME_SHARE = 0.02
-# A bound in whole refreshes (--fps 30) is still met when the measured refresh is off by this share.
+# A requested rate of whole refreshes (--fps 30) is still met if the measured refresh period is off by this share.
 WANDER = 0.03
-# Longer work is ignored: the machine was suspended.
+# Longer cycles are ignored: the machine was suspended.
 LONGEST_WORK_NS = 1_000_000_000
 
 
 class IntervalChoice:
-    """Present frame interval, `interval_ns`.
+    """Chooses the current frame interval, `interval_ns`.
 
-    base_ns: shortest interval where swap does not block. refresh_ns: refresh period where it does; `set_refresh` updates
-    it. wanted_ns: shortest interval that the user wants, 0: the display's own. guard_ns: time before its refresh at which
-    a frame must be handed over, where swap blocks. queues: a frame may wait to be shown while the next is drawn.
+    base_ns: shortest interval if swap does not block. refresh_ns: refresh period if it does; `set_refresh` updates it.
+    wanted_ns: shortest interval that the user wants; 0: the display's own. guard_ns: how long before its refresh a
+    frame must be handed over, if swap blocks. queues: a frame may wait to be shown while the next is drawn.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None = None, wanted_ns: int = 0) -> None:
@@ -75,7 +80,7 @@ class IntervalChoice:
         self._load = SustainedLoad()
         self._patience = NarrowingPatience()
         self._replay: Iterator[str] | None = None
-        self._replayed_at = 0  # frames, when a replay to widen last began
+        self._replayed_at = 0  # number of frames when the last replay to widen began
 
     @property
     def interval_ns(self) -> int:
@@ -86,12 +91,12 @@ class IntervalChoice:
 
     @property
     def refreshes(self) -> int:
-        """1 where swap does not block."""
+        """Frame interval in refreshes; 1 if swap does not block."""
         return max(self._refreshes, self._shortest.refreshes) if self._shortest.refresh_ns else 1
 
     @property
     def base_ns(self) -> int:
-        """The shortest interval wanted."""
+        """Shortest interval that is wanted, ns."""
         return self._shortest.ns
 
     def at_most(self, fps: float | None) -> None:
@@ -100,8 +105,8 @@ class IntervalChoice:
         self._forget_frames()
 
     def set_refresh(self, refresh_ns: int | None, is_new: bool = False) -> None:
-        """Sets the refresh period. None: swap does not block. is_new: of another display, so that frames so far are
-        cleared."""
+        """Sets the refresh period. None: swap does not block. is_new: the display is another one, so earlier frames
+        are cleared."""
         self._shortest.set_refresh(refresh_ns)
         if is_new:
             self._shortest.round_to_refreshes()
@@ -115,19 +120,19 @@ class IntervalChoice:
         self.set_refresh(None, is_new=True)
 
     def forget(self) -> None:
-        """Clears all frames and returns to the shortest interval: the next frames differ."""
+        """Clears all frames and returns to the shortest interval, because the next frames will differ."""
         self._fitted_ns = self._refreshes = self._count = self._replayed_at = 0
         self._load.forget()
         self._patience = NarrowingPatience()
         self._forget_frames()
 
     def forget_frames(self) -> None:
-        """Clears the costs of frames; keeps the interval until new ones are known."""
+        """Clears the costs of frames; keeps the interval until new costs are known."""
         self._load.forget_frames()
         self._forget_frames()
 
     def frame(self, cycle_ns: int, end_ns: int) -> str:
-        """Records a completed frame. Returns the reason if the interval changed for the next ones, else ""."""
+        """Records a completed frame. Returns the reason if this changed the interval of the next frames, else ""."""
         self._count += 1
         if self._count <= WARM_UP_FRAMES or cycle_ns > LONGEST_WORK_NS:
             return ""
@@ -154,7 +159,7 @@ class IntervalChoice:
     # -- sustained load
 
     def _holds_ns(self, interval_ns: int) -> int:
-        """The longest cycle that the interval holds."""
+        """Longest cycle that the interval holds, ns."""
         if not self._shortest.refresh_ns:
             return interval_ns
         if self.queues:
@@ -169,7 +174,8 @@ class IntervalChoice:
         return self._change(wanted_ns, end_ns, f"{len(long_ns)} of the last frames took {load_ns / 1e6:.1f} ms")
 
     def _end_load(self, end_ns: int) -> str:
-        """Narrows the interval to the longest of the last frames, if the load has ended."""
+        """If the load has ended, narrows the interval to hold the longest of the last frames. Returns the reason, else
+        ""."""
         refresh_ns = self._shortest.refresh_ns
         narrower_ns = self.interval_ns - refresh_ns if refresh_ns else round(self.interval_ns / CLEARLY)
         fitting_ns = self._load.fitting_ns(self._holds_ns(narrower_ns))
@@ -182,7 +188,7 @@ class IntervalChoice:
         )
 
     def _fit(self, cycle_ns: int) -> int:
-        """Interval that holds frames of this cycle, within the limits."""
+        """Interval that holds frames with this cycle, within the limits, ns."""
         if self._shortest.refresh_ns:
             refreshes = self._shortest.whole(cycle_ns + self.guard_ns)
             if self.queues and refreshes > 1 and cycle_ns <= queue_holds_ns(refreshes - 1, self._shortest.refresh_ns):
@@ -193,8 +199,8 @@ class IntervalChoice:
     # -- replay
 
     def _begin_replay(self, end_ns: int, is_wide: bool) -> Iterator[str] | None:
-        """Begins a replay if one is due and can change the interval, else None. is_wide: the interval is not the
-        shortest."""
+        """Begins a replay if one is due and could change the interval; else returns None. is_wide: the interval is
+        wider than the shortest one."""
         if is_wide and self._patience.is_due(end_ns):
             cycles = self._last_cycles(end_ns, self._patience.span_ns)
             if cycles:
@@ -208,7 +214,8 @@ class IntervalChoice:
         return None
 
     def _last_cycles(self, end_ns: int, span_ns: int) -> list[int]:
-        """Cycles of the frames of the last `span_ns`; an empty list if the interval changed within it."""
+        """Cycles of the frames of the last `span_ns`. Empty if the interval changed in that time, or if there are too
+        few."""
         frames = self._frames
         if len(frames) < NARROW_BY_FRAMES:
             return []
@@ -219,7 +226,7 @@ class IntervalChoice:
         return cycles if len(cycles) >= NARROW_BY_FRAMES else []
 
     def _replayed(self, cycles: list[int], narrower: bool) -> Iterator[str]:
-        """Tries one candidate per step; the last value is the reason of a change, or "" for none."""
+        """Tries one candidate per step and yields "". If the interval changes, the last value is the reason."""
         was_ns = self.interval_ns
         usual = usual_before(cycles)
         now_cost = best_cost = self._cost(cycles, usual, was_ns)
@@ -296,10 +303,11 @@ class IntervalChoice:
 
 
 class ShortestInterval:
-    """Shortest interval, by the display, the user, and a temporary bound on the rate.
+    """Shortest frame interval, given by the display, the user, and a temporary bound on the rate.
 
-    base_ns: where swap does not block. refresh_ns: where it does; then it is whole refreshes. wanted_ns: the user's;
-    0: none. ns: the interval. refreshes: the same in refreshes, where swap blocks.
+    base_ns: shortest interval if swap does not block. refresh_ns: refresh period if it does; the interval is then
+    whole refreshes. wanted_ns: the user's interval; 0: none. ns: the result. refreshes: the same in refreshes, if swap
+    blocks.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None, wanted_ns: int) -> None:
@@ -310,17 +318,17 @@ class ShortestInterval:
         self.round_to_refreshes()
 
     def at_most(self, interval_ns: int) -> None:
-        """Sets the interval of the bound on the rate; 0: none."""
+        """Sets the shortest interval that the bound on the rate allows; 0: no bound."""
         self._at_most_ns = interval_ns
         self._update()
 
     def set_base(self, period_ns: int) -> None:
-        """Sets the display's own interval where swap does not block."""
+        """Sets the display's own interval, for a swap that does not block."""
         self._base_ns = max(self._wanted_ns, period_ns)
         self._update()
 
     def set_refresh(self, refresh_ns: int | None) -> None:
-        """Sets the length of a refresh; None where swap does not block. The number of refreshes stays."""
+        """Sets the refresh period; None if swap does not block. The number of refreshes stays the same."""
         self.refresh_ns = refresh_ns
         self._update()
 
@@ -330,7 +338,7 @@ class ShortestInterval:
         self._update()
 
     def whole(self, interval_ns: int, wander: float = 1e-6) -> int:
-        """Number of refreshes that hold `interval_ns`, with a tolerance of `wander` refreshes."""
+        """Least number of refreshes that hold `interval_ns`, with a tolerance of `wander` refreshes."""
         assert self.refresh_ns
         return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
 
@@ -345,10 +353,10 @@ class ShortestInterval:
 
 
 class NarrowingPatience:
-    """Amount of work that is replayed before the interval narrows; doubled after each relapse."""
+    """Time of the work that is replayed before the interval narrows; doubled after each relapse."""
 
     def __init__(self) -> None:
-        self.span_ns = NARROW_BY_NS  # of work to be replayed
+        self.span_ns = NARROW_BY_NS  # time of the work to replay
         self.narrowed_at_ns: int | None = None
         self._tried_at_ns: int | None = None
         self._relapsed_at_ns: int | None = None
@@ -366,14 +374,14 @@ class NarrowingPatience:
         return is_due
 
     def widened(self, end_ns: int, load: SustainedLoad) -> None:
-        """Records that the interval was widened: a relapse if it was narrowed shortly before."""
+        """Records that the interval was widened, which is a relapse if it was narrowed shortly before."""
         if self.narrowed_at_ns is not None and end_ns - self.narrowed_at_ns < RELAPSE_NS:
             self.span_ns = min(2 * self.span_ns, LONGEST_NARROW_BY_NS)
             load.relapsed()
             self._relapsed_at_ns = end_ns
 
     def grow_calm(self, end_ns: int, load: SustainedLoad) -> None:
-        """Halves a relapse's effect after each CALM_NS without another."""
+        """Halves the effect of a relapse after each CALM_NS without another one."""
         if self._relapsed_at_ns is not None and end_ns - self._relapsed_at_ns > CALM_NS:
             self.span_ns = max(NARROW_BY_NS, self.span_ns // 2)
             is_calm = load.grew_calm() and self.span_ns == NARROW_BY_NS

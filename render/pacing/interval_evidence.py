@@ -1,14 +1,14 @@
-"""Evidence that another frame interval serves better: a sustained load, or a replay of the last seconds of work. Pure.
+"""Evidence for another frame interval: a sustained load, or a replay of the last seconds of work. Pure.
 
-A sustained load, not spikes or noise: three of the last four frames were clearly too long, and frames before them were
-in time. Where long frames are frequent, three of four occur by chance. There a load is nine of ten, and otherwise the
-replay decides if a wider interval is better. Nine of ten frames that are a little too long are a load as well. It has
-ended when more frames in a row fit than chance explains.
+A sustained load is neither a spike nor noise: three of the last four frames were clearly too long, and earlier frames
+were in time. If long frames are frequent, three of four occur by chance. Then a load needs nine of ten; with fewer,
+the replay decides whether a wider interval is better. Nine of ten frames that are only a little too long are a load as
+well. A load has ended when more frames in a row fit than chance explains.
 
-A replay computes the cost of the last seconds of work at another interval: hitch ms a second (by how much frames were
-seen later than they were drawn for) + 16.7 for each frame a second fewer than the display's own interval would show.
-Every frame is assumed to start as soon as the one before was shown. It takes 0.4 us a frame and candidate, so its
-caller spreads the candidates over frames.
+A replay computes the cost of the last seconds of work at another interval. The cost has two parts. The first is the
+hitch time in ms per second: how much later frames are shown than planned. The second is 16.7 for each frame per second
+fewer than at the display's own interval. Every frame is assumed to start as soon as the previous one was shown. A
+replay takes 0.4 us per frame and candidate, so the caller spreads the candidates over several frames.
 """
 
 from __future__ import annotations
@@ -19,43 +19,44 @@ from typing import NamedTuple
 
 # -- sustained load
 
-# A frame is clearly too long if its cycle exceeds the longest that the interval holds by this factor.
+# A frame is clearly too long if its cycle exceeds this factor times the longest cycle that the interval holds.
 CLEARLY = 1.05
-# A load is n clearly too long frames of the last n + 1: n is TOO_LONG_FRAMES at first, and one more after each relapse,
-# so that an interval that the replay narrowed is not widened again by chance.
+# A load means that n of the last n + 1 frames are clearly too long. n is TOO_LONG_FRAMES at first, and grows by one
+# after each relapse, so that an interval that the replay narrowed is not widened again by chance.
 TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 6
-# More frames needed with a queue, in which a few long frames do no harm. A load is still found within five frames.
+# Number of additional frames needed with a queue, in which a few long frames do no harm. A load is still found within
+# five frames.
 QUEUED_FRAMES = 2
-# Long frames are frequent (noise) above this share of the frames of the last seconds. Then a load is CERTAIN_FRAMES of
-# one more, of which the second longest takes at most EVEN times the second shortest: for less even ones no interval is
-# right.
+# Long frames count as noise above this share of the frames of the last seconds. Then a load means that CERTAIN_FRAMES
+# of the last CERTAIN_FRAMES + 1 frames are too long, and the second longest of them takes at most EVEN times as long
+# as the second shortest. For less even frames no interval is right.
 CERTAIN_FRAMES, NOISE_SHARE = 9, 0.08
 EVEN = 1.35
-# A load has ended when at least FITTING_FRAMES in a row fit, if the probability of that is at most BY_CHANCE, given the
-# share of long ones among the CERTAIN_FRAMES + 1 frames before them.
+# A load has ended when at least FITTING_FRAMES in a row fit, and the probability of that is at most BY_CHANCE. The
+# probability follows from the share of long frames among the CERTAIN_FRAMES + 1 frames before them.
 FITTING_FRAMES, BY_CHANCE = 8, 0.001
-# Frames from which noise is found: their largest number and age, and how many of the latest are left out.
+# Noise is computed from at most HISTORY_FRAMES frames, at most HISTORY_NS old, without the last LATEST_FRAMES + 1.
 HISTORY_FRAMES, HISTORY_NS, LATEST_FRAMES = 300, 6_000_000_000, 4
 
 # -- replay
 
-# Cost of one frame a second fewer, in hitch ms a second: one refresh at 60 Hz.
+# Cost of one frame per second fewer, in hitch ms per second: one refresh at 60 Hz.
 LOST_FRAME_MS = 16.7
-# Frames meant for several refreshes are swapped this share of a refresh before their own.
+# Frames planned for several refreshes are swapped this share of a refresh before the refresh that shows them.
 HOLD_SHARE = 0.6
 
 
 class TimedCycle(NamedTuple):
-    """Cycle of a frame and the instant of its end."""
+    """Cycle of a frame, and the instant at which the frame ended."""
 
     end_ns: int
     cycle_ns: int
 
 
 class SustainedLoad:
-    """Sustained load in the cycles of the last frames. holds_ns: the longest cycle that an interval holds.
+    """Detects a sustained load in the cycles of the last frames. holds_ns: longest cycle that an interval holds.
 
-    catches_up: frames after a late one catch up, as on a timer. There, uneven frames that fit on average are no load.
+    catches_up: frames after a late one catch up, as with a timer. Then uneven frames that fit on average are no load.
     """
 
     def __init__(self) -> None:
@@ -70,20 +71,21 @@ class SustainedLoad:
         self._since_change += 1
 
     def relapsed(self) -> None:
-        """Records a relapse, after which more frames are needed for a load."""
+        """Records a relapse: a load needs one more frame from now on."""
         self._wanted = min(self._wanted + 1, MOST_TOO_LONG_FRAMES)
 
     def grew_calm(self) -> bool:
-        """Records time without a relapse: fewer frames are needed. True if as few as before the first relapse."""
+        """Records a time without a relapse: a load needs one frame fewer. Returns True if it needs as few as at
+        first."""
         self._wanted = max(TOO_LONG_FRAMES, self._wanted - 1)
         return self._wanted == TOO_LONG_FRAMES
 
     def changed(self) -> None:
-        """Records a change of the interval: earlier frames are no load for the new one."""
+        """Records a change of the interval: earlier frames do not count as a load at the new interval."""
         self._since_change = 0
 
     def forget_frames(self) -> None:
-        """Clears all frames: they do not predict the next ones."""
+        """Clears all frames, because they do not predict the next ones."""
         self._frames.clear()
         self._since_change = 0
 
@@ -92,7 +94,7 @@ class SustainedLoad:
         self._wanted = TOO_LONG_FRAMES
 
     def long_ns(self, holds_ns: float, queues: bool = False) -> list[int]:
-        """The cycles of the load; an empty list if there is none. queues: in a queue a few long frames are no load."""
+        """Cycles of the load; empty if there is no load. queues: with a queue a few long frames are no load."""
         wanted = self._wanted + QUEUED_FRAMES if queues else self._wanted
         count = min(self._since_change, CERTAIN_FRAMES + 1)
         if not count:
@@ -107,7 +109,8 @@ class SustainedLoad:
         return long if is_even and not (self.catches_up and self._fits(holds_ns)) else []
 
     def fitting_ns(self, holds_ns: float) -> list[int]:
-        """Cycles since the last one longer than `holds_ns`, if the load has ended; else an empty list."""
+        """If the load has ended, the cycles of all frames after the last one with a cycle over `holds_ns`; else
+        empty."""
         last = [frame.cycle_ns for frame in reversed(self._frames)]
         count = next((number for number, cycle in enumerate(last) if cycle > holds_ns), len(last))
         before = last[count : count + CERTAIN_FRAMES + 1]
@@ -127,7 +130,7 @@ class SustainedLoad:
         return count >= wanted
 
     def _fits(self, holds_ns: float) -> bool:
-        """True if the mean cycle of the last frames, twice as many as make a load, is at most `holds_ns`."""
+        """True if the mean cycle of the last 2 * (CERTAIN_FRAMES + 1) frames is at most `holds_ns`."""
         last = list(self._frames)[-2 * (CERTAIN_FRAMES + 1) :]
         return sum(frame.cycle_ns for frame in last) <= len(last) * holds_ns
 
@@ -141,7 +144,7 @@ class SustainedLoad:
 
 
 def usual_before(cycles: Sequence[int]) -> list[int]:
-    """For each frame the median of the three before it."""
+    """Expected cycle of each frame: the median of the three before it."""
     usual = []
     a = b = c = sorted(cycles)[len(cycles) // 2] if cycles else 0
     for cycle in cycles:
@@ -151,7 +154,7 @@ def usual_before(cycles: Sequence[int]) -> list[int]:
 
 
 def cost_on_timer(cycles: Sequence[int], usual: Sequence[int], interval_ns: int, base_ns: int) -> float:
-    """Cost of frames on a timer's grid, of any interval."""
+    """Cost of frames on a timer's grid with this interval. base_ns: the display's own interval."""
     now = point = hitch = 0
     for cycle, expected in zip(cycles, usual, strict=True):
         point += interval_ns
@@ -168,7 +171,7 @@ def cost_on_timer(cycles: Sequence[int], usual: Sequence[int], interval_ns: int,
 def cost_on_refreshes(
     cycles: Sequence[int], usual: Sequence[int], refreshes: int, period_ns: int, guard_ns: int, base: int = 1
 ) -> float:
-    """Cost of frames that each take `refreshes` or more whole refreshes. base: refreshes wanted at least."""
+    """Cost of frames that each take at least `refreshes` whole refreshes. base: least number of refreshes wanted."""
     shown = hitch = 0
     for cycle, expected in zip(cycles, usual, strict=True):
         planned = max(refreshes, (expected + guard_ns - 1) // period_ns + 1)
@@ -181,10 +184,10 @@ def cost_on_refreshes(
 
 
 def cost_on_queue(cycles: Sequence[int], usual: Sequence[int], refreshes: int, period_ns: int, base: int = 1) -> float:
-    """Cost of frames of which one may wait to be shown while the next is drawn, so that a long one followed by short
-    ones costs nothing.
+    """Cost of frames with a queue: one frame may wait to be shown while the next is drawn. So a long frame that is
+    followed by short ones costs nothing.
 
-    A hitch is an interval that is longer than the one before it, also if it was planned.
+    A hitch is an interval between shown frames that is longer than the previous one, even if this was planned.
     """
     done = before = shown = hitch = 0
     last_ns = refreshes * period_ns
@@ -202,8 +205,9 @@ def cost_on_queue(cycles: Sequence[int], usual: Sequence[int], refreshes: int, p
 
 
 def queue_holds_ns(refreshes: int, period_ns: int) -> int:
-    """The longest cycle for which frames of `refreshes` refreshes cost no more than frames of one more. Work that is
-    longer than these refreshes drains the queue, and every few frames take one refresh more."""
+    """Longest cycle for which an interval of `refreshes` refreshes costs no more than an interval that is one refresh
+    longer. A cycle longer than the interval drains the queue, so that every few frames one takes an additional
+    refresh."""
     return (refreshes + 1) ** 2 * period_ns // (refreshes + 2)
 
 

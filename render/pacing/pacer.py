@@ -1,14 +1,14 @@
-"""Pacer: the instants of each frame's start, swap and present.
+"""Pacer: plans when each frame starts, swaps and is shown.
 
-Three policies place frames: a timer's grid where swap does not wait, whole refreshes where swap blocks (both in
-`swap_paced`), and pacing by the display where returns are no presents (`display_paced`). `Pacer` chooses one by the
-result of the probe, and changes the policy when frames show another kind of display.
+Three policies place frames: on a timer's grid if swap does not wait, on whole refreshes if swap blocks (both in
+`swap_paced`), and paced by the display if returns of swap are not present times (`display_paced`). `Pacer` chooses a
+policy from the result of the probe, and changes it when frames show another kind of display.
 
 For each frame: `next_frame` -> wait until `start_ns`, latch, draw, finish -> `drawn` -> wait until the instant that it
 returns -> swap -> `frame_done`.
 
-Always: predicted presents increase, by at least a tenth of an interval where frames are paced. No wait is longer than a
-few intervals, whatever the clock reports. Each decision has a reason. Pure: reads no clock.
+Always: predicted present times increase, by at least a tenth of an interval if frames are paced. No wait is longer
+than a few intervals, whatever the clock reports. Each decision has a reason. Pure: reads no clock.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ from twixt.render.pacing.swap_paced import TimerGrid, Unlimited, WholeRefreshes
 
 __all__ = ["FramePlan", "FrameResult", "FrameTimes", "Pacer"]
 
-# Refresh period where the display's rate is neither reported nor measured.
+# Refresh period if the display's rate is neither reported nor measured.
 UNKNOWN_REFRESH_NS = round(1e9 / 60)
-# Predicted presents are at least this share of an interval apart.
+# Predicted present times are at least this share of an interval apart.
 CLOSEST_SHARE = 0.1
-# Lowest rate that a user may request, and lowest bound on the rate by others, frames a second.
+# Lowest rate that a user may request, and lowest bound on the rate that other code may set, in frames a second.
 LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
 # No start and no swap is delayed by more intervals than this.
 LONGEST_WAIT = 3
-# If swaps prove not to wait, fences are no presents if at least this many frames in a row had one.
+# If swaps prove not to wait, fences are marked as unreliable if at least this many frames in a row had one.
 FENCED_IN_A_ROW = 8
-# Where the display sets the pace, presents come from the swaps' returns if half of the last WAITING_FRAMES waited.
+# If the display sets the pace, present times come from the returns of swaps, provided that at least half of the last
+# WAITING_FRAMES swaps waited.
 WAITING_FRAMES = 32
-# Frames after a change of policy before another change.
+# Least number of frames between two changes of policy.
 SETTLING_FRAMES = 16
 CHANGES = {
     FREE: "nothing waits for the display: placed by the timer from here",
@@ -60,8 +61,8 @@ CHANGES = {
 class Pacer:
     """Plans one frame after another.
 
-    policy: auto, vsync, timer or unlimited. fps: upper bound, frames a second. refresh: result of the probe. fence: the
-    window's trial of fences; None: fences are made without one.
+    policy: auto, vsync, timer or unlimited. fps: upper bound on the rate, frames a second. refresh: result of the
+    probe. fence: the window's trial of fences; None: fences are made without a trial.
     """
 
     def __init__(
@@ -79,14 +80,14 @@ class Pacer:
         self._wants_vsync = blocks and policy in ("auto", "vsync")
         self._is_called = refresh.is_called
         cap_ns = round(1e9 / max(fps, LEAST_FPS)) if fps and math.isfinite(fps) and fps > 0 else 0
-        # Where swap never blocks, the period is only reported: an explicit --fps may exceed it.
+        # If swap never blocks, the period is only reported, so an explicit --fps may exceed it.
         base_ns = max(period_ns, cap_ns) if blocks else cap_ns or period_ns
         self._work = WorkEstimate()
         self._grid = RefreshGrid(period_ns)
         self._interval = IntervalChoice(base_ns, period_ns if self._wants_vsync else None, cap_ns)
         self._clock = PacerClock()
         self._placing: Policy = self._place(FoundDisplay(BLOCKING if self._wants_vsync else FREE), None)
-        self._present_ns: int | None = None  # the last predicted
+        self._present_ns: int | None = None  # last predicted present time
         self._deadline_ns = 0  # of the frame planned last, on the policies' clock
         self._frame = 0
         self._changed_at = -SETTLING_FRAMES
@@ -110,8 +111,8 @@ class Pacer:
 
     @property
     def last_source(self) -> str:
-        """Source of the present of the frame just done, before the display reports it: "fence", "swap", or "timer"
-        where swaps do not wait."""
+        """Source of the last frame's present time until the display reports it: "fence", "swap", or "timer" if swaps
+        do not wait."""
         return self._source.name(self._placing.display)
 
     @property
@@ -125,7 +126,7 @@ class Pacer:
 
     @property
     def refresh_measured_hz(self) -> float | None:
-        """Refresh rate where the display sets the pace; None where it cannot be measured."""
+        """Refresh rate, Hz, if the display sets the pace; None if it cannot be measured."""
         return 1e9 / self._grid.mean_period_ns if self.blocks else None
 
     @property
@@ -137,7 +138,7 @@ class Pacer:
         return self._interval.narrowed
 
     def next_frame(self, now_ns: int) -> FramePlan:
-        """Plans the frame after the last `frame_done`."""
+        """Plans the next frame, after `frame_done` of the previous one."""
         at_ns = self._clock.now(now_ns)
         if self._clock.jumped:
             self.restart("the clock jumped")
@@ -158,11 +159,11 @@ class Pacer:
         return FramePlan(start_ns, swap_at_ns, present_ns, interval_ns, self._interval.refreshes, reason)
 
     def _closest_ns(self, interval_ns: int) -> int:
-        """Least time between two predicted presents, ns; 1 without pacing."""
+        """Least time between two predicted present times, ns; 1 without pacing."""
         return 1 if self.unlimited else math.ceil(CLOSEST_SHARE * interval_ns)
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Records a completed drawing. Returns the earliest instant of the swap, None: at once."""
+        """Records that drawing has ended. Returns the earliest instant for the swap; None: swap at once."""
         begun_ns = self._clock.within(start_ns)
         drawn_ns = max(begun_ns, self._clock.within(work_end_ns))
         swap_at_ns = self._placing.drawn(begun_ns, drawn_ns)
@@ -171,7 +172,7 @@ class Pacer:
         return min(self._clock.back(swap_at_ns), work_end_ns + LONGEST_WAIT * self._interval.interval_ns)
 
     def frame_done(self, times: FrameTimes) -> FrameResult:
-        """Records a frame whose swap has returned. Returns its present and the refreshes that it missed."""
+        """Records a frame whose swap has returned. Returns its present time and the number of missed refreshes."""
         self._frame += 1
         times = self._source.checked(times)
         outcome = self._placing.done(self._clock.times(times))
@@ -185,7 +186,7 @@ class Pacer:
         return FrameResult(present_ns, deadline_ns, outcome.missed, reason)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Records the display's report of an earlier frame: its present, and the refresh period, ns."""
+        """Records the display's report of an earlier frame: its present time, and the refresh period, ns."""
         at_ns = self._clock.recent(presented_ns)
         if at_ns is not None and not self.unlimited:
             self._placing.display_reported(at_ns, sane_length_ns(refresh_ns))
@@ -203,14 +204,15 @@ class Pacer:
         self._reasons.append(why)
 
     def work_changed(self, why: str) -> None:
-        """Clears the costs of frames, as after a change of quality; keeps the interval until new costs are known."""
+        """Clears the costs of frames, for example after a change of quality; keeps the interval until new costs are
+        known."""
         self._interval.forget_frames()
         self._work.forget()
         self._reasons.append(why)
 
     def restart(self, why: str) -> None:
-        """Resets after a pause of frames: the next one starts at once and begins a new grid; no refresh counts as
-        missed."""
+        """Resets after a time without frames. The next frame starts at once and begins a new grid; no refresh counts
+        as missed."""
         self._placing.restart()
         self._work.restart()
         self._reasons.append(why)
@@ -253,19 +255,19 @@ class Pacer:
 
 
 class PresentSource:
-    """Source of the presents that frames report before the display does: a fence, the swap's return, or the timer.
+    """Source of a frame's present time before the display reports it: a fence, the return of swap, or the timer.
 
-    fence: the window's trial of fences; None: fences are made without one, and trusted until frames disprove them.
+    fence: the window's trial of fences; None: fences are made without a trial, and trusted until frames disprove them.
     """
 
     def __init__(self, fence: FenceTrial | None) -> None:
         self._fence, self._counts_swaps = fence or FenceTrial(), fence is None
-        self._is_fence = False  # the present of the last frame is a fence's return
-        self._fenced = 0  # frames in a row
-        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # of the last swaps
+        self._is_fence = False  # the last frame's present time comes from a fence
+        self._fenced = 0  # number of frames in a row with a fence
+        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # for the last swaps: it waited
 
     def checked(self, times: FrameTimes) -> FrameTimes:
-        """Records a frame. Returns its times, without the return of a fence that is not trusted."""
+        """Records a frame. Returns its times, without the return of a fence if fences are not trusted."""
         swap_ns = times.swap_end_ns - times.swap_begin_ns
         self._waited.append(swap_ns > WAITED_NS)
         self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
@@ -275,52 +277,54 @@ class PresentSource:
         return times if self._is_fence or not self._fenced else times._replace(presented_ns=None)
 
     def name(self, display: str) -> str:
-        """Source of the last frame's present on this kind of display."""
+        """Source of the last frame's present time on this kind of display."""
         if self._is_fence:
             return "fence"
         waits = display == BLOCKING or (display == QUEUED and 2 * sum(self._waited) >= len(self._waited))
         return "swap" if waits else "timer"
 
     def disprove_fences(self) -> None:
-        """Marks fences as unreliable, if the last frames had them: swaps prove not to wait."""
+        """Marks fences as unreliable if the last frames had one, because swaps prove not to wait."""
         if self._fenced >= FENCED_IN_A_ROW:
             self._fence.disproved()
             self._is_fence = False
 
 
-# Checks times: makes them increase, and distinguishes a jump of the clock from a long frame. Pure.
+# Checks times: ensures that they increase, and distinguishes a jump of the clock from a long frame. Pure.
 #
-# Policies require increasing times. A clock that is set back, or a suspended process, violates this. So the policies'
-# times are the caller's plus an offset, which changes at a jump.
+# Policies require increasing times. A clock that is set back, or a suspended process, violates this. So policies get
+# the caller's times plus an offset, and the offset changes when the clock jumps.
 
 
 # Range of refresh periods of displays: 650 to 10 Hz.
 SHORTEST_REFRESH_NS, LONGEST_REFRESH_NS = 1_540_000, 100_000_000
-# Longest time between two calls; more means a suspended machine or another clock.
+# Longest time between two calls. More than this means that the machine was suspended, or that the clock is another
+# one.
 LONGEST_STEP_NS = 60_000_000_000
-# A step back by less than this is no jump: times may be readings of nearly the same instant.
+# A step back by less than this is no jump: the two times may have been read at nearly the same instant.
 SMALLEST_BACK_NS = 1_000_000_000
-# A reported present is at most OLDEST_REPORT_NS old and at most AHEAD_NS in the future.
+# A reported present time is at most OLDEST_REPORT_NS old, and at most AHEAD_NS in the future; others are ignored.
 OLDEST_REPORT_NS, AHEAD_NS = 2_000_000_000, 500_000_000
 
 
 def sane_length_ns(length_ns: float | None) -> int | None:
-    """The length, ns, if it can be a refresh period; else None."""
+    """The length, rounded to whole ns, if it can be a refresh period; else None."""
     if length_ns is None or not math.isfinite(length_ns):
         return None
     return round(length_ns) if SHORTEST_REFRESH_NS <= length_ns <= LONGEST_REFRESH_NS else None
 
 
 class PacerClock:
-    """Clock of the policies: increasing, without jumps. jumped: the last `now` did not continue the times before it."""
+    """Converts times for the policies, so that they increase without jumps. jumped: the last call of `now` found a
+    jump."""
 
     def __init__(self) -> None:
         self.jumped = False
-        self._last_ns: int | None = None  # of the policies
+        self._last_ns: int | None = None  # on the policies' clock
         self._offset_ns = 0
 
     def now(self, instant_ns: int) -> int:
-        """Instant of a call, for the policies. Sets `jumped`."""
+        """Converts the instant of a call to the policies' clock. Sets `jumped`."""
         instant_ns = _whole(instant_ns)
         self.jumped = False
         at_ns = instant_ns + self._offset_ns
@@ -335,7 +339,8 @@ class PacerClock:
         return self._last_ns
 
     def within(self, instant_ns: int) -> int:
-        """Instant within the current frame, for the policies; the last one if it is earlier or a jump."""
+        """Converts an instant within the current frame to the policies' clock. Returns the last known time if the
+        instant is before it, or so late that the clock must have jumped."""
         last_ns = self._last_ns if self._last_ns is not None else self.now(instant_ns)
         at_ns = (instant_ns if isinstance(instant_ns, int) else _whole(instant_ns)) + self._offset_ns
         if not last_ns <= at_ns <= last_ns + LONGEST_STEP_NS:
@@ -343,7 +348,7 @@ class PacerClock:
         return at_ns
 
     def times(self, times: FrameTimes) -> FrameTimes:
-        """Times of one frame for the policies, each no earlier than the one before it."""
+        """Converts the times of one frame to the policies' clock, each no earlier than the one before it."""
         start_ns = self.within(times.start_ns)
         latch_ns = max(start_ns, self.within(times.latch_ns))
         work_end_ns = max(latch_ns, self.within(times.work_end_ns))
@@ -356,14 +361,15 @@ class PacerClock:
         return FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, presented_ns)
 
     def recent(self, instant_ns: int) -> int | None:
-        """Instant that the display reported, for the policies; None if no recent frame can have been shown then."""
+        """Converts an instant reported by the display to the policies' clock; None if no recent frame can have been
+        shown then."""
         at_ns = _whole(instant_ns) + self._offset_ns
         if self._last_ns is None or not -OLDEST_REPORT_NS <= at_ns - self._last_ns <= AHEAD_NS:
             return None
         return at_ns
 
     def back(self, at_ns: int) -> int:
-        """Instant of a policy, for the caller."""
+        """Converts an instant on the policies' clock to the caller's clock."""
         return at_ns - self._offset_ns
 
 

@@ -1,9 +1,9 @@
-"""Protocol of the pacer's policies, the frames that cross it, and the work estimate that they share.
+"""Protocol of the pacer's policies, its data types, and the work estimate that all policies share.
 
 A policy plans a frame, may delay its swap, and records its times. If frames show another kind of display, the outcome
-names it, and `Pacer` changes the policy. Also the margins of start and hand-over.
+names that kind, and `Pacer` changes the policy. This module also contains the margins of start and hand-over.
 
-Always: a policy gets checked times (whole, increasing), all on the clock of the process; it reads no clock.
+Always: a policy gets checked times (whole numbers, increasing), all on the clock of the process; it reads no clock.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import NamedTuple, Protocol
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# Usual work is the median of the last LATEST_FRAMES, so that a new load shows within two frames.
+# Usual work is the median of the last LATEST_FRAMES, so that a new load is noticed within two frames.
 LATEST_FRAMES = 3
-# The start leaves time for the quantile COVERED of the last frames' work: one long frame in 30 is covered, one in 120 is
-# not.
+# Frames start early enough for the quantile COVERED of the work of the last REMEMBERED_FRAMES frames. One long frame
+# in 30 is allowed for, one in 120 is not.
 REMEMBERED_FRAMES, COVERED = 100, 0.985
-# Time between frames is estimated from fewer, because it varies with log writes and garbage collection.
+# The time between frames is estimated from fewer frames, because it varies with log writes and garbage collection.
 OVERHEAD_FRAMES = 32
 
 
@@ -26,11 +26,11 @@ class FramePlan(NamedTuple):
     """Plan of a frame."""
 
     start_ns: int  # when to wake and latch
-    swap_at_ns: int | None  # when to swap, not before; None: as soon as it is drawn. `drawn` may move it
-    present_ns: int  # when it is expected to be seen
+    swap_at_ns: int | None  # earliest instant of the swap; None: as soon as it is drawn. `drawn` may change it
+    present_ns: int  # when it is expected to be shown
     interval_ns: int
     planned_refreshes: int
-    reason: str  # "" when nothing was out of the ordinary
+    reason: str  # "" when nothing unusual happened
 
 
 class FrameTimes(NamedTuple):
@@ -41,20 +41,20 @@ class FrameTimes(NamedTuple):
     work_end_ns: int
     swap_begin_ns: int
     swap_end_ns: int
-    presented_ns: int | None = None  # present by a fence on the next buffer; None without one
+    presented_ns: int | None = None  # present time by a fence on the next buffer; None without a fence
 
 
 class FrameResult(NamedTuple):
-    """Result of a frame: present, lateness, reason."""
+    """Result of a frame: present time, lateness, reason."""
 
-    present_ns: int  # present: the best known of fence, swap's return and the display's grid
-    deadline_ns: int  # planned present
+    present_ns: int  # best known present time: from a fence, the return of swap, or the display's grid
+    deadline_ns: int  # planned present time
     missed_refreshes: int
     reason: str  # all reasons of this frame, joined
 
 
-# Kinds of display. FREE: swap does not wait. BLOCKING: swap returns when its frame is seen. QUEUED: swap returns earlier,
-# and the display sets the pace by blocking a later call or the swap of a later frame.
+# Kinds of display. FREE: swap does not wait. BLOCKING: swap returns when its frame is shown. QUEUED: swap returns
+# earlier, and the display sets the pace by blocking a later call or the swap of a later frame.
 FREE, BLOCKING, QUEUED = "free", "blocking", "queued"
 
 
@@ -68,33 +68,33 @@ class FramePlacement(NamedTuple):
 
 
 class FoundDisplay(NamedTuple):
-    """Kind of display that frames show."""
+    """Kind of display that the last frames show."""
 
     display: str  # FREE, BLOCKING or QUEUED
-    period_ns: int | None = None  # of its refresh, where swaps showed one
-    queues: bool = False  # swaps waited for it until long work drained its queue
+    period_ns: int | None = None  # refresh period, if swaps showed one
+    queues: bool = False  # swaps waited for the display until long work drained its queue
 
 
 class FrameOutcome(NamedTuple):
-    """Result of a frame, to its policy."""
+    """Result of a frame, as its policy computes it."""
 
     present_ns: int
     missed: int
     reason: str = ""
-    display: FoundDisplay | None = None  # another kind of display that the last frames show
+    display: FoundDisplay | None = None  # another kind of display, if the last frames show one
 
 
 class Policy(Protocol):
-    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or each at once."""
+    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or each as soon as possible."""
 
     @property
     def display(self) -> str:
-        """Kind of display that it is for."""
+        """Kind of display that the policy is for."""
         ...
 
     @property
     def shown_ns(self) -> int | None:
-        """The last present; None if the next frame begins a new grid."""
+        """Last present time; None if the next frame begins a new grid."""
         ...
 
     def plan(self, now_ns: int) -> FramePlacement:
@@ -102,7 +102,7 @@ class Policy(Protocol):
         ...
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Records a completed drawing. Returns the earliest instant of the swap, None: at once."""
+        """Records that drawing has ended. Returns the earliest instant for the swap; None: swap at once."""
         ...
 
     def done(self, times: FrameTimes) -> FrameOutcome:
@@ -114,16 +114,17 @@ class Policy(Protocol):
         ...
 
     def restart(self) -> None:
-        """Resets after a pause of frames."""
+        """Resets after a time without frames."""
         ...
 
 
 class WorkEstimate:
-    """Work of frames: usual value and high quantile. Policies share it, so that a change of policy keeps it."""
+    """Estimates the work of frames: usual value and high quantile. All policies share one estimate, so a change of
+    policy keeps it."""
 
     def __init__(self) -> None:
         self._latest = QuantileWindow(LATEST_FRAMES)
-        self._leads = QuantileWindow(REMEMBERED_FRAMES)  # planned start to completed drawing: work, and waking late
+        self._leads = QuantileWindow(REMEMBERED_FRAMES)  # planned start to end of drawing: late wake-up and work
         self._swaps = QuantileWindow(OVERHEAD_FRAMES)
         self._overheads = QuantileWindow(OVERHEAD_FRAMES)
         self._done_ns: int | None = None
@@ -143,11 +144,12 @@ class WorkEstimate:
         return self._overheads.quantile(0.5)
 
     def lead_ns(self, unknown_ns: int) -> int:
-        """Time from a frame's start to its completed drawing, for nearly every frame, ns."""
+        """Time, ns, from a frame's start to the end of its drawing that is enough for nearly every frame. unknown_ns:
+        value used until frames have been measured."""
         return max(self._leads.quantile(COVERED, unknown_ns), self.usual_ns)
 
     def asked(self, now_ns: int) -> None:
-        """Records the request for the next frame: the time since the last swap is overhead."""
+        """Records the request for the next frame. The time since the last swap is overhead."""
         if self._done_ns is not None:
             self._overheads.add(max(0, now_ns - self._done_ns))
 
@@ -160,54 +162,58 @@ class WorkEstimate:
         self._done_ns = end_ns
 
     def restart(self) -> None:
-        """Leaves the time until the next frame out: frames have stopped."""
+        """Frames have stopped: the time until the next one does not count as overhead."""
         self._done_ns = None
 
     def changed_over(self) -> None:
-        """Clears the overhead after a change of policy: it contained waits that the new policy counts itself."""
+        """Clears the overhead after a change of policy, because it includes waits that the new policy counts
+        separately."""
         self._overheads.clear()
         self._done_ns = None
 
     def forget(self) -> None:
-        """Clears the frames so far: the next ones differ."""
+        """Clears the work of earlier frames, because the next frames will differ."""
         self._latest.clear()
         self._leads.clear()
 
 
 # Margins for starting a frame and for handing it over before its refresh, learned from earlier frames. Pure.
 #
-# `StartMargin`: how much earlier than their work requires frames start; it grows with misses that an earlier start
-# could have saved. `HandOver`: how long before its refresh a frame must be handed over. The first value decides
-# between 90 and 45 frames a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So it is small. A frame that was in
-# time with less lowers it at once. Two frames that missed with more raise it, unless as many with no more time to spare
-# were in time: then the miss came from a late return, not from a late hand-over.
+# `StartMargin`: extra time by which frames start earlier than their work requires. It grows with each miss that an
+# earlier start could have prevented. `HandOver`: how long before its refresh a frame must be handed over. Its first
+# value must be small, because it decides between 90 and 45 frames a second: at 90 Hz, work of 10 ms leaves 1 ms of a
+# refresh. A frame that was in time with less time to spare lowers the value at once. Two frames that missed with more
+# time to spare raise it. It is not raised if as many frames with no more time to spare were in time: then the miss
+# came from a late return, not from a late hand-over.
 
 
-# A miss that an earlier start could have saved adds GROWS of the interval to the margin. Each good frame removes SHRINKS
-# of the excess above the floor (half of it in 12 s at 60 frames a second). Fast attack, slow release: a miss is visible,
-# a few ms of latency are not.
+# A miss that an earlier start could have prevented adds GROWS of the interval to the margin. Each good frame removes
+# SHRINKS of the excess above the floor (half of it in 12 s at 60 frames a second). Fast attack, slow release: a miss
+# is visible, a few ms of latency are not.
 GROWS, SHRINKS = 0.2, 0.001
-# An earlier start saves only frames whose cycle takes less than this share of the interval.
+# An earlier start helps only frames whose cycle takes less than this share of the interval.
 COSTLY = 0.95
 
-# First value: the duration of a swap itself.
+# First value of the guard: the duration of a swap that does not wait.
 FIRST_GUARD_NS = 500_000
-# The guard grows after AGREEING misses among REMEMBERED_MARGINS frames handed over in time: a single one is an outlier.
+# The guard grows after AGREEING misses among the last REMEMBERED_MARGINS frames. A single miss may be an outlier.
 REMEMBERED_MARGINS, AGREEING = 60, 2
-# Largest guard, as a share of the refresh: no display composes for longer.
+# Largest guard, as a share of the refresh period: no compositor takes longer.
 LONGEST_SHARE = 0.6
-# Distance of the guard above the largest time of a miss.
+# When the guard changes, it differs by this much from the time to spare of the frame that caused the change.
 STEP_NS = 100_000
-# Up to this guard, two misses suffice: so close to the refresh, the grid's phase decides which frames were in time.
+# Up to this guard, two misses are enough. So close to the refresh, the phase of the grid decides which frames were in
+# time.
 SMALL_NS = 1_000_000
 
 
 class HandOver:
-    """Guard of the hand-over. guard_ns: a frame handed over this long before a refresh is shown at it."""
+    """Learns the guard of the hand-over. guard_ns: a frame handed over at least this long before a refresh is shown at
+    it."""
 
     def __init__(self) -> None:
         self.guard_ns = FIRST_GUARD_NS
-        # Time to spare, and whether it missed.
+        # For each frame: time to spare in ns, and True if it missed its refresh.
         self._outcomes: deque[tuple[int, bool]] = deque(maxlen=REMEMBERED_MARGINS)
 
     def learn(self, spare_ns: int, missed: bool, period_ns: int) -> None:
@@ -237,14 +243,14 @@ class HandOver:
 
 
 class StartMargin:
-    """Margin of the start, `ns`. floor_ns: least value. first_ns: first value, if larger."""
+    """Learns the margin of the start, `ns`. floor_ns: least value. first_ns: first value, if it is larger."""
 
     def __init__(self, floor_ns: int, first_ns: int = 0) -> None:
         self._floor_ns = floor_ns
         self.ns = max(floor_ns, first_ns)
 
     def learn(self, missed: bool, short_ns: int, cycle_ns: int, interval_ns: int) -> None:
-        """Records one frame. short_ns: time by which its work ended too late. If it ended in time, a miss had
+        """Records one frame. short_ns: time by which its work ended too late. If the work ended in time, a miss had
         another cause, such as a late wake-up or a long swap, and does not raise the margin.
         """
         if cycle_ns > COSTLY * interval_ns:

@@ -1,11 +1,11 @@
-"""Probe of a display's swaps: blocking and refresh period; and the trial of fences as present times.
+"""Measures whether a display's swaps block, and its refresh period; and tries fences as a source of present times.
 
-A reported refresh is often wrong or 0, and a swap may take long without waiting for anything. The test: pause before
-the swap. If swap waits for the display, it waits less by the pause, and the interval between swaps stays the same; if
-not, the interval grows by the pause. With a compositor that calls for each frame no such test is needed: the swap waits for
-its call.
+A reported refresh rate is often wrong or 0, and a swap may take long without waiting for anything. So the probe pauses
+before some swaps. If swap waits for the display, it waits less by the pause, and the interval between swaps stays the
+same. If swap does not wait, the interval grows by the pause. If a compositor calls for each frame, no such test is
+needed, because the swap waits for that call.
 
-Pure: `SwapProbe` returns how long to pause, and takes the instants of swaps.
+Pure: `SwapProbe` returns how long to pause, and receives the instants of swaps.
 """
 
 from __future__ import annotations
@@ -17,38 +17,40 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# The first swaps of a new window wait for it to be mapped and sized.
+# The first swaps of a new window are skipped, because they wait until the window is mapped and sized.
 SKIPPED_SWAPS = 3
 SWAPS_PER_STAGE = 6
-# Shortest refresh, ns (650 Hz): swaps at shorter intervals wait for no display.
+# Shortest refresh period, ns (650 Hz): swaps at shorter intervals do not wait for a display.
 SHORTEST_REFRESH_NS = 1_540_000
-# Length of the pause, as a share of the interval between bare swaps. An interval that grows by more than half of the
-# pause shows that swap does not wait.
+# Length of the pause, as a share of the interval between swaps without a pause (bare swaps). If the interval grows by
+# more than half of the pause, swap does not wait.
 PAUSE_SHARE = 0.5
 LENGTHENED = 1 + PAUSE_SHARE / 2
-# Swaps are regular if this share of their intervals is a whole number of periods, within this share of a period. On a
-# busy machine intervals are irregular, although they may look like waiting now and then.
+# Swaps are regular if REGULAR_SHARE of their intervals are a whole number of periods, within REGULAR_WITHIN of a
+# period. On a busy machine intervals are irregular, even if some of them look like waits.
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
-# Intervals below this (over 166 Hz) are more often those of a busy machine than of a display. Then SUSPICIOUS_STAGES
+# Shorter intervals (over 166 Hz) come more often from a busy machine than from a display. For these, SUSPICIOUS_STAGES
 # stages are measured, which takes little time.
 SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
-# Search for the period of the grid that fits the swaps' returns best: from NARROWEST times the median interval on, in
-# FIT_STEPS steps of FIT_STEP times it, then in FINE_STEPS finer ones to each side of the best. The fit is accepted from
-# AGREED on (1: all returns on the grid, 0: none). Displays whose returns came up to a seventh of a refresh early or
-# late, beside busy loops on all cores, had 0.64 or more; the period was right within 2 % in most cases.
+# Search for the period whose grid fits the returns of swaps best. FIT_STEPS periods are tried, from NARROWEST times
+# the median interval on, in steps of FIT_STEP times that interval. Then FINE_STEPS finer steps are tried on each side
+# of the best one. A fit is accepted from AGREED on (1: all returns on the grid, 0: none). With busy loops on all
+# cores, displays whose returns came up to a seventh of a refresh early or late had 0.64 or more. Their period was
+# right within 2 % in most cases.
 NARROWEST, FIT_STEPS, FIT_STEP, FINE_STEPS = 0.75, 110, 0.005, 10
 AGREED = 0.6
 # If the median intervals of bare and paused swaps agree within this share, their mean is the period.
 SAME_WITHIN = 0.01
-# Longest probe: swaps of a window that was opened hidden may never return.
+# Longest duration of the probe: the swaps of a window that was opened hidden may never return.
 LONGEST_PROBE_NS = 500_000_000
 # Range of a display's rate, Hz: a reported rate outside of it is ignored.
 PLAUSIBLE_HZ = (20.0, 650.0)
 
 
 class Refresh(NamedTuple):
-    """Facts about a display: refresh, blocking, where from. period_ns: measured where swap blocks, else as reported,
-    None if neither. is_called: a swap waits for the compositor's frame callback, and for nothing else."""
+    """Result of the probe of a display. blocks: swap waits for the display. period_ns: refresh period, measured if
+    swap blocks, else as reported; None if unknown. reason: how this was found. is_called: a swap waits for the
+    compositor's frame callback, and for nothing else."""
 
     blocks: bool
     period_ns: int | None
@@ -57,7 +59,7 @@ class Refresh(NamedTuple):
 
     @property
     def measured_hz(self) -> float | None:
-        """The measured rate; None where swap does not wait, so that it cannot be measured."""
+        """Measured refresh rate; None if swap does not wait, because it cannot be measured then."""
         return 1e9 / self.period_ns if self.blocks and self.period_ns else None
 
 
@@ -65,10 +67,12 @@ UNKNOWN = Refresh(False, None, "not probed")
 
 
 class SwapProbe:
-    """Swaps with nothing drawn but a clear: `while not probe.done:` pause `pause_ns`, swap, `add`."""
+    """Probe that swaps frames in which only a clear is drawn: `while not probe.done:` pause `pause_ns`, swap,
+    `add`."""
 
     def __init__(self, reported_hz: float | None = None, is_called: bool = False) -> None:
-        """reported_hz: never trusted. is_called: each swap waits until the compositor calls for the next frame."""
+        """reported_hz: used only if swap does not block. is_called: each swap waits until the compositor calls for the
+        next frame."""
         self._reported_hz, self._is_called = reported_hz, is_called
         self._ends_ns: list[int] = []
         self._bare_ns: float | None = None
@@ -77,7 +81,7 @@ class SwapProbe:
         self.done = False
 
     def add(self, begin_ns: int, end_ns: int) -> None:
-        """Adds a swap. begin_ns, end_ns: instants of its call and its return."""
+        """Adds a swap, by the instants of its call and its return."""
         ends = self._ends_ns
         if not ends:
             self._started_ns = begin_ns
@@ -90,12 +94,12 @@ class SwapProbe:
             self._paused_end = len(ends) + SWAPS_PER_STAGE * (SUSPICIOUS_STAGES if suspicious else 1)
             self._swaps_wanted = self._paused_end + (SWAPS_PER_STAGE if suspicious else 0)
         elif len(ends) == self._paused_end < self._swaps_wanted:
-            self.pause_ns = 0  # bare again: a load that ended meanwhile must not look like waiting
+            self.pause_ns = 0  # no pauses again: a load that has ended must not look like waits
         elif len(ends) == self._swaps_wanted or end_ns - self._started_ns > LONGEST_PROBE_NS:
             self.done = True
 
     def verdict(self) -> Refresh:
-        """Refresh that the swaps show, once `done`."""
+        """Result of the probe. Call this once `done` is True."""
         bare_ns = self._bare_ns
         if bare_ns is None:
             return self._not_blocking("swaps came back too slowly to tell")
@@ -118,8 +122,8 @@ class SwapProbe:
                 return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
             return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
-        # If the next frame's drawing waits instead of the swap, a pause delays all returns by its length: bare and
-        # paused returns have no common grid.
+        # If the next frame's drawing waits instead of the swap, a pause delays all later returns by its length. Then
+        # returns with and without pauses have no common grid.
         agree = abs(paused_ns / bare_ns - 1) <= SAME_WITHIN
         period_ns = round((bare_ns + paused_ns) / 2) if agree else self._fitted_ns()
         return Refresh(True, period_ns, f"{compared}: swap waits for the display")
@@ -131,8 +135,8 @@ class SwapProbe:
         return [b - a for a, b in pairwise(self._ends_ns[first - 1 : end])]
 
     def _fitted_ns(self) -> int:
-        """Period of the grid that fits all returns best, paused or not; the median of the bare intervals if no grid
-        fits."""
+        """Period of the grid that fits all returns best, with and without pauses; the median of the bare intervals if
+        no grid fits."""
         ends_ns = self._ends_ns[SKIPPED_SWAPS - 1 :]
         middle_ns = median(self._intervals_ns(SKIPPED_SWAPS))
         near_ns = _best(ends_ns, [middle_ns * (NARROWEST + step * FIT_STEP) for step in range(FIT_STEPS)])[1]
@@ -141,7 +145,7 @@ class SwapProbe:
         return round(period_ns if agreed >= AGREED else self._bare_ns or middle_ns)
 
     def _regular_share(self, period_ns: float) -> float:
-        """Share of the swaps that returned a whole number of periods after the one before."""
+        """Share of the swaps that returned a whole number of periods after the previous swap."""
         periods = [interval / period_ns for interval in self._intervals_ns(SKIPPED_SWAPS)]
         return sum(abs(n - round(n)) < REGULAR_WITHIN and n > 0.5 for n in periods) / len(periods)
 
@@ -162,28 +166,30 @@ def _agreement(ends_ns: list[int], period_ns: float) -> float:
     return abs(sum(cmath.exp(turn * (end_ns - first_ns)) for end_ns in ends_ns)) / len(ends_ns)
 
 
-# Trial of fences after the swap as present times.
+# Trial of fences: a fence made after the swap may return when the frame is shown.
 #
-# What a driver's fence waits for is not known. So fences are tried where swaps return at once, kept if they wait, and
-# stopped if they do not, or if frames planned by them were wrong. The interval between trials doubles.
+# It is not known what a driver's fence waits for. So fences are tried if swaps return at once, and kept if they wait.
+# They are stopped if they do not wait, or if frames planned by them were wrong. After each failure, the time until the
+# next trial doubles.
 #
-# Always: one trial for one window; the window reports swaps and fences to it, the pacer outcomes. Pure: instants in.
+# Always: a window has one trial. The window reports swaps and fences to it; the pacer reports that fences were wrong.
+# Pure: durations are passed in.
 
 
 # Longest wait of a fence: a refresh at 20 Hz.
 LONGEST_FENCE_NS = 50_000_000
-# A swap shorter than AT_ONCE_NS, or a fence up to WAITED_NS, did not wait.
+# A swap shorter than AT_ONCE_NS did not wait, nor did a fence of up to WAITED_NS.
 AT_ONCE_NS, WAITED_NS = 200_000, 300_000
-# A fence is tried if MOSTLY of the last WATCHED swaps returned at once, and kept if MOSTLY of the last WATCHED fences
+# Fences are tried if MOSTLY of the last WATCHED swaps returned at once, and kept if MOSTLY of the last WATCHED fences
 # waited.
 WATCHED, MOSTLY = 12, 9
-# Frames until the next trial after a failed one, doubled each time up to the maximum.
+# Number of frames until the next trial after a failed one; doubled each time up to the maximum.
 FRAMES_UNTIL_AGAIN = 240
 MOST_UNTIL_AGAIN = 15_360
 
 
 class FenceTrial:
-    """Trial for one window. is_on: fences are made. serves: their returns are presents."""
+    """Trial for one window. is_on: fences are made. serves: their returns are used as present times."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -194,7 +200,7 @@ class FenceTrial:
 
     @property
     def is_believed(self) -> bool:
-        """True if a fence's return counts as a present; False for a while after frames disproved it."""
+        """True if a fence's return counts as a present time; False for a while after frames disproved it."""
         return not (self._is_disproved and self._pause)
 
     def swapped(self, duration_ns: int, is_vsynced: bool) -> None:
@@ -211,7 +217,7 @@ class FenceTrial:
             self.is_on, self._waits = True, []
 
     def fenced(self, duration_ns: int) -> bool:
-        """Records the duration of a fence. Returns True if its return is a present."""
+        """Records the duration of a fence. Returns True if its return is a present time."""
         waited = WAITED_NS < duration_ns < LONGEST_FENCE_NS
         self._waits = [*self._waits[1 - WATCHED :], waited]
         if len(self._waits) == WATCHED:
@@ -221,7 +227,7 @@ class FenceTrial:
         return waited
 
     def disproved(self) -> None:
-        """Marks fences as unreliable: frames planned by their returns were wrong."""
+        """Marks fences as unreliable, because frames planned by their returns were wrong."""
         self._end()
         self._is_disproved = True
 

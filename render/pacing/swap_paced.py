@@ -1,13 +1,13 @@
-"""Placement of frames at swaps: whole refreshes where swap blocks, a timer's grid where it does not, or unlimited.
+"""Placement of frames at swaps: whole refreshes if swap blocks, a timer's grid if it does not, or unlimited.
 
-Whole refreshes, where swap returns when its frame is seen:
+Whole refreshes, if swap returns when its frame is shown:
 
     start --work-- done swap ....blocked.... return  the display's own refresh is the grid
 
-A frame starts so early that nearly every frame is in time, and is handed over before its refresh by at least the time
-that earlier frames needed. A frame that is known to be late at its start is drawn for the refresh that it can reach. A
-frame that is done too early for its planned refresh is held back. Returns of swaps that did not wait are no presents.
-Pure.
+A frame starts so early that nearly every frame is in time. It is handed over before its refresh by at least the time
+that earlier frames needed. If it is known at the start that a frame will be late, it is drawn for the first refresh
+that it can reach. If a frame is done too early for its planned refresh, its swap is held back. The return of a swap
+that did not wait is not a present time. Pure.
 """
 
 from __future__ import annotations
@@ -30,37 +30,38 @@ from twixt.render.pacing.policy import (
     WorkEstimate,
 )
 
-# First margin after frames that started at once: none of them missed because of a late start, so none is measured.
+# First margin after frames that all started at once, so that no margin could be measured.
 MARGIN_AFTER_NS = 4_000_000
-# A frame is known to be late if its usual work ends more than this share of a refresh after the refresh planned.
+# At its start, a frame is known to be late if its usual work would end more than this share of a refresh after its
+# planned refresh.
 KNOWN_LATE_SHARE = 0.03
-# A frame of several refreshes is swapped this share of a refresh before its own: some displays show a frame at once if
-# the refresh before had none.
+# A frame that takes several refreshes is swapped this share of a refresh before its planned refresh: some displays
+# show a frame at once if the previous refresh showed no new frame.
 HOLD_SHARE = 0.75
-# A swap that returns sooner did not wait: its return is no point of the display's grid.
+# A swap that takes no longer than this did not wait, so its return is not on the display's grid.
 BLOCKED_NS = 200_000
-# A swap did not wait if it returned more than EARLY_NS, or EARLY_SHARE of a refresh, before its refresh without blocking
-# for HARDLY_NS. If MOST_UNWAITED of the last LAST_SWAPS did not wait, the display sets the pace elsewhere.
+# A swap also did not wait if it took less than HARDLY_NS and returned before its refresh, by more than EARLY_NS and
+# EARLY_SHARE of a refresh. If MOST_UNWAITED of the last LAST_SWAPS did not wait, the pace is set elsewhere.
 EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
 LAST_SWAPS, MOST_UNWAITED = 8, 5
-# A queue: swaps wait, except after long frames, which drain it. At most QUEUE_UNWAITED of the last QUEUE_SWAPS swaps
-# may not have waited.
+# With a queue, swaps wait except after long frames, which drain it. A queue is assumed if swaps are proved to wait,
+# but QUEUE_UNWAITED of the last QUEUE_SWAPS did not.
 QUEUE_SWAPS, QUEUE_UNWAITED = 240, 3
 # Swaps are proved to wait if PROVEN_SHARE of the last PROVING_SWAPS returned on the grid after a wait. If they stop
-# waiting after that, long work has drained a queue.
+# waiting later, long work has drained a queue.
 PROVING_SWAPS, PROVEN_SHARE = 40, 0.75
-# If less than LEAST_SHARE of the last JUDGED_RETURNS returns after a wait were on the grid, they are those of a busy
-# machine, not of a display.
+# If less than LEAST_SHARE of the last JUDGED_RETURNS returns after a wait were on the grid, a busy machine caused the
+# waits, not the display.
 JUDGED_RETURNS, LEAST_SHARE = 12, 0.4
-# A period that differs from the proved one by this share was learned from such returns.
+# A period that differs from the proved one by more than this share was learned from such returns.
 SURE_SHARE = 0.004
-# A return this share of a refresh off the grid disagrees with it.
+# A return is off the grid if its error exceeds this share of a refresh.
 OFF_SHARE = 0.12
 
 
 class WholeRefreshes:
-    """Policy of whole refreshes. interval: in refreshes. grid: the display's, as far as it is known. is_called: a swap
-    waits for the compositor's frame callback; a swap that does not wait means a late frame."""
+    """Policy of whole refreshes. interval: in refreshes. grid: the display's, as far as known. is_called: a swap waits
+    for the compositor's frame callback; a frame whose swap does not wait is late."""
 
     display = BLOCKING
 
@@ -81,7 +82,7 @@ class WholeRefreshes:
         self._swaps = SwapRecord(grid.period_ns, is_called)
         self._deadline_ns = self._start_ns = 0
         self._planned = 1  # refreshes
-        self._is_off_grid = False  # the last return
+        self._is_off_grid = False  # the last return was off the grid
         interval.queues = False
         self._tell_interval()
 
@@ -127,13 +128,13 @@ class WholeRefreshes:
         self.shown_ns = present_ns if self.shown_ns is None else max(present_ns, self.shown_ns + 1)
         self._margin.learn(missed > 0, short_ns, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
         self._tell_interval()
-        # A frame whose swap did not wait may have waited in its drawing, which is no work.
+        # If the swap did not wait, the frame may have waited in its drawing, which must not count as work.
         changed = "" if self._swaps.was_unwaited else self._interval.frame(cycle_ns, times.swap_end_ns)
         reason = "; ".join(filter(None, (why, changed)))
         return FrameOutcome(self.shown_ns, missed, reason, self._other_display())
 
     def _other_display(self) -> FoundDisplay | None:
-        """Another kind of display, if the display sets the pace elsewhere than in swap, or not at all."""
+        """Another kind of display, if the display sets the pace elsewhere than in swap or not at all; else None."""
         swaps, period_ns = self._swaps, self.grid.period_ns
         if not swaps.wait_elsewhere(period_ns):
             return None
@@ -142,7 +143,7 @@ class WholeRefreshes:
         return FoundDisplay(QUEUED, queues=swaps.proved_to_wait)
 
     def _present(self, times: FrameTimes, returned_ns: int) -> tuple[int, str]:
-        """Present of the frame, and the reason if it is unusual."""
+        """Present time of the frame, and the reason if it is unusual."""
         grid, period_ns, begin_ns = self.grid, self.grid.period_ns, times.swap_begin_ns
         expected_ns = grid.point_from(begin_ns + self._hand_over.guard_ns)
         if self.shown_ns is not None and expected_ns < self.shown_ns + period_ns // 2:
@@ -169,7 +170,7 @@ class WholeRefreshes:
         present_ns = grid.add(returned_ns, begin_ns, self._planned)
         if abs(grid.period_ns / period_ns - 1) > OFF_SHARE:
             self._adopt_period(grid.period_ns, present_ns)
-        if self._watch.measures:  # the grid is in doubt: the return counts as the present
+        if self._watch.measures:  # the grid is in doubt, so the return is the present time
             return max(returned_ns, (self.shown_ns or 0) + 1), "measures the refresh"
         return present_ns, ""
 
@@ -198,7 +199,7 @@ class WholeRefreshes:
 
     def _learn(self, begin_ns: int, present_ns: int, missed: int) -> None:
         spare_ns = self._deadline_ns - begin_ns
-        # A frame that the display showed late returns at a refresh; any other return was delayed by the machine.
+        # If the display showed a frame late, swap returns at a refresh. The machine has delayed any other return.
         if not self._watch.measures and missed <= 1 and not (missed and self._is_off_grid):
             self._hand_over.learn(spare_ns, missed > 0, self.grid.period_ns)
 
@@ -221,7 +222,7 @@ class WholeRefreshes:
 
 
 class SwapRecord:
-    """Swaps of the last frames: those that did not wait, and those that returned on the display's grid after a wait.
+    """Records the last swaps: which ones did not wait, and which returned on the display's grid after a wait.
 
     sure_period_ns: the last period that swaps proved.
     """
@@ -229,11 +230,11 @@ class SwapRecord:
     def __init__(self, sure_period_ns: int, is_called: bool) -> None:
         self.sure_period_ns = sure_period_ns
         self._is_called = is_called
-        self.was_unwaited = False  # the last one
+        self.was_unwaited = False  # the last swap did not wait
         self._unwaited: deque[bool] = deque(maxlen=LAST_SWAPS)
-        self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)  # did not wait, since the last restart
+        self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)  # swaps that did not wait, since the last restart
         self._on_grid: deque[bool] = deque(maxlen=PROVING_SWAPS)
-        self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # on the grid
+        self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # True for each on the grid
 
     @property
     def proved_to_wait(self) -> bool:
@@ -241,7 +242,7 @@ class SwapRecord:
         return sum(self._on_grid) >= PROVEN_SHARE * PROVING_SWAPS
 
     def add(self, is_unwaited: bool, is_counted: bool) -> None:
-        """Records a swap. is_counted: not the first frame after a stop."""
+        """Records a swap. is_counted: False for the first frame after frames stopped."""
         self.was_unwaited = is_unwaited
         self._unwaited.append(is_unwaited)
         self._rarely.append(is_unwaited and is_counted)
@@ -253,54 +254,54 @@ class SwapRecord:
             self._returns.append(on_grid)
 
     def wait_elsewhere(self, period_ns: int) -> bool:
-        """True if the display sets the pace elsewhere than in swap, or not at all. period_ns: the present estimate."""
+        """True if the display sets the pace elsewhere than in swap, or not at all. period_ns: current estimate."""
         proved = self.proved_to_wait
         if proved:
             self.sure_period_ns = period_ns
-        if self._is_called:  # only its calls set the pace, even if they are uneven
+        if self._is_called:  # only the compositor's calls set the pace, even if uneven
             return False
         off = len(self._returns) == JUDGED_RETURNS and sum(self._returns) < LEAST_SHARE * JUDGED_RETURNS
         drains = proved and sum(self._rarely) >= QUEUE_UNWAITED
         return off or drains or sum(self._unwaited) >= MOST_UNWAITED
 
     def forget_returns(self) -> None:
-        """Clears the returns: the grid is another one."""
+        """Clears the returns, because the grid has changed."""
         self._returns.clear()
 
     def restart(self) -> None:
-        """Resets after a pause of frames."""
+        """Resets after a time without frames."""
         self._unwaited.clear()
         self._rarely.clear()
 
 
-# Frames on a grid of deadlines of any interval, where swap does not wait and its return is the present.
+# Timer: a grid of deadlines with any interval, if swap does not wait and its return is the present time.
 #
 #     start --work-- done ....wait.... swap            swap at the deadline
 #
-# A late frame is shown when it is drawn, and the next one is on the grid again. A frame that is known to be late at its
-# start is planned for the end of its work: the first such frame for 1.2 times its usual work, which leaves room for
-# variation; those after it catch up. After a late frame, short frames skip the points of the grid that have passed.
-# Frames longer than half an interval skip none until they are an interval late, because a skipped point is a lost
-# picture. Pure.
+# A late frame is shown as soon as it is drawn, and the next one is on the grid again. If a frame is known to be late
+# at its start, its deadline is the end of its work. For the first such frame this is 1.2 times its usual work, which
+# leaves room for variation; the next ones catch up. After a late frame, short frames skip the points of the grid that
+# have passed. Frames longer than half an interval skip none until they are an interval late, because each skipped
+# point is a lost picture. Pure.
 
 
-# Frames start this much earlier than their usual work needs. A late frame is seen as uneven motion; input that is read
-# 2 ms earlier is not seen.
+# Frames start this much earlier than their usual work needs. A late frame is seen as uneven motion; nobody sees that
+# input was read 2 ms earlier.
 MARGIN_NS = 2_000_000
-# A frame is known to be late if its usual work ends more than this share of an interval after its deadline.
+# A frame is known to be late if its usual work would end more than this share of an interval after its deadline.
 TIMER_LATE_SHARE = 0.02
-# Presents later than this share of an interval are missed deadlines, which are reported.
+# A deadline is missed, and reported, if the frame is shown more than this share of an interval after it.
 MISSED_SHARE = 0.10
-# The first frame known to be late is planned for its usual work times this.
+# The first frame that is known to be late is planned for this factor times its usual work.
 LATE_FRAME = 1.2
-# With usual work above this share of an interval, a frame that is late for a point of the grid does not skip it.
+# If usual work exceeds this share of an interval, a frame that is late for a point of the grid does not skip it.
 HEAVY_SHARE = 0.5
-# Two presents are never planned closer than this share of an interval.
+# Planned present times are at least this share of an interval apart.
 CLOSEST_SHARE = 0.1
 
 
 class TimerGrid:
-    """Placement of frames on a grid. interval: the choice of their interval. watches: looks for swaps that wait."""
+    """Policy of the timer's grid. interval: choice of the frame interval. watches: detects swaps that wait."""
 
     display = FREE
 
@@ -320,7 +321,7 @@ class TimerGrid:
         swap_ns, usual_ns = work.swap_ns, work.usual_ns
         lead_ns = min(work.lead_ns(interval_ns) + self._margin.ns, max(interval_ns, usual_ns))
         reason = ""
-        if self.shown_ns is None:  # no present to be spaced from: at once
+        if self.shown_ns is None:  # no previous present time: as soon as possible
             self._deadline_ns = self._origin_ns = now_ns + lead_ns + swap_ns
         else:
             closest_ns = self.shown_ns + round(CLOSEST_SHARE * interval_ns)
@@ -373,7 +374,7 @@ class TimerGrid:
 
 
 class Unlimited:
-    """Starts every frame at once; its present is expected after its usual work and swap."""
+    """Starts every frame at once. Its present time is expected after its usual work and swap."""
 
     display = FREE
 

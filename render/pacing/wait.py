@@ -1,7 +1,7 @@
-"""Waits for an instant: sleeps until shortly before it, then spins. And the expected duration of work in spare time.
+"""Waits for an instant: sleeps until shortly before it, then spins. Also estimates durations of work in spare time.
 
-A sleep ends late by an amount that depends on the machine; a spin ends on time but occupies a core. So the sleep ends
-early by a margin that is above nearly all measured oversleeps, within bounds. Reads the clock.
+A sleep ends late by an amount that depends on the machine. A spin ends on time but occupies a core. So the sleep is
+made shorter by a margin that is above nearly all measured oversleeps; the margin has fixed limits. Reads the clock.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from twixt.ipc.quantiles import QuantileWindow
 
 # Margin before the first measurements. A sleep of a few ms ends 0.1 to 0.3 ms late on an idle Linux machine.
 FIRST_MARGIN_NS = 400_000
-# A smaller margin does not cover the call itself; a larger one spins for a tenth of a core at 60 frames a second.
+# A smaller margin would not cover the call itself; a larger one would use a tenth of a core at 60 frames a second.
 SMALLEST_MARGIN_NS, LARGEST_MARGIN_NS = 100_000, 1_500_000
-# The margin is MARGIN_FACTOR times the quantile COVERED of the last oversleeps, so that one outlier in twenty does not
-# raise it.
+# The margin is MARGIN_FACTOR times the quantile COVERED of the last REMEMBERED oversleeps, so that one outlier in
+# twenty does not raise it.
 REMEMBERED, COVERED, MARGIN_FACTOR = 64, 0.95, 1.25
-# Number of sleeps from which the margin is computed.
+# Least number of sleeps from which the margin is computed.
 ENOUGH_SLEEPS = 8
 
 _PR_SET_TIMERSLACK = 29  # Linux prctl: how late, in ns, the kernel may wake this thread to save power
@@ -28,7 +28,7 @@ _TIMER_SLACK_NS = 1_000
 
 
 class SpinMargin:
-    """Spin margin, from the oversleep of earlier sleeps. Pure."""
+    """Computes the spin margin from the oversleep of earlier sleeps. Pure."""
 
     def __init__(self) -> None:
         self.margin_ns = FIRST_MARGIN_NS
@@ -43,7 +43,7 @@ class SpinMargin:
 
 
 class HybridWait:
-    """Waits for instants of `clock` (perf_counter_ns unless a test gives its own)."""
+    """Waits for instants of `clock` (perf_counter_ns, unless a test passes its own)."""
 
     def __init__(
         self, clock: Callable[[], int] = time.perf_counter_ns, sleep: Callable[[float], None] = time.sleep
@@ -55,7 +55,7 @@ class HybridWait:
         _ask_for_sharp_timers()
 
     def about(self, instant_ns: int) -> int:
-        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the instant of its return."""
+        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the time when the sleep has ended."""
         now_ns = self._clock()
         if instant_ns > now_ns:
             self._sleep((instant_ns - now_ns) / 1e9)
@@ -64,7 +64,7 @@ class HybridWait:
         return now_ns
 
     def until(self, deadline_ns: int) -> int:
-        """Waits until `deadline_ns`. Returns the instant of its return, never earlier."""
+        """Waits until `deadline_ns`. Returns the time when the wait has ended, which is never before `deadline_ns`."""
         now_ns = self._clock()
         sleep_end_ns = deadline_ns - (self.margin.margin_ns if self.spins else 0)
         if sleep_end_ns > now_ns:
@@ -81,35 +81,35 @@ def _ask_for_sharp_timers() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NS, 0, 0, 0)
 
 
-# Expected duration of one kind of work that is done in spare time, from its last durations. Pure.
+# Estimates the duration of one kind of work in spare time from its last durations. Pure.
 
 
-# Expected duration: until ENOUGH durations are known, the longest plus MARGIN_NS, and at least FIRST_NS; then a
-# quantile of the last REMEMBERED durations, times MARGIN_FACTOR, plus MARGIN_NS.
+# The expected duration is the longest one plus MARGIN_NS, and at least FIRST_NS, until ENOUGH durations are known.
+# Then it is a quantile of the last REMEMBERED_COSTS durations, times COST_MARGIN_FACTOR, plus MARGIN_NS.
 FIRST_NS = 1_500_000
 REMEMBERED_COSTS, COST_MARGIN_FACTOR, MARGIN_NS = 64, 1.1, 100_000
 ENOUGH = 8
-# After this many times in a row without room the durations are cleared: the machine may no longer be busy.
+# If the work did not fit this many times in a row, the durations are cleared: the machine may no longer be busy.
 REFUSED_TO_FORGET = 120
 
 
 class StepCost:
-    """Expected duration of one kind of work. covered: quantile of the last durations, 0..1."""
+    """Estimates the duration of one kind of work. covered: quantile of the last durations, 0..1."""
 
     def __init__(self, covered: float = 0.9) -> None:
         self._covered = covered
         self._durations_ns = QuantileWindow(REMEMBERED_COSTS)
-        self._refused = 0  # times in a row
+        self._refused = 0  # number of times in a row that the work did not fit
 
     @property
     def expected_ns(self) -> int:
-        """Expected duration of the next time, margin included."""
+        """Expected duration when the work is done next, including the margin, ns."""
         if len(self._durations_ns) < ENOUGH:
             return max(FIRST_NS, self._durations_ns.quantile(1.0) + MARGIN_NS)
         return round(self._durations_ns.quantile(self._covered) * COST_MARGIN_FACTOR) + MARGIN_NS
 
     def fits(self, now_ns: int, until_ns: int) -> bool:
-        """True if the work, begun now, is expected to end by `until_ns`."""
+        """True if the work is expected to end by `until_ns` when it begins at `now_ns`."""
         if now_ns + self.expected_ns <= until_ns:
             self._refused = 0
             return True

@@ -1,11 +1,11 @@
-"""The default mode `auto`: no latency while physics is ahead, else the smallest delay that avoids underruns.
+"""Default mode `auto`: no latency while physics is ahead, else the smallest delay that avoids underruns.
 
-It advances a due instant with the wall clock, `offset_ns` behind the present, and slews that offset towards the
-wanted one by playing a few percent faster or slower. On underrun it holds at the newest snapshot; the offset reached
+It advances a due time with the wall clock, at an offset behind the present time. It changes this offset slowly to the
+wanted one, by playing a few percent faster or slower. On underrun it holds at the newest snapshot; the offset reached
 is kept (fast attack, slow release).
 
-Changes of physics' rate are followed. Only where the steps' durations vary from step to step, their mean rate is played
-instead (`SteadyRate`). The user chooses the response to stalls (`Preferences.prefer`).
+The clock follows changes of physics' rate. But if the durations of steps vary from step to step, it plays their mean
+rate (`SteadyRate`). The user chooses the response to stalls (`Preferences.prefer`).
 """
 
 from __future__ import annotations
@@ -16,37 +16,38 @@ from twixt.render.playback.estimator import LeastDrawDelay, OffsetEstimator, Req
 from twixt.render.playback.modes import Preferences
 from twixt.render.playback.stream import NEVER_NS, Stream
 
-# Speed stays within 1 +- this while the excess is small. It cannot be seen, and is an animation error of 0.5 ms at
-# 60 Hz.
+# The speed stays within 1 +- SLEW while the excess (delay beyond the wanted one) is small. This change of speed is not
+# visible: it is an animation error of 0.5 ms at 60 Hz.
 SLEW = 0.03
 SLEW_TAU_NS = 500_000_000
-# An excess beyond this, or beyond 1.2 intervals, is a debt: it is reduced by playing up to 1.5 times as fast.
+# An excess beyond DEBT_NS and DEBT_INTERVALS intervals is a debt. It is reduced by playing up to 1.5 times as fast.
 DEBT_NS = 60_000_000
 DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
-# Frames longer than this are not seen as motion, so a change of speed is not seen either: their speed may deviate more.
+# Frames longer than this are not seen as motion, so a change of speed is not visible either. Their speed may deviate
+# more.
 SLOW_FRAME_NS = 100_000_000
-# Room that `balanced` keeps before the newest snapshot: the larger of both.
+# Time that `balanced` stays behind the newest snapshot: the larger of ROOM_NS and ROOM_INTERVALS intervals.
 ROOM_NS, ROOM_INTERVALS = 33_000_000, 0.5
-# Arrivals after which the wanted offset is estimated again, unless one requires more. The estimate is half of the cost
-# of a call.
+# The wanted offset is estimated again after this many arrivals, or earlier if one requires more. The estimate takes
+# half of the time of a call.
 ESTIMATE_EVERY = 4
-# Longest time over which a debt that physics drops has grown.
+# When physics drops a debt, offsets required in this time before are discarded, because the debt may have caused them.
 DEBT_MEMORY_NS = 1_000_000_000
 
 
 class AutoMode:
-    """Plays `offset_ns` behind the present; 0 is the present itself."""
+    """Mode `auto`: plays at an offset behind the present time."""
 
     def __init__(self, preferences: Preferences) -> None:
         self.reason = "starting"
         self._preferences = preferences
         self._estimator = OffsetEstimator()
         self._draw_delay = LeastDrawDelay()
-        self._draw_due_ns: int | None = None  # due instant of the draw time
+        self._draw_due_ns: int | None = None  # due time of the draw time
         self._newest_sim_ns: int | None = None
         self._newest_due_ns = 0
-        self._shortfall_ns = 0  # present - newest due, at the last frame
+        self._shortfall_ns = 0  # present time minus newest due time, at the last frame
         self._wanted_ns = 0.0
         self._unestimated = 0
         self._slips = 0
@@ -70,7 +71,7 @@ class AutoMode:
             advance = self._brake.soft_start(passed_ns * self._speed(stream, before, present_ns, passed_ns), passed_ns)
             playing = before + round(advance)
             if self._in_debt and draw_time_ns is not None:
-                # A rest of the world contains no motion: its debt is skipped at once.
+                # While the world rests nothing moves, so the debt is skipped at once.
                 playing = max(playing, min(stream.due_of(draw_time_ns), present_ns - round(self._wanted_ns)))
             playing = self._steadied(stream, draw_time_ns, playing, passed_ns, present_ns)
             playing = before + self._brake.before_end(
@@ -87,15 +88,16 @@ class AutoMode:
         return stream.sim_at(playing)
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """Continues from the draw time, at its due instant by the new plan."""
+        """Continues from the draw time, at its due time in the new plan."""
         if stretch != 1.0:
-            # Offsets of the old scale do not predict those of the new one. The wanted offset stays the same in simulated
-            # time; the room stays the same in wall time.
+            # Offsets at the old time scale do not predict those at the new one. The wanted offset stays the same in
+            # simulated time; the room stays the same in wall time.
             self._estimator = self._estimator.rescaled()
             room_ns = min(self._room_ns(stream), self._wanted_ns)
             self._wanted_ns = room_ns + (self._wanted_ns - room_ns) * stretch
             self._unestimated = ESTIMATE_EVERY
-            # A short delay at the old scale is a long time at a slower one: it is caught up at up to the old speed.
+            # A short delay at the old scale is a long time at a slower scale, so it is caught up at up to the old
+            # speed.
             self._debt_speed = max(DEBT_SPEED, stretch - 1.0)
         self._newest_sim_ns = None
         self._brake, self._steady = Brake(), SteadyRate()
@@ -110,7 +112,7 @@ class AutoMode:
         self._estimator, self._unestimated = OffsetEstimator(), 0
 
     def _room_ns(self, stream: Stream) -> int:
-        """Wall time to be left before the newest snapshot when the next one comes."""
+        """Wall time by which playback should still be behind the newest snapshot when the next one arrives."""
         if self._preferences.prefer != "balanced":
             return 0
         return max(ROOM_NS, round(ROOM_INTERVALS * stream.rhythm.interval_ns))
@@ -119,9 +121,9 @@ class AutoMode:
         newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
         if newest_sim != self._newest_sim_ns:
             gap = newest_due - self._newest_due_ns
-            if self._newest_sim_ns is not None and gap >= 0:  # else due instants were changed: nothing came late
-                # The shortfall grew between two frames until the snapshot came. At another phase of the frames, or with
-                # a little more jitter, a frame would have measured the larger value.
+            if self._newest_sim_ns is not None and gap >= 0:  # else due times were changed, and nothing came late
+                # The shortfall grew between two frames until the snapshot arrived. With frames at other instants, or
+                # with a little more jitter, a frame would have measured the larger value.
                 required_ns = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))
                 if stream.rhythm.slips == self._slips:
                     late_ns = self._draw_delay.least_ns(present_ns, present_ns - stream.newest_arrival_ns)
@@ -151,7 +153,7 @@ class AutoMode:
     def _steadied(
         self, stream: Stream, draw_time_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int
     ) -> int:
-        """`playing_ns`, or the due instant reached at the mean rate where steps are uneven."""
+        """`playing_ns`; if steps are uneven, the due time reached at their mean rate, or a time between both."""
         share = self._steady.share(stream, passed_ns)
         if share <= 0 or draw_time_ns is None:
             return playing_ns
@@ -178,7 +180,7 @@ class AutoMode:
             else:
                 self.reason = f"snapshots come late: {self._wanted_ns / 1e6:.1f} ms behind the present"
         speed = max(-limit, min(limit * max(1.0, passed_ns / SLOW_FRAME_NS), excess / SLEW_TAU_NS))
-        # One frame must not overshoot, however long it was.
+        # A single frame must not overshoot, however long it was.
         if passed_ns > 0 and abs(speed * passed_ns) > abs(excess):
             speed = excess / passed_ns
         return 1.0 + speed
@@ -186,57 +188,61 @@ class AutoMode:
 
 # Playback speed of the mode `auto`: braking before the newest snapshot, and the mean rate of uneven steps.
 #
-# `Brake` spreads stops and starts over several frames, because a sudden one is visible. It works on the wall time played
-# in a frame ("advance"), without snapshots or plans.
+# `Brake` spreads stops and starts over several frames, because a sudden stop or start is visible. It changes the wall
+# time that a frame plays ("advance"), and uses no snapshots or plans.
 #
 # `SteadyRate`: if the map of uneven steps were followed exactly, each interval would play at another speed. Instead,
-# simulated time advances at the recent mean rate, corrected slowly towards the wanted distance. The time left before the
-# newest snapshot must last until the next one, assumed to come after the longest of the latest gaps. This bounds the
-# speed from the first frame of a gap on, instead of braking at its end.
+# simulated time advances at the recent mean rate, with a slow correction towards the wanted distance from the newest
+# snapshot. The simulated time left before the newest snapshot must last until the next one arrives. That is assumed to
+# be after the longest of the last gaps. This limits the speed from the first frame of a gap on, so that it does not
+# have to brake at the end.
 
 
 # -- Brake
 
-# Largest acceleration after a stop, per ns: from rest to 1 in three frames at 60 Hz.
+# Largest acceleration after a stop, per ns: from speed 0 to 1 in three frames at 60 Hz.
 GAIN_PER_NS = 24e-9
-# The clock has stopped after STOP_NS below the speed STOPPED; a shorter one is caught up at once. It has started again
-# at the speed STARTED.
+# The clock counts as stopped after STOP_NS below the speed STOPPED; a shorter stop is caught up at once. It counts as
+# started again once it reaches the speed STARTED.
 STOPPED, STOP_NS, STARTED = 0.1, 30_000_000, 1.3
-# Below this share of the room it brakes to a stop; above, a snapshot that is a little late costs a few percent.
+# With less than this share of the room left, the clock brakes to a stop. With more left, a snapshot that is a little
+# late costs only a few percent of speed.
 FULL_BRAKING = 0.75
-# Least speed from which braking is computed: else a start would be braked to a stop.
+# Least speed from which braking is computed; else a clock that is just starting would be braked to a stop.
 LEAST_SPEED = 0.4
-# Without room, and with too little left for a whole frame, this share of the missing time is kept for the next frame.
+# If there is no room, and too little is left for a whole frame, this share of the missing time is left for the next
+# frame.
 KEPT_SHARE = 0.4
 # A remainder below this is played at once.
 REMAINDER_NS = 200_000
 
 # -- SteadyRate
 
-# Relative change of the interval from one snapshot to the next: even below EVEN, uneven above UNEVEN, blended between.
+# Limits of the relative change of the interval from one snapshot to the next. Steps are even below EVEN and uneven
+# above UNEVEN; between these limits, both ways of playing are blended.
 EVEN, UNEVEN = 0.03, 0.08
-# The same change in wall time: invisible below UNSEEN_NS (a loop that sleeps 2 ms at a time scatters by a third of that,
-# and a dozen intervals make one frame).
+# The same limits in wall time: a change below UNSEEN_NS is invisible (a loop that sleeps 2 ms at a time scatters by a
+# third of that, and a frame contains a dozen of its intervals).
 UNSEEN_NS, SEEN_NS = 1_000_000, 4_000_000
-# Time constant with which steps count as even again.
+# Time constant with which the weight of the mean rate decreases once steps are even again.
 RELEASE_TAU_NS = 1_500_000_000
-# Windows of the two means that are averaged. The short one is the rate just before the present; the long one predicts
-# the rate after it. Either alone has a tenth more error on steps of 20-120 ms, or is 15 ms later.
+# Windows of two means; the rate is their average. The short one is the rate just before the present time; the long one
+# predicts the rate after it. Alone, either has a tenth more error on steps of 20-120 ms, or is 15 ms later.
 MEANS_OVER_NS = 500_000_000, 2_000_000_000
-# Time constant of smoothing: the mean jumps with every snapshot, the speed follows within two frames.
+# Time constant of smoothing. The mean jumps with every snapshot; the speed follows within two frames.
 RATE_TAU_NS = 30_000_000
 # Time constant of the correction towards the wanted distance, and its largest effect on the speed.
 PULL_TAU_NS = 1_000_000_000
 PULL_MAX = 0.5
-# Reserve besides the longest gap, in mean intervals. On steps of 20-120 ms (40 seeds) the p99 error is at most
-# 1.75 ms at 149 ms of age; 0.6 gives 1.9 at 143, 0.3 gives 2.1 at 134.
+# Reserve in addition to the longest gap, in mean intervals. Measured on steps of 20-120 ms (40 seeds): with 0.9 the
+# p99 error is at most 1.75 ms at 149 ms of age; with 0.6 it is 1.9 ms at 143 ms, with 0.3 it is 2.1 ms at 134 ms.
 RESERVE_INTERVALS = 0.9
-# Least time in which the remaining simulated time is played, once the longest gap is over.
+# Least time over which the remaining simulated time is played, once the longest gap has passed.
 LEAST_LASTING_NS = 10_000_000
 
 
 class Brake:
-    """Bounds a frame's advance by the speed of the frame before, and by the time left."""
+    """Limits a frame's advance by the speed of the previous frame, and by the time left before the newest snapshot."""
 
     def __init__(self) -> None:
         self._speed = 1.0
@@ -250,12 +256,12 @@ class Brake:
         return min(advance, passed_ns * (self._speed + GAIN_PER_NS * passed_ns))
 
     def before_end(self, advance: int, left_ns: int, passed_ns: int, room_ns: int) -> int:
-        """`advance`, or less where only `left_ns` is left: speed <= sqrt(left / room), then a constant deceleration to
+        """`advance`, or less if only `left_ns` is left: speed <= sqrt(left / room), then a constant deceleration to
         rest at the end."""
         if 0 < left_ns < room_ns:
             advance = min(advance, round(passed_ns * math.sqrt(left_ns / room_ns)))
             if left_ns < FULL_BRAKING * room_ns:
-                # Speeds v - d, v - 2d, ... down to 0, a frame each, sum up to v * v / 2d - v / 2 frames' worth.
+                # The speeds v - d, v - 2d, ... down to 0, each for one frame, add up to v * v / 2d - v / 2 frames.
                 speed = max(LEAST_SPEED, min(1.0, self._speed))
                 speed -= speed * speed / (2 * left_ns / max(passed_ns, 1) + speed)
                 advance = min(advance, round(passed_ns * speed))
@@ -273,14 +279,14 @@ class Brake:
 
 
 class SteadyRate:
-    """Mean rate, and its weight against following the map."""
+    """Mean rate of uneven steps, and its weight compared with following the map."""
 
     def __init__(self) -> None:
         self._rate: float | None = None
         self._share = 0.0
 
     def share(self, stream: Stream, passed_ns: int) -> float:
-        """Weight of the steady rate. 0 for even streams."""
+        """Weight of the mean rate, 0 to 1; 0 for even streams."""
         relative = stream.rhythm.slope_change
         if relative <= EVEN and self._share == 0:
             return 0.0
@@ -293,7 +299,7 @@ class SteadyRate:
     def advance(self, stream: Stream, draw_time_ns: int, passed_ns: int, present_ns: int, room_ns: int) -> float:
         """Simulated time to play in the `passed_ns` of wall time before `present_ns`. Never negative.
 
-        room_ns: wall time to keep in reserve besides the gaps.
+        room_ns: wall time to keep in reserve in addition to the gaps.
         """
         rhythm = stream.rhythm
         mean = sum(stream.mean_rate(over_ns) for over_ns in MEANS_OVER_NS) / len(MEANS_OVER_NS)
@@ -303,7 +309,8 @@ class SteadyRate:
         rate = max(self._rate, 1e-9)
         left_ns = stream.newest_sim_ns - draw_time_ns
         since_ns = max(0, present_ns - stream.newest_due_ns)
-        # The step that physics is computing counts by its probable completed share; else `left_ns` would oscillate.
+        # The step that physics is computing now counts by its probable completed share; else `left_ns` would
+        # oscillate.
         under_way_ns = min(since_ns / max(1.0, rhythm.mean_gap_ns), 1.0) * rhythm.sim_interval_ns
         goal_ns = rate * (rhythm.longest_gap_ns + RESERVE_INTERVALS * rhythm.mean_gap_ns + room_ns)
         pull = (left_ns + under_way_ns - goal_ns) / (rate * PULL_TAU_NS)

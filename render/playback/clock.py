@@ -1,14 +1,14 @@
-"""Playback clock: the draw time of each present instant.
+"""Playback clock: computes the draw time (simulated time to draw) for the present time of each frame.
 
-A mode (`modes`) proposes the draw time, the clock bounds it.
+A mode (`modes`) proposes the draw time, and the clock limits it.
 
 Always: the draw time never decreases, except once at a new world epoch. It exceeds the newest snapshot by at most
-`reach_ns` (0 unless the method of interpolation extrapolates), and is constant from the frame after a pause on. Pure:
-takes present instants, snapshots' times and plans; reads no clock.
+`reach_ns` (0 unless the method of interpolation extrapolates). After a pause, the draw time is constant from the next
+frame on. Pure: present times, snapshots' times and plans are passed in; reads no clock.
 
     clock = PlaybackClock(mode="auto")
-    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and disorder are harmless
-    clock.replan(plan)                               # when the plan changed
+    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and wrong order do no harm
+    clock.replan(plan)                               # when the plan has changed
     draw_time_ns = clock.draw_time_ns(present_ns)    # once a frame
 """
 
@@ -34,19 +34,20 @@ MODES: dict[str, Callable[[Preferences], ClockMode]] = {
 class ClockState(NamedTuple):
     """State of the clock after a frame, for log and overlay."""
 
-    mode: str  # the mode now: "ahead", "late", "newest-two", "buffered", "paused"
-    offset_ns: int  # present - due of the draw time; negative: drawn before it is due
+    mode: str  # current mode: "ahead", "late", "newest-two", "buffered", "paused"
+    offset_ns: int  # present time minus due time of the draw time; negative: drawn before it is due
     room_ns: int  # wall time from the draw time to the newest snapshot; negative: drawn beyond it
-    rate: float  # simulated per wall time, since the frame before
-    held: bool  # draws the same instant as the frame before, because nothing newer exists
+    rate: float  # simulated time per wall time since the previous frame
+    held: bool  # draws the same simulated time as the previous frame, because nothing newer exists
     reason: str
 
 
 class PlaybackClock:
-    """Clock of one world. A viewer that attaches to another simulation makes a new one.
+    """Playback clock of one world. A viewer that attaches to another simulation makes a new clock.
 
-    mode: one of MODES. prefer: what a stall costs in `auto`, one of PREFERENCES. buffer_ms: the delay in `buffered`,
-    None to take it from measured jitter. TwixtError for any other value. All can be set while it runs.
+    mode: one of MODES. prefer: how `auto` responds to stalls, one of PREFERENCES. buffer_ms: delay of the mode
+    `buffered`; None: computed from measured jitter. Raises TwixtError for any other value. All three can be changed
+    while the clock runs.
     """
 
     def __init__(self, mode: str = "auto", prefer: str = "latency", buffer_ms: float | None = None) -> None:
@@ -63,13 +64,13 @@ class PlaybackClock:
         self.select(mode)
 
     def select(self, mode: str) -> None:
-        """Changes to another mode; the draw time continues from its present value."""
+        """Changes to another mode; the draw time continues from its current value."""
         if mode not in MODES:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
         self.mode = mode
         if mode not in self._modes:
             self._modes[mode] = MODES[mode](self._preferences)
-        self._mode = self._modes[mode]  # keeps its statistics, if it was in use before
+        self._mode = self._modes[mode]  # a mode that was in use before has kept its statistics
         self._mode.replanned(self._stream, self._draw_time_ns, 1.0)
 
     @property
@@ -83,7 +84,8 @@ class PlaybackClock:
 
     @property
     def buffer_ms(self) -> float | None:
-        """Delay in `buffered`, in ms of wall time behind the present; None: taken from measured jitter."""
+        """Delay of the mode `buffered`, in ms of wall time behind the present time; None: computed from measured
+        jitter."""
         return self._preferences.buffer_ms
 
     @buffer_ms.setter
@@ -104,8 +106,8 @@ class PlaybackClock:
     def observe(
         self, sim_time_ns: int, due_ns: int, arrival_ns: int, world_epoch: int = 0, plan_number: int | None = None
     ) -> None:
-        """Adds a snapshot. plan_number: the plan it was published under; None: the one that held when it
-        arrived."""
+        """Adds a snapshot. plan_number: number of the plan under which it was published; None: the plan that held when
+        it arrived."""
         if self._world_epoch is None or world_epoch > self._world_epoch:
             self._begin(world_epoch)
         elif world_epoch < self._world_epoch:
@@ -113,7 +115,7 @@ class PlaybackClock:
         self._stream.observe(sim_time_ns, due_ns, arrival_ns, plan_number, self._draw_time_ns)
 
     def replan(self, plan: Plan) -> None:
-        """Follows a new plan at once. A plan already known changes nothing."""
+        """Applies a new plan at once. A plan that is already known changes nothing."""
         if self._world_epoch is None or plan.world_epoch > self._world_epoch:
             self._pending_plan = plan  # waits for the first snapshot of its world
             return
@@ -123,8 +125,8 @@ class PlaybackClock:
         self._adopt(plan)
 
     def advance_to(self, present_ns: int) -> int:
-        """Advances to the frame that reaches the display at `present_ns`; returns its draw time, simulated ns.
-        `draw_time_ns` is its public name."""
+        """Advances to the frame that is shown at `present_ns`; returns its draw time, ns of simulated time. The public
+        name of this method is `draw_time_ns`."""
         stream, before = self._stream, self._draw_time_ns
         if not stream:
             return before or 0
@@ -145,7 +147,7 @@ class PlaybackClock:
             draw_time_ns = before
         self._draw_time_ns = draw_time_ns
         rate = (draw_time_ns - before) / passed_ns if before is not None and passed_ns else 0.0
-        if mode == "paused":  # nothing falls due: offset and room are kept
+        if mode == "paused":  # nothing falls due, so offset and room stay the same
             self.state = self.state._replace(mode=mode, rate=rate, held=False, reason=reason)
         else:
             due_ns = stream.due_of(draw_time_ns)
@@ -160,9 +162,9 @@ class PlaybackClock:
         self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
-        """The wall instant at which a simulated time falls due, as far as is known; 0 without a snapshot.
+        """Wall time at which a simulated time falls due, as far as known; 0 without a snapshot.
 
-        Snapshots that a pause holds back are due at the pause.
+        If a pause holds back the snapshot of this time, the result is the beginning of the pause.
         """
         if not self._stream:
             return 0
@@ -170,7 +172,7 @@ class PlaybackClock:
         return due_ns if held_since_ns is None else min(due_ns, held_since_ns)
 
     def _begin(self, world_epoch: int) -> None:
-        """Begins a new world, at which the draw time may decrease."""
+        """Begins a new world. Only here may the draw time decrease."""
         self._world_epoch = world_epoch
         self._stream = Stream(self._stream.reach_ns)
         self._draw_time_ns = self._pause_target_ns = None
@@ -184,7 +186,8 @@ class PlaybackClock:
 
     def _adopt(self, plan: Plan) -> None:
         known = self._stream.plan
-        # A single step is a second plan of rate 0. Pressed while running, it may be the only one of the two that arrives.
+        # A single step is a second plan of rate 0, after the plan that pauses. If the step key is pressed while the
+        # world runs, only the second plan may arrive.
         is_step = self._stream.paused or (known is not None and plan.number > known.number + 1)
         if known is not None and known.rate > 0:
             self._glide_rate = known.rate
@@ -198,7 +201,8 @@ class PlaybackClock:
             self._pause_target_ns = self._draw_time_ns
 
     def _glide(self, passed_ns: int) -> int:
-        """Draw time while paused: constant, or advancing to the end of a single step at the rate held before."""
+        """Draw time while paused. It is constant, or it advances to the end of a single step at the rate before the
+        pause."""
         assert self._pause_target_ns is not None
         if self._draw_time_ns is None:
             return max(self._pause_target_ns, self._stream.oldest_sim_ns)

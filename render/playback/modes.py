@@ -1,7 +1,9 @@
-"""Modes of the playback clock: their Protocol, the user's preferences, and the modes `ahead`, `newest-two`, `buffered`.
+"""Modes of the playback clock: their protocol, the user's preferences, and the modes `ahead`, `newest-two`,
+`buffered`.
 
-`ahead` draws the present, `newest-two` lags one interval, `buffered` keeps a fixed delay; `auto` has its own module. A
-mode proposes a draw time; `PlaybackClock` keeps it monotonic and bounded. Reads no clock.
+`ahead` draws the simulated time that is due when the frame is shown, `newest-two` lags by one interval, `buffered`
+keeps a fixed delay. `auto` has its own module. A mode proposes a draw time; `PlaybackClock` limits it and never lets
+it decrease. Reads no clock.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ MAX_BUFFER_MS = 60_000.0
 
 @dataclass
 class Preferences:
-    """The user's choices for a clock; modes read them in every frame.
+    """The user's choices for a clock. The modes read them in every frame.
 
-    prefer: what a stall costs. latency: no added latency, plays to the newest snapshot, then holds. balanced: some
-    room before the newest snapshot, in which the clock brakes. smooth: as much latency as the longest stall of the
-    last minutes needed, so that only the first one shows.
-    buffer_ms: delay of the mode `buffered`; None: taken from measured jitter.
+    prefer: how the clock responds to stalls. latency: adds no latency; plays to the newest snapshot, then holds.
+    balanced: stays some time behind the newest snapshot, and slows down in that time before it stops. smooth: adds as
+    much latency as the longest stall of the last minutes needed, so that only the first stall is visible. buffer_ms:
+    delay of the mode `buffered`; None: computed from measured jitter.
     """
 
     prefer: str = "latency"
@@ -42,7 +44,7 @@ class Preferences:
 
 
 class ClockMode(Protocol):
-    """Mode of a clock: proposes the draw time; the clock keeps it monotonic and bounded."""
+    """Protocol of the modes. A mode proposes the draw time; the clock limits it and never lets it decrease."""
 
     reason: str
 
@@ -50,18 +52,19 @@ class ClockMode(Protocol):
     def name(self) -> str: ...
 
     def advance_to(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
-        """Advances to `present_ns` and returns its draw time. passed_ns: since the frame before, which drew
-        `draw_time_ns`; None: nothing is drawn yet."""
+        """Advances to `present_ns` and returns its draw time. passed_ns: wall time since the previous frame.
+        draw_time_ns: draw time of the previous frame; None: nothing was drawn yet."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """Adapts to a changed map, whose wall intervals are `stretch` times as long."""
+        """Adapts to a new map from wall time to simulated time. stretch: factor by which wall-time intervals became
+        longer."""
 
     def begin_anew(self) -> None:
         """Clears the statistics of the start-up frames."""
 
 
 class StatelessMode:
-    """Base of the modes that keep no statistics and follow the map."""
+    """Base class of the modes that follow the map and keep no statistics."""
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
         """No-op: there is no state."""
@@ -71,8 +74,8 @@ class StatelessMode:
 
 
 class PresentMode(StatelessMode):
-    """`ahead`: draws the instant that falls due at present. No added latency while physics runs ahead, else it
-    holds."""
+    """Mode `ahead`: draws the simulated time that is due when the frame is shown. It adds no latency while physics
+    runs ahead; else it holds."""
 
     name = "ahead"
 
@@ -88,8 +91,8 @@ class PresentMode(StatelessMode):
 
 
 class NewestTwoMode(StatelessMode):
-    """`newest-two`: draws between the two newest snapshots, one interval late: from the older one on, from the arrival of
-    the newer one on."""
+    """Mode `newest-two`: draws between the two newest snapshots, one interval late. When a snapshot arrives, playback
+    starts at the previous snapshot."""
 
     name = "newest-two"
 
@@ -101,41 +104,44 @@ class NewestTwoMode(StatelessMode):
         return stream.sim_at(min(due_ns, stream.newest_due_ns))
 
 
-# `buffered`: a fixed delay with small corrections of speed, as in network games, even if the motion is uneven.
+# Mode `buffered`: a fixed delay, kept by small corrections of speed as in network games, even if the motion is uneven.
 #
-# From the measured jitter: buffer = interval x ((interval + deviation) / interval + tolerance), behind the newest
-# snapshot as it comes. The clock runs 2 % faster once it is an interval too late, 4 % slower once it is an interval
-# too early, and never lags by more than twice the buffer: after a stall it skips the backlog (dynamic adjustment and
-# clamp of snapshot interpolation in networking libraries for games).
+# Without `buffer_ms`, the delay behind the newest received snapshot is computed from measured jitter: buffer =
+# interval x ((interval + deviation) / interval + tolerance). The clock runs 2 % faster once it is an interval too
+# late, and 4 % slower once it is an interval too early. It never lags by more than twice the buffer: after a stall it
+# skips the backlog (dynamic adjustment and clamp of snapshot interpolation in networking libraries for games).
 #
-# With `buffer_ms` the delay behind the present is exactly that. Due instants are played, not simulated time, so that
-# changes of rate and slow motion are followed; a buffer of simulated time would hold or skip there.
+# With `buffer_ms`, the delay behind the present time is exactly that value. The clock advances a due time instead of a
+# simulated time, and so follows changes of rate and slow motion. A buffer of simulated time would hold or skip there.
 
 
-# Snapshots kept in reserve besides the awaited one.
+# Number of snapshots in reserve, in addition to the one that is expected next.
 TOLERANCE = 1.0
 CATCH_UP, SLOW_DOWN = 0.02, 0.04
-# Drift, in intervals, up to which the speed is 1.
+# Drift, in intervals, up to which the speed stays 1.
 THRESHOLD = 1.0
-# Averaging times of the drift and of the deviation of arrivals.
+# Averaging times of the drift, and of the deviation of the time between arrivals.
 DRIFT_OVER_NS, DEVIATION_OVER_NS = 1_000_000_000, 2_000_000_000
-# A longer gap is a stop, not jitter.
+# A gap is a stop, not jitter, if it is at least as long as STOP_NS and as STOP_INTERVALS intervals.
 STOP_NS, STOP_INTERVALS = 1_000_000_000, 4
-# Number of gaps from which the interval is known; until then the clock waits, so that the buffer is full from the start.
+# During this many first gaps between snapshots, the clock does not run ahead of the wanted delay, so that the buffer
+# is full from the start.
 FIRST_GAPS = 3
-# Time constant with which a delay set by the user is approached, within the same speeds. A change beyond 60 ms or 1.2
-# intervals is approached at up to a quarter faster or slower, so that a moved slider shows soon.
+# Time constant with which the clock approaches a delay set by the user, within the speeds above. If the difference is
+# more than 60 ms and 1.2 intervals, the clock runs up to a quarter faster or slower, so that a moved slider has an
+# effect soon.
 SET_TAU_NS = 500_000_000
 SET_FAR_NS, SET_FAR_INTERVALS, SET_SPEED = 60_000_000, 1.2, 0.25
 
 
 def buffer_ns(interval_ns: float, deviation_ns: float, tolerance: float = TOLERANCE) -> float:
-    """Delay in ns behind the newest snapshot for arrivals of this deviation. interval_ns > 0."""
+    """Delay behind the newest snapshot, ns. deviation_ns: standard deviation of the time between arrivals. interval_ns
+    > 0."""
     return interval_ns * ((interval_ns + deviation_ns) / interval_ns + tolerance)
 
 
 class BufferedMode:
-    """Plays a due instant forward with the wall clock, at one of three speeds."""
+    """Advances a due time with the wall clock, at one of three speeds unless the user sets the delay."""
 
     name = "buffered"
 
@@ -156,7 +162,7 @@ class BufferedMode:
         return stream.sim_at(playing)
 
     def replanned(self, stream: Stream, draw_time_ns: int | None, stretch: float) -> None:
-        """Continues from the draw time, at its due instant by the new plan."""
+        """Continues from the draw time, at its due time in the new plan."""
         self._drift_ns = None
         if stretch != 1.0:
             self._arrivals = ArrivalJitter()
@@ -164,7 +170,7 @@ class BufferedMode:
             self._draw_due_ns = stream.due_of(draw_time_ns)
 
     def begin_anew(self) -> None:
-        """No-op: its statistics are of arrivals, not of frames."""
+        """No-op: its statistics are those of arrivals, not of frames."""
 
     def _played(self, stream: Stream, present_ns: int, passed_ns: int, draw_time_ns: int | None) -> int:
         delay_ms = self._preferences.buffer_ms
@@ -227,7 +233,7 @@ class BufferedMode:
 
 
 class ArrivalJitter:
-    """Moving deviation of the time between arrivals."""
+    """Moving standard deviation of the time between arrivals."""
 
     def __init__(self) -> None:
         self._arrival_ns: int | None = None
@@ -240,7 +246,8 @@ class ArrivalJitter:
         return self._variance**0.5
 
     def add(self, arrival_ns: int, interval_ns: int) -> None:
-        """Adds the arrival of a newest snapshot. interval_ns: the usual one, 0 while unknown."""
+        """Adds the arrival of a newest snapshot. interval_ns: usual interval between snapshots; 0 while it is
+        unknown."""
         gap = 0 if self._arrival_ns is None else arrival_ns - self._arrival_ns
         if gap > 0 and interval_ns and gap < max(STOP_NS, STOP_INTERVALS * interval_ns):
             if self._mean_ns is None:

@@ -1,10 +1,11 @@
 """Map from wall time to simulated time, piecewise linear through the due times of snapshots; and stream statistics.
 
-Each snapshot is a vertex (due, sim), without smoothing. A new plan remaps all that is not drawn yet, so that a change of
-scale applies to snapshots already published as well.
+Each snapshot is a vertex (due time, simulated time), without smoothing. A new plan remaps everything that is not drawn
+yet, so that a change of time scale also applies to snapshots that are already published.
 
-Always: due and sim never decrease along the map. A duplicate changes nothing, a late snapshot is inserted in order. A
-newer state of the newest simulated time, due later, makes a flat piece: simulated time stands. Reads no clock.
+Always: due time and simulated time never decrease along the map. A duplicate changes nothing; a late snapshot is
+inserted in order. A newer state of the newest simulated time, due later, makes the map flat: simulated time stands
+still. Reads no clock.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from itertools import pairwise
 
 from twixt.ipc.plan import Plan
 
-# Due instant of snapshots that a paused plan holds back: beyond any clock's present, which has 63 bits.
+# Due time of snapshots that a paused plan holds back: later than any clock reading, which has 63 bits.
 FAR_NS = 1 << 70
 NEVER_NS = -FAR_NS
-# Averaging time of the rate used beyond the newest snapshot: it follows a load within some frames.
+# Averaging time of the rate for extrapolation beyond the newest snapshot: it follows a load within some frames.
 RATE_BEYOND_NS = 300_000_000
-# Vertices kept before the older half is thinned. 512 are 4 s at the usual 120 published a second.
+# Number of vertices at which the older half is thinned. 512 are 4 s at the usual 120 snapshots a second.
 KEPT = 1024
 
 
 class Stream:
-    """Map between due and simulated time of one world epoch."""
+    """Map between due time and simulated time of one world epoch."""
 
     def __init__(self, reach_ns: int = 0) -> None:
         self.plan: Plan | None = None
@@ -32,15 +33,15 @@ class Stream:
         self._sim: list[int] = []
         self._plan_number: list[int] = []
         self.rhythm = Rhythm()
-        # Longest time for which the newest snapshot had been due when the next one came, since a reader reset it.
+        # Longest time by which the newest snapshot was overdue when the next one arrived, since a reader reset this.
         self.longest_wait_ns = NEVER_NS
-        self.widest_gap = 1  # in snapshots, lost ones included; since a reader reset it
+        self.widest_gap = 1  # in snapshots, including lost ones; since a reader reset this
         self.newest_arrival_ns = 0
         self.reach_ns = reach_ns  # simulated time that may be drawn beyond the newest snapshot
-        self.stands = False  # the newest snapshot is not the first of its simulated time
+        self.stands = False  # simulated time stands still: the newest snapshot did not advance it
         self.held_since_ns: int | None = None  # the instant from which a paused plan holds simulated time
         self._rate = 1.0  # the last plan rate that was not 0
-        self._anchor_ns, self._stretch = 0, 1.0  # of the last running plan: where it begins, and its factor
+        self._anchor_ns, self._stretch = 0, 1.0  # beginning and factor of the last plan that was not paused
 
     def __len__(self) -> int:
         return len(self._sim)
@@ -64,14 +65,14 @@ class Stream:
 
     @property
     def limit_due_ns(self) -> int:
-        """Due instant of `limit_sim_ns`, at the current rate."""
+        """Due time of `limit_sim_ns`, at the current rate."""
         if not self._goes_beyond or self._due[-1] >= FAR_NS:
             return self._due[-1]
         return self._due[-1] + round(self.reach_ns / self._rate_beyond())
 
     @property
     def previous_due_ns(self) -> int:
-        """Due instant of the snapshot before the newest."""
+        """Due time of the snapshot before the newest."""
         return self._due[-2] if len(self._due) > 1 else self._due[-1]
 
     @property
@@ -86,7 +87,8 @@ class Stream:
         plan_number: int | None = None,
         draw_time_ns: int | None = None,
     ) -> bool:
-        """Adds a snapshot; True if it is newer than all before. draw_time_ns: None: nothing is drawn yet."""
+        """Adds a snapshot. Returns True if it is newer than all earlier ones. draw_time_ns None: nothing was drawn
+        yet."""
         plan = self.plan
         number = plan_number
         if number is None:
@@ -117,7 +119,8 @@ class Stream:
         return True
 
     def sim_at(self, due_ns: int) -> int:
-        """Simulated time that falls due at `due_ns`; the oldest or newest (and its reach) outside the map."""
+        """Simulated time that falls due at `due_ns`. Outside the map: the oldest one, or the newest one plus at most
+        `reach_ns`."""
         due, sim = self._due, self._sim
         after = bisect_right(due, due_ns)
         if after == 0:
@@ -130,7 +133,7 @@ class Stream:
         return sim[after - 1] + (due_ns - start) * (sim[after] - sim[after - 1]) // (due[after] - start)
 
     def due_of(self, sim_time_ns: int) -> int:
-        """Instant at which `sim_time_ns` falls due; the last such instant where the world rests."""
+        """Time at which `sim_time_ns` falls due; the last such time if simulated time stands still there."""
         due, sim = self._due, self._sim
         after = bisect_right(sim, sim_time_ns)
         if after == 0:
@@ -143,8 +146,8 @@ class Stream:
         return due[after - 1] + (sim_time_ns - start) * (due[after] - due[after - 1]) // (sim[after] - start)
 
     def mean_rate(self, over_ns: int) -> float:
-        """Simulated per wall time over the last `over_ns` before the newest snapshot fell due; over the last gap,
-        where that is longer."""
+        """Mean simulated time per wall time over the last `over_ns` before the newest snapshot fell due, or over the
+        last gap if that is longer."""
         end = self._due[-1]
         first = max(0, min(bisect_left(self._due, end - over_ns), len(self._due) - 2))
         span = end - self._due[first]
@@ -156,13 +159,13 @@ class Stream:
         return self.reach_ns > 0 and not self.stands
 
     def _rate_beyond(self) -> float:
-        """Recent mean rate of physics; the plan's before it is known."""
+        """Recent mean rate of physics; the plan's rate until that is known."""
         return self.mean_rate(RATE_BEYOND_NS) or self._rate
 
     def replan(self, plan: Plan, draw_time_ns: int | None) -> float:
-        """Remaps all that is not drawn yet. Returns the factor by which wall intervals of the stream grew."""
+        """Remaps everything that is not drawn yet. Returns the factor by which wall-time intervals became longer."""
         stretch = 1.0
-        anchor_ns = plan.wall_ns  # where, on the map so far, the plan's sim time fell due
+        anchor_ns = plan.wall_ns  # due time of the plan's simulated time on the old map
         if self.held_since_ns is not None:
             anchor_ns = self.held_since_ns
         if plan.rate > 0:
@@ -182,7 +185,7 @@ class Stream:
         return stretch
 
     def _hold(self, plan: Plan) -> None:
-        """Holds back snapshots after a paused plan's simulated time."""
+        """Holds back all snapshots after the simulated time of a paused plan."""
         first = bisect_right(self._sim, plan.sim_time_ns)
         for index in range(first, len(self._due)):
             self._due[index] = FAR_NS
@@ -190,14 +193,14 @@ class Stream:
             self._vertex(first, plan.wall_ns, plan.sim_time_ns)
 
     def _rest_before(self, plan: Plan) -> None:
-        """Inserts a rest if physics was stopped and continues with a new plan, a step beyond the newest snapshot."""
+        """Inserts a rest if physics had stopped, and the new plan begins a step after the newest snapshot."""
         rest_ns = self.rhythm.rest_ns(plan.wall_ns - self._due[-1], max(0, plan.sim_time_ns - self._sim[-1]))
         if rest_ns and plan.sim_time_ns > self._sim[-1]:
             self._append(self._sim[-1], self._due[-1] + rest_ns, self._plan_number[-1])
 
     def _remap(self, plan: Plan, draw_time_ns: int | None, anchor_ns: int, stretch: float) -> None:
-        """Moves all that is not drawn yet. After the plan's instant, due instants are the plan's. Before it, they are
-        spaced at the plan's rate, or as snapshots came where physics could not hold a rate."""
+        """Moves all vertices that are not drawn yet. Those after the beginning of the plan get its due times. Those
+        before it are spaced at the plan's rate, or as the snapshots came if physics could not hold a rate."""
         if not self._sim:
             return
         if draw_time_ns is not None:
@@ -222,7 +225,8 @@ class Stream:
             self._vertex(after, plan.wall_ns, plan.sim_time_ns)
 
     def _led_up_ns(self, plan: Plan, sim_time_ns: int, due_ns: int) -> int:
-        """Due instant of a snapshot from before the plan that was read after it: where `_remap` would have put it."""
+        """Due time of a snapshot that was published before the plan but read after it: the same that `_remap` would
+        give."""
         came_ns = max(0, self._anchor_ns - due_ns) * min(self._stretch, 1.0)
         return plan.wall_ns - round(max((plan.sim_time_ns - sim_time_ns) / plan.rate, came_ns))
 
@@ -235,7 +239,7 @@ class Stream:
         self._plan_number.insert(index, self._plan_number[index - 1])
 
     def _insert(self, sim_time_ns: int, due_ns: int, number: int) -> None:
-        """Inserts a late snapshot in order, unless it is known."""
+        """Inserts a late snapshot in order, unless it is already known."""
         index = bisect_left(self._sim, sim_time_ns)
         if self._sim[index] == sim_time_ns or index == 0:
             return  # known, or older than everything that could still be drawn
@@ -245,7 +249,7 @@ class Stream:
         self._plan_number.insert(index, number)
 
     def _straighten(self, draw_time_ns: int, due_ns: int) -> None:
-        """Replaces vertices that would all fall due at `due_ns`, because physics became faster than its published rate,
+        """Physics became faster than its published rate, so several vertices would fall due at `due_ns`. Replaces them
         by a straight line from the draw time."""
         drawn_due_ns = self.due_of(draw_time_ns)
         after = bisect_right(self._sim, draw_time_ns)
@@ -256,7 +260,7 @@ class Stream:
                 self._append(draw_time_ns, drawn_due_ns, self._plan_number[-1])
 
     def _stand(self, due_ns: int, arrival_ns: int) -> None:
-        """Lets the newest simulated time last until `due_ns`."""
+        """Extends the newest simulated time up to `due_ns`: simulated time stands still until then."""
         if len(self._sim) > 1 and self._sim[-2] == self._sim[-1]:
             self._due[-1] = due_ns
         else:
@@ -265,7 +269,8 @@ class Stream:
 
     def _append(self, sim_time_ns: int, due_ns: int, number: int) -> None:
         if len(self._sim) >= KEPT:
-            # Every second vertex of the older half: in a burst all of them may still be played.
+            # Removes every second vertex of the older half: after a burst, all of that half may still have to be
+            # played.
             older = slice(1, KEPT // 2, 2)
             del self._due[older], self._sim[older], self._plan_number[older]
         self._due.append(due_ns)
@@ -273,7 +278,7 @@ class Stream:
         self._plan_number.append(number)
 
     def _measure(self, sim_time_ns: int, due_ns: int, arrival_ns: int, number: int) -> None:
-        """Updates the statistics; turns a long rest into a flat piece of the map."""
+        """Updates the statistics; inserts a flat piece into the map for a long rest."""
         due_gap_ns, sim_gap_ns = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
         self.rhythm.add_lateness(arrival_ns - due_ns, due_gap_ns, sim_gap_ns)
         self.widest_gap = max(self.widest_gap, round(self.rhythm.intervals(due_gap_ns, sim_gap_ns)))
@@ -288,27 +293,28 @@ class Stream:
 
 # Statistics of a stream: current interval, evenness of steps, scatter of lateness.
 #
-# Computed from the gaps between snapshots in order. All figures are medians or bounded, so that one unusual gap
-# changes nothing. Reads no clock, and keeps a few dozen numbers.
+# Computed from the gaps between successive snapshots. All figures are medians or limited, so that one unusual gap does
+# not change them. Reads no clock, and stores a few dozen numbers.
 
 
-# Gaps whose median is the present interval: it follows a change of load within five snapshots.
+# The current interval is the median of this many gaps. It follows a change of load within five snapshots.
 INTERVAL_GAPS = 9
-# Gaps from whose changes evenness is computed.
+# Number of gaps from which evenness is computed.
 EVENNESS_GAPS = 16
-# Index of the change, of these 15 in ascending order, that is the stream's unevenness. One unusual gap makes two large
-# changes, and a change of load one. If every fourth step is slow, five to seven of the 15 are large.
+# The stream's unevenness is the change with this index among the 15 changes between gaps, in ascending order. One
+# unusual gap makes two large changes, and a change of load makes one. If every fourth step is slow, five to seven of
+# the 15 are large.
 EVEN_CHANGES = 10
-# Weight of one snapshot in the mean change of lateness: some fifty snapshots count, a second or two.
+# Weight of one snapshot in the mean change of lateness: about fifty snapshots count, which is a second or two.
 SCATTER_SHARE = 0.02
-# A due gap of at least REST_NS that is REST_GAPS times as long as usual for its simulated time is a rest, not slow
-# motion: the world stood still, and moved at the end.
+# A due gap is a rest, not slow motion, if it is longer than REST_NS and longer than REST_GAPS times the usual time for
+# its steps. In a rest the world stands still, and moves only at the end.
 REST_GAPS = 4
 REST_NS = 200_000_000
-# Two such gaps in a row, neither more than this many times as long as the other, are slow physics from the second on.
+# If the next gap is as long as that, within this factor, it is slow physics, not another rest.
 ALIKE = 2
-# A slip: a snapshot is late by more than an interval, and the next is on time because its due instant was moved by at
-# least this many intervals.
+# A slip: a snapshot is late by more than an interval, and the next one is on time, because physics moved its due time
+# by more than this many intervals.
 SLIP_GAPS = 2
 SLIP_ON_TIME = 0.25  # share of an interval that still counts as on time
 
@@ -319,23 +325,24 @@ class Rhythm:
     def __init__(self) -> None:
         self.sim_interval_ns = 0  # median simulated time between snapshots
         self.interval_ns = 0  # recent median due gap; 0 while fewer than two snapshots are known
-        self.slope_change = 0.0  # usual relative change of the due gap per simulated time; 0 when steps are even
-        self.mean_gap_ns, self.longest_gap_ns = 0.0, 0  # due gaps, among as many as are needed for evenness
+        self.slope_change = 0.0  # usual relative change of the due gap per simulated time; 0: even steps
+        self.mean_gap_ns, self.longest_gap_ns = 0.0, 0  # of the last EVENNESS_GAPS due gaps
         self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next
-        self.slips = 0  # number of times that physics dropped a debt and moved its due instants
+        self.slips = 0  # number of times that physics dropped a debt and moved its due times
         self._gaps: list[tuple[int, int]] = []  # (due, sim)
         self._lateness_ns: int | None = None
-        self._rest: tuple[int, int] | None = None  # (due, sim), when the last gap was one
+        self._rest: tuple[int, int] | None = None  # (due, sim) of the last gap, if it was a rest
 
     def intervals(self, due_gap_ns: int, sim_gap_ns: int) -> float:
-        """Length of a gap in usual gaps, by simulated time or by due instants, whichever is less: slow physics makes
-        gaps of due instants longer, a change of scale those of simulated time. 1 while nothing is known."""
+        """Length of a gap in usual gaps: the smaller one of its values by simulated time and by due time. Slow physics
+        makes gaps longer in due time, a change of time scale in simulated time. 1 while nothing is known."""
         if not self.sim_interval_ns or not self.interval_ns:
             return 1.0
         return min(sim_gap_ns / self.sim_interval_ns, due_gap_ns / self.interval_ns)
 
     def rest_ns(self, due_gap_ns: int, sim_gap_ns: int) -> int:
-        """Part of this gap in which the world stood still, ns: the gap less the usual time of its steps, or 0."""
+        """Part of this gap in which the world stood still: the gap minus the usual time of its steps, ns; 0 if it is
+        no rest."""
         if not self._gaps:
             return 0
         if self._rest is not None and max(self._rest[0], due_gap_ns) <= ALIKE * min(self._rest[0], due_gap_ns):
@@ -347,12 +354,13 @@ class Rhythm:
         self._rest = due_gap_ns, sim_gap_ns
 
     def _exceeds(self, due_gap_ns: int, sim_gap_ns: int) -> int:
-        """Length of a gap beyond the usual time of its steps, ns; 0 unless it is as long as a rest."""
+        """Length of a gap beyond the usual time of its steps, ns; 0 if it is too short for a rest."""
         steps_ns = self.interval_ns * max(1, round(sim_gap_ns / self.sim_interval_ns))
         return due_gap_ns - steps_ns if due_gap_ns > max(REST_GAPS * steps_ns, REST_NS) else 0
 
     def add_gap(self, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Records a snapshot that falls due `due_gap_ns` after the one before, `sim_gap_ns` further on."""
+        """Records a snapshot whose due time is `due_gap_ns`, and whose simulated time is `sim_gap_ns`, after the
+        previous one."""
         if self._rest is not None:
             if self._exceeds(due_gap_ns, sim_gap_ns):
                 self._gaps, self.slope_change = [self._rest], 0.0
@@ -372,7 +380,8 @@ class Rhythm:
             self.mean_gap_ns, self.longest_gap_ns = sum(gaps) / len(gaps), max(gaps)
 
     def add_lateness(self, lateness_ns: int, due_gap_ns: int, sim_gap_ns: int) -> None:
-        """Records a snapshot that came `lateness_ns` after it was due, with these gaps to the one before."""
+        """Records a snapshot that came `lateness_ns` after its due time. The gaps are those to the previous
+        snapshot."""
         if self._lateness_ns is not None:
             change = min(abs(lateness_ns - self._lateness_ns), self.interval_ns)
             self.scatter_ns += SCATTER_SHARE * (change - self.scatter_ns)
@@ -383,7 +392,7 @@ class Rhythm:
         self._lateness_ns = lateness_ns
 
     def restart(self, stretch: float) -> None:
-        """Gaps from now on are `stretch` times as long; earlier ones do not count for evenness."""
+        """Clears the gaps, because later ones are `stretch` times as long."""
         self._gaps.clear()
         self._rest = None
         self.slope_change = 0.0

@@ -1,2 +1,3 @@
-"""The render process. process, owned_viewer: entries; start_up, attach: before the first frame; loop, spare_time, idle:
-frames, the work between them and pauses; frame_record, frame_timer: log row and time of a frame; outcome: the end."""
+"""The render process. process, owned_viewer: entries; start_up, attach: before the first frame; loop, spare_time,
+idle: frames, work between frames, and periods without frames; frame_record: clock and log row of a frame; screenshots;
+outcome: the end."""

@@ -1,8 +1,9 @@
-"""Attaches on a background thread: at once, as soon as a simulation is there, or when one comes back under its name.
+"""Attaches to a simulation on a background thread: at once, as soon as one runs, or when one comes back under its
+name.
 
 Frames never wait for a simulation: a thread searches for it, and the frame loop polls the result between frames. A
-simulation that comes back is another process with other memory and maybe another world, so the
-viewer attaches to it as to any other, and frames continue as after a reset.
+simulation that comes back is another process, with other memory and maybe another world. So the viewer attaches to it
+as to any other, and frames continue as after a reset.
 
 Always: a search has one result, which does not change: a link, or the error that ended the search.
 """
@@ -21,19 +22,21 @@ from twixt.ipc.session import listener
 if TYPE_CHECKING:
     from twixt.ipc.session.link import Ended, Link
 
-# Longest wait of a run's own viewer for its world: a day, in effect no limit. The window can be closed meanwhile, and
-# if physics dies its connection closes at once.
+# Longest time for which a run's own viewer waits for its world: a day, in effect no limit. Meanwhile the window can be
+# closed, and if physics dies, its connection closes at once.
 OWN_WORLD_S = 86_400.0
-# Interval of polling for a name, and for a new simulation's first snapshot: the system reports no new name.
+# Interval of polling for a name, and for the first snapshot of a new simulation: the system does not report a new
+# name.
 LOOK_S = 0.1
-# The same after an attempt that failed: the next one is likely to fail too.
+# The same after a failed attempt, because the next attempt is likely to fail too.
 RETRY_S = 1.0
-# Ends of a simulation that may come back, in words. One that refused this viewer would refuse it again.
+# Kinds of end after which a simulation may come back, with words for the notice. A simulation that refused this viewer
+# would refuse it again.
 MAY_RETURN = {"ended": "ended", "crashed": "crashed", "interrupted": "was interrupted", "lost": "has gone"}
 
 
 class BackgroundAttach:
-    """Search for a simulation, on a thread that starts at once. search: takes the event that ends it early; returns the
+    """Search for a simulation, on a thread that starts at once. search: gets an event that ends it early; returns the
     link, or None if that event was set."""
 
     def __init__(self, search: Callable[[InterruptibleEvent], Link | None]) -> None:
@@ -44,12 +47,13 @@ class BackgroundAttach:
         threading.Thread(target=self._run, name="attach", daemon=True).start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits for the result; True as soon as it is there, False after `timeout_s`."""
+        """Waits for the result. Returns True as soon as it is known, False after `timeout_s`."""
         return self._is_answered.wait(timeout_s)
 
     @property
     def link(self) -> Link:
-        """Link that the search found. Read it once `wait` was True. Raises the error that ended the search."""
+        """Link that the search found. Read this only after `wait` returned True. Raises the error that ended the
+        search."""
         if self._error is not None:
             raise self._error
         assert self._link is not None
@@ -68,7 +72,7 @@ class BackgroundAttach:
 
 
 def attach_now(name: str | None, owned: bool) -> BackgroundAttach:
-    """Attaches to a simulation that is running already. Physics answers once it has made its world."""
+    """Attaches to a simulation that already runs. Physics answers once it has made its world."""
 
     def search(_is_given_up: InterruptibleEvent) -> Link:
         try:
@@ -77,7 +81,7 @@ def attach_now(name: str | None, owned: bool) -> BackgroundAttach:
             return attach(name, OWN_WORLD_S if owned else ATTACH_PATIENCE_S, owned)
         except BaseException:
             if owned and name is not None:
-                listener.tidy(name)  # physics that was killed before that left its socket file
+                listener.tidy(name)  # physics that was killed has left its socket file
             raise
 
     return BackgroundAttach(search)
@@ -117,7 +121,8 @@ def _attached_with_snapshot(name: str | None, is_given_up: InterruptibleEvent) -
 
 
 def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -> BackgroundAttach | None:
-    """Waits until `attach_when_running` has a result, and prints that it waits. None: asked to stop before that."""
+    """Waits until `attach_when_running` has a result, and prints that it waits. Returns None if `is_asked_to_stop`
+    becomes True before that."""
     attaching = attach_when_running(name)
     if not attaching.wait(LOOK_S):
         whom = "a simulation" if name is None else f'the simulation "{name}"'
@@ -138,7 +143,8 @@ class Reconnection:
         self.notice = ""  # text for the user while the simulation is awaited
 
     def begin(self, ended: Ended) -> bool:
-        """Begins to wait for a simulation that ended, if it may come back; prints so once. True if it is awaited."""
+        """Begins to wait for a simulation that ended, if it may come back, and prints this once. Returns True if it is
+        awaited."""
         if self._attaching is None and ended.kind in MAY_RETURN:
             self._attaching = attach_when_running(self._name)
             self.notice = f'waiting for "{self._name}" to come back'
@@ -148,8 +154,8 @@ class Reconnection:
         return self._attaching is not None
 
     def link(self) -> Link | None:
-        """Link to the simulation that came back, once; None while there is none. Raises the error that ended the
-        wait."""
+        """Link to the simulation that has come back. Each link is returned only once; else the result is None. Raises
+        the error that ended the wait."""
         if self._attaching is None or not self._attaching.wait(0):
             return None
         link, self._attaching, self.notice = self._attaching.link, None, ""

@@ -1,10 +1,11 @@
-"""Records shown frames: log row, present time, the lead reported to physics.
+"""Records shown frames: log row, present time, and the lead that is reported to physics.
 
-A frame's row is written when its swap has returned, and corrected when the display reports the frame's present, some
-frames later. Presents lag behind the returns by a nearly constant time. The pacer works with the returns; the lag is
-added to the planned present, so that frames are drawn for the instant at which they will be seen.
+The row of a frame is written when its swap has returned. It is corrected some frames later, when the display reports
+the present time of that frame. Present times lag behind the returns of swaps by a nearly constant time. The pacer
+works with the returns. So the lag is added to the planned present time, and frames are drawn for the instant at which
+they will be seen.
 
-Always: never waits. A frame that the display does not report keeps the present known at its swap.
+Always: never waits. A frame that the display does not report keeps the present time that was known at its swap.
 """
 
 from __future__ import annotations
@@ -32,34 +33,34 @@ from twixt.render.scene.groups import AS_PUBLISHED
 from twixt.render.scene.views import DrawnPicture
 from twixt.render.viewer.screenshots import Screenshots
 
-# Frames whose report is awaited: those whose rows the log holds back, 50 ms at 240 Hz. Longest time from a swap's
-# return to its reported present.
+# Number of frames whose report is awaited: as many as the log holds back, 50 ms at 240 Hz. LONGEST_AWAITED_NS: longest
+# time from the return of a swap to the reported present time.
 MOST_AWAITED = HELD_BACK
 LONGEST_AWAITED_NS = 250_000_000
-# The lag of presents behind returns is the median of the last LAG_REPORTS reports, known from FIRST_REPORTS on.
-# After that it changes by at most LAG_MOVES_NS a frame, which cannot be seen. A lag above LONGEST_LAG_NS counts as 0: a
-# draw time so far ahead would be a guess.
+# The lag of present times behind returns of swaps is the median of the last LAG_REPORTS reports, once there are
+# FIRST_REPORTS. After that it changes by at most LAG_MOVES_NS a frame, which cannot be seen. A lag above
+# LONGEST_LAG_NS counts as 0: a draw time so far ahead would be a guess.
 LAG_REPORTS, FIRST_REPORTS = 32, 6
 LAG_MOVES_NS = 50_000
 LONGEST_LAG_NS = 60_000_000
-# A reported refresh is used only while the last WHOLE_REPORTS intervals between presents are whole multiples of it,
-# within this share, and the shortest is a single refresh.
+# A reported refresh period is used only if the last WHOLE_REPORTS intervals between present times are whole multiples
+# of it, within WHOLE_SHARE, and the shortest interval is a single refresh.
 WHOLE_SHARE, WHOLE_REPORTS = 0.04, 8
-# Number of last frames whose largest lead is reported to physics: one second at 60 Hz.
+# The lead reported to physics is the largest one of this many last frames: one second at 60 Hz.
 LEAD_FRAMES = 60
 
 NO_HEAD = Head()
 
 
 class FrameInputs(NamedTuple):
-    """State from which one frame was drawn. Kept, because before it is shown snapshots taken in for the next frame may
-    bring a later plan."""
+    """State from which one frame was drawn. It is stored because snapshots that are read for the next frame may bring
+    a later plan before this frame is shown."""
 
     newest: Head  # of the newest snapshot
     plan: Plan
     clock: ClockState
-    steps: int  # ticks taken in since the frame before
-    acted_ns: int  # instant of the user's action whose effect this frame is the first to show; 0: none
+    steps: int  # ticks received since the previous frame
+    acted_ns: int  # instant of the user's action whose effect this frame shows first; 0: none
 
 
 class Drawing(NamedTuple):
@@ -69,11 +70,11 @@ class Drawing(NamedTuple):
     quality: str = ""
     gpu_ns: int | None = None
     costs: FrameCosts = NO_COSTS
-    ahead_ns: int = 0  # work done before the frame's start, in spare time
+    ahead_ns: int = 0  # time of work done before the frame's start, in spare time
 
 
 class Pacing(NamedTuple):
-    """Pacer settings under which a frame was shown; 0 where one does not apply to this display."""
+    """Pacer settings under which a frame was shown; 0 if a setting does not apply to this display."""
 
     interval_ns: int
     planned_refreshes: int
@@ -95,7 +96,7 @@ class FrameFacts(NamedTuple):
 
 
 def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
-    """Log row of a frame. last: row of the frame before. Pure."""
+    """Log row of a frame. last: row of the previous frame. Pure."""
     planned, times, paced, pacing = facts.planned, facts.times, facts.paced, facts.pacing
     (newest, plan, clock, steps, acted_ns), (shown, quality, gpu_ns, costs, ahead_ns) = facts.inputs, facts.drawing
     draw_time_ns, alpha, mode, method = 0, 0.0, "none", ""
@@ -114,7 +115,8 @@ def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
         used = newest if method == "latest" else following if is_blended else previous
         used_published_ns, draw_due_ns = used.published_ns, shown.due_ns
         group_due_ns = min(shown.group_due_ns.values(), default=0)
-    # Positional, in the order of the fields: with names this call takes 13 us instead of 3, in every frame.
+    # The arguments are positional, in the order of the fields: with names this call takes 13 us in every frame instead
+    # of 3.
     return FrameRow(
         facts.frame, times.start_ns, times.latch_ns, times.work_end_ns, times.swap_begin_ns,
         times.presented_ns or times.swap_end_ns,
@@ -130,7 +132,7 @@ def row_of(facts: FrameFacts, last: FrameRow) -> FrameRow:
 class FrameRecord:
     """Log and screenshots of the frames of one loop.
 
-    last: row of the last frame. first_present_ns: present of the first frame, 0 before it.
+    last: row of the last frame. first_present_ns: present time of the first frame; 0 before it.
     """
 
     def __init__(self, log: FrameLog, screenshots: Screenshots, display: Display, pacer: Pacer) -> None:
@@ -150,8 +152,8 @@ class FrameRecord:
         is_probe: bool,
         rested_ns: int,
     ) -> FrameRow:
-        """Records a frame just shown in pacer and log; returns its row. is_probe: no figure counts it. rested_ns: time
-        without frames before it."""
+        """Records a frame that was just shown, in pacer and log; returns its row. is_probe: the frame counts in no
+        figure. rested_ns: time without frames before it."""
         pacer, presents = self._pacer, self.presents
         paced = pacer.frame_done(times)
         self._leads_ns.add(planned.present_ns - times.latch_ns)
@@ -171,11 +173,11 @@ class FrameRecord:
 
     @property
     def lead_ns(self) -> int:
-        """Largest time from reading the state to the planned present, over the last LEAD_FRAMES frames, in ns."""
+        """Largest time from reading the state to the planned present time, over the last LEAD_FRAMES frames, in ns."""
         return self._leads_ns.quantile(1.0)
 
     def forget_leads(self) -> None:
-        """Discards the leads so far: those of later frames differ."""
+        """Discards the leads so far, because those of later frames will differ."""
         self._leads_ns.clear()
 
 
@@ -184,31 +186,31 @@ class Presents:
 
     def __init__(self, display: Display, log: FrameLog, pacer: Pacer) -> None:
         self._display, self._log, self._pacer = display, log, pacer
-        self._awaited: deque[tuple[int, int, int]] = deque(maxlen=MOST_AWAITED)  # swap, its frame, its return
+        self._awaited: deque[tuple[int, int, int]] = deque(maxlen=MOST_AWAITED)  # swap number, frame, swap's return
         self._lag = Lag()
         self._refresh = ReportedRefresh()
 
     @property
     def lag_ns(self) -> int:
-        """Time in ns from a swap's return to its present; 0 where the display does not report presents."""
+        """Time in ns from the return of a swap to the present time; 0 if the display does not report present times."""
         return self._lag.ns if self._display.present_source == "display" else 0
 
     def planned(self, plan: FramePlan) -> FramePlan:
-        """Adds the lag to the planned present: the instant at which the frame will be seen."""
+        """Adds the lag to the planned present time, which then is the instant at which the frame will be seen."""
         lag_ns = self.lag_ns
         return plan._replace(present_ns=plan.present_ns + lag_ns) if lag_ns else plan
 
     def seen(self, row: FrameRow) -> FrameRow:
-        """Adds the lag to a row's present: the best estimate before the display's report."""
+        """Adds the lag to the present time of a row: the best estimate before the display reports it."""
         lag_ns = self.lag_ns
         return row._replace(present_ns=row.present_ns + lag_ns) if lag_ns else row
 
     def shown(self, frame: int, swap_end_ns: int) -> None:
-        """Notes a frame whose row is in the log, for the display's report."""
+        """Registers a frame whose row is in the log, so that the display's report can be assigned to it."""
         self._awaited.append((self._display.swap_number, frame, swap_end_ns))
 
     def apply_reports(self) -> None:
-        """Enters reported presents into the log rows and the pacer."""
+        """Passes reported present times to the log rows and the pacer."""
         for report in self._display.drain_presents():
             frame, swap_end_ns = self._frame_of(report.swap_number, report.present_ns)
             if frame is None:
@@ -221,7 +223,7 @@ class Presents:
                     self._pacer.display_reported(report.present_ns - self._lag.ns, refresh_ns)
 
     def restart(self) -> None:
-        """Discards lag and refresh, because the display changed."""
+        """Discards lag and refresh period, because the display changed."""
         self._lag = Lag()
         self._refresh = ReportedRefresh()
 
@@ -233,7 +235,7 @@ class Presents:
 
 
 class Lag:
-    """Median time from a swap's return to its present. ns: its value, 0 until it is known. Pure."""
+    """Median time from the return of a swap to its present time. ns: its value, 0 until it is known. Pure."""
 
     def __init__(self) -> None:
         self.ns = 0
@@ -257,13 +259,14 @@ class Lag:
 
 
 class ReportedRefresh:
-    """Refresh period that a display reports, checked against its presents. Pure."""
+    """Refresh period that a display reports, checked against its present times. Pure."""
 
     def __init__(self) -> None:
         self._presents_ns: deque[int] = deque(maxlen=WHOLE_REPORTS + 1)
 
     def believed_ns(self, present_ns: int, refresh_ns: int | None) -> int | None:
-        """Adds a present and the refresh reported with it; returns that refresh, None if presents contradict it."""
+        """Adds a present time and the refresh period reported with it. Returns that period; None if present times
+        contradict it."""
         self._presents_ns.append(present_ns)
         if not refresh_ns or len(self._presents_ns) <= WHOLE_REPORTS:
             return None
@@ -272,41 +275,42 @@ class ReportedRefresh:
         return refresh_ns if is_whole and min(map(round, refreshes)) == 1 else None
 
 
-# Clock of one frame loop: its instants, its waits, and the laps of a frame's time.
+# Clock of one frame loop, its waits, and the laps into which the time of a frame is divided.
 #
-# The clock is passed to the frame loop. A run passes the machine's clock; a test passes one that it advances itself,
-# so that hundreds of frames run without a real sleep.
+# The clock is passed to the frame loop. A run passes the machine's clock. A test passes a clock that it advances
+# itself, so that hundreds of frames run without real sleeps.
 #
 # Always: the frame loop reads no other clock.
 
 
-# Longest time of a swap that counts as work (copying the picture). A longer swap waits for the display.
+# Longest duration of a swap that counts as work (copying the picture). A longer swap waits for the display.
 LONGEST_COPY_NS = 1_000_000
-# --slow-render adds at least this, or its own length if that is less, also to a frame that takes longer by itself: its
-# effect is always visible in the figures.
+# --slow-render adds at least this, or its own value if that is less, even to a frame that takes longer by itself. So
+# its effect is always visible in the figures.
 SEEN_WORK_NS = 5_000_000
 
 
 class Processor(Protocol):
-    """Running and waiting times of threads, such as `ProcessorTime`."""
+    """Running and waiting times of threads. `ProcessorTime` is one implementation."""
 
     def read(self) -> Reading:
-        """Sums of this thread up to now."""
+        """Times of this thread so far."""
 
     def drawers(self) -> tuple[int, ...]:
-        """Waiting time in ns of each thread that draws for this process, up to now."""
+        """Waiting time so far, in ns, of each thread that draws for this process."""
 
     def waited_ns(self) -> int:
-        """Total waiting time in ns of this thread and those that draw for it."""
+        """Total waiting time so far, in ns, of this thread and those that draw for it."""
 
     def close(self) -> None: ...
 
 
 class FrameTimer:
-    """Clock and time measurement of one frame loop.
+    """Clock of one frame loop, and measurement of the time of its frames.
 
-    wait: waits for instants. laps: of a frame, by cause for the log and as spans for the trace. spans: the trace, for
-    spans with instants of their own. processor: see `Processor`. now_ns: the clock, perf_counter_ns by default. sleep: sleeps for a number of seconds.
+    wait: waits for instants. laps: parts of a frame's time, by cause for the log and as spans for the trace. spans:
+    the trace, for spans that have their own instants. processor: see `Processor`. now_ns: the clock, perf_counter_ns
+    by default. sleep: sleeps for a number of seconds.
     """
 
     def __init__(
@@ -322,7 +326,7 @@ class FrameTimer:
 
     def add_work(self, work_ns: int, began_ns: int, swap_ns: int) -> None:
         """Spins until the frame that began at `began_ns` has taken `work_ns` (--slow-render). swap_ns: expected
-        duration of its swap, which counts as work up to LONGEST_COPY_NS."""
+        duration of its swap; up to LONGEST_COPY_NS of that counts as work."""
         at_least_ns = began_ns + work_ns - min(swap_ns, LONGEST_COPY_NS)
         end_ns = max(at_least_ns, self.now_ns() + min(work_ns, SEEN_WORK_NS))
         while self.now_ns() < end_ns:

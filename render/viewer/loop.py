@@ -1,8 +1,8 @@
-"""The frame loop: wait, take in new snapshots, choose the draw time, draw, show, log.
+"""The frame loop: wait, receive new snapshots, choose the draw time, draw, show, log.
 
 The state is read as late as the pacer allows. A frame is drawn for the instant at which it will be seen. Work that can
-wait (log, garbage, figures) is done after the frame is shown. The objects of the loop receive values of the frame, never
-the loop itself.
+wait (log, garbage, figures) is done after the frame is shown. The objects of the loop receive values of the frame, but
+never the loop itself.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 
 class FrameLoop:
-    """Frames of one viewer. `frame()` makes one; while `is_idle` call `sleep` in its place. input.settings.quit: the user
-    has asked to end.
+    """Makes the frames of one viewer. `frame()` makes one; while `is_idle`, call `sleep` instead. input.settings.quit:
+    the user has asked to quit.
 
-    is_starting: frames are logged as probes, which no figure counts. notice: for the user, on the panels. early: input
-    events from before the first frame, which applies them. timer: clock of the loop; by default the machine's. `close`
-    closes it.
+    is_starting: frames are logged as probes, which count in no figure. notice: text for the user, on the panels.
+    early: input events from before the first frame; that frame applies them. timer: clock of the loop, by default the
+    machine's; `close` closes it.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class FrameLoop:
         self.display, self._pacer = display, pacer
         self.timer = timer = timer or timer_of(display)
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
-        self._resizes = 0  # of the display, as last seen
-        self._shown: DrawnPicture | None = None  # in the last frame
+        self._resizes = 0  # resizes of the display that are handled
+        self._shown: DrawnPicture | None = None  # picture of the last frame
         set_code_folders(link.description.get(CODE_FOLDERS, ()))
         self.stage = Stage(config, display.context, link.scene, MOST_SLOTS, link.newest_bodies, link.received.parents)
         self.stage.laps = timer.laps
@@ -129,7 +129,7 @@ class FrameLoop:
 
     @property
     def is_idle(self) -> bool:
-        """True if the next frame would equal the shown one: call `sleep` in its place."""
+        """True if the next frame would equal the shown one. Then call `sleep` instead."""
         if self.is_starting or self.idle.has_events or self.record.screenshots.has_news:
             return False
         if not self.redraws.is_idle(self.timer.now_ns(), self.intake.plan.rate == 0):
@@ -137,19 +137,19 @@ class FrameLoop:
         return self.quality.is_drawn_in_full(self.record.last.quality)
 
     def sleep(self) -> None:
-        """Sleeps in place of a frame until something changes, 0.1 s at most."""
+        """Sleeps instead of making a frame until something changes, at most 0.1 s."""
         self._rest()
         link = self.intake.link
         self.idle.sleep(link)
         now_ns = self.timer.now_ns()
         self.stage.pass_still(now_ns)
-        link.poll()  # reads the message that ended the sleep; unread, it would end the next one too
+        link.poll()  # if unread, the message that ended this sleep would also end the next one
         is_news = self.intake.receive().is_news or self.idle.status.is_changed(link, self.input.settings.overlay)
         if self.idle.has_events or is_news or self.display.pop_damage():
             self.redraws.request(now_ns)
 
     def sleep_while_hidden(self) -> None:
-        """Sleeps in place of a frame while the window is not shown; applies input, and takes in snapshots once a
+        """Sleeps instead of making a frame while the window is hidden. Applies input, and receives snapshots once a
         second."""
         self._rest()
         self._apply(self.display.wait_events(SLEEP_S))
@@ -159,12 +159,12 @@ class FrameLoop:
             self.intake.link.poll()
 
     def end_start(self) -> None:
-        """Ends start-up: from now on frames count."""
+        """Ends start-up: from now on, frames count in the figures."""
         self.is_starting = False
         self.redraws.request(self.timer.now_ns())
 
     def follow(self, link: Link) -> None:
-        """Draws another simulation from now on, as after a reset. The user's settings stay."""
+        """Draws another simulation from now on, as after a reset. The settings of the user stay the same."""
         self._rest()  # the time since the last frame belongs to no frame
         self.idle.close()
         self.record.forget_leads()
@@ -177,8 +177,8 @@ class FrameLoop:
         self.redraws.request(self.timer.now_ns())
 
     def begin_anew(self, why: str = "start-up is over") -> None:
-        """Discards the measured times of frames so far, because they contain work of the start, and asks the display
-        for presents from now on. why: reason for the log."""
+        """Discards the measured times of frames so far, because they contain work of the start. Also asks the display
+        for present times from now on. why: reason for the log."""
         self.display.ask_for_presents()
         self._pacer.forget_work(why)
         self.record.forget_leads()
@@ -202,12 +202,13 @@ class FrameLoop:
     # -- steps of a frame
 
     def _apply(self, events: list[Event]) -> int:
-        """Applies input events. Returns the instant of the user's action if the next frame shows its effect, else 0."""
+        """Applies input events. Returns the instant of the user's action if the next frame shows its effect, else
+        0."""
         draw_time_ns = self.record.last.draw_time_ns
         return self.input.apply_events(events, self.display.framebuffer_size, draw_time_ns, self.over.covers)
 
     def _rest(self) -> None:
-        """Notes that frames stop, and does the work that this allows: log rows, garbage. May be called again."""
+        """Records that frames stop, and does postponed work: log rows, garbage. May be called repeatedly."""
         if self.idle.begin(self.record.last.present_ns):
             self.quality.forget()
             self.core_sharing.rest()
@@ -222,7 +223,7 @@ class FrameLoop:
         return self.idle.status.is_changed(self.intake.link, self.input.settings.overlay)
 
     def _plan(self, now_ns: int) -> FramePlan:
-        """Plans the next frame; restarts the pacer after a pause of frames and after changes of the display."""
+        """Plans the next frame. Restarts the pacer after a period without frames, and after changes of the display."""
         if self.idle.since_ns:
             self._pacer.restart("frames rested")
             self.timer.laps.restart()
@@ -253,7 +254,8 @@ class FrameLoop:
         return shown
 
     def _draw_over(self, events: list[Event], size_px: tuple[int, int]) -> bool:
-        """Draws the layers over the picture, and applies the user's input on them; False if nothing was drawn."""
+        """Draws the layers over the picture, and applies the user's input to them. Returns False if nothing was
+        drawn."""
         now_ns, user, stage, last = self.timer.now_ns(), self.input, self.stage, self.record.last
         if self.record.screenshots.has_news:
             user.say(self.record.screenshots.news(), now_ns)
@@ -306,7 +308,7 @@ class FrameLoop:
             self.input.screenshot_done()
 
     def _work_more(self, start_ns: int, has_waited: bool) -> None:
-        # A frame that did not wait for its start began when the one before was shown.
+        # If a frame did not have to wait for its planned start, it began when the previous frame was shown.
         last = self.record.last
         began_ns = start_ns if has_waited or not last.present_ns else last.present_ns
         self.timer.add_work(self._slow_render_ns, began_ns, last.swap_end_ns - last.swap_begin_ns)
@@ -320,11 +322,11 @@ class FrameLoop:
         timer.laps.waited(swap_at_ns, kinds.AWAIT_SWAP)
 
     def _use_swap(self, planned: FramePlan, await_call: AwaitCall) -> None:
-        """Uses the time until the swap's return, which is expected the lag of presents before the planned one."""
+        """Uses the time until swap returns, which is expected at the planned present time minus the lag."""
         self.spare.in_swap(planned.present_ns - self.record.presents.lag_ns, await_call)
 
     def _account(self, planned: FramePlan, times: FrameTimes, inputs: FrameInputs, drawing: Drawing) -> FrameRow:
-        """Enters the frame just shown into the log; passes its times to overlay, core sharing, quality and physics."""
+        """Records the frame just shown in the log; passes its times to overlay, core sharing, quality and physics."""
         record, sharing = self.record, self.core_sharing
         is_first = not record.first_present_ns
         row = record.add(planned, times, inputs, drawing, self.is_starting, self.idle.end(times.start_ns))
@@ -352,36 +354,37 @@ class FrameLoop:
         return row
 
     def _hand_over_ns(self, times: FrameTimes) -> int:
-        """Time of the swap up to the hand-over, without the wait for the display; 0 where it is not known."""
+        """Duration of the swap up to the hand-over, without the wait for the display; 0 if it is not known."""
         end_ns = self.spare.handed_over_ns if self._pacer.blocks else times.swap_end_ns
         return max(0, end_ns - times.swap_begin_ns)
 
 
 class PictureQuality:
-    """Quality level of the frames of one loop: the governor chooses it, this sets it in the renderer."""
+    """Quality level of the frames of one loop: the governor chooses it, and this class sets it in the renderer."""
 
     def __init__(self, governor: Governor, renderer: SceneRenderer) -> None:
         self.governor, self._renderer = governor, renderer
         renderer.level = governor.level
 
     def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool) -> str:
-        """Sets the next frame's level by the cost of this one; returns the reason of a change, "" if there is none."""
+        """Sets the level of the next frame by the cost of this one. Returns the reason if the level changed, else
+        ""."""
         self._renderer.level = self.governor.frame(cost_ns, interval_ns, cores_are_short)
         return self.governor.change_reason
 
     def is_drawn_in_full(self, last_level: str) -> bool:
-        """True if a frame of that level may stay on the screen while no frames are made. Else sets full quality for the
-        next frame, which has time for it."""
+        """True if a frame of that level may stay on the screen while no frames are made. Else sets full quality for
+        the next frame, for which there is enough time."""
         if not self.governor.is_free or last_level == self.governor.finest.name:
             return True
         self._renderer.level = self.governor.finest
         return False
 
     def forget(self) -> None:
-        """Discards the measured costs of frames: those to come differ."""
+        """Discards the measured costs of frames, because those of later frames will differ."""
         self.governor.forget()
 
 
 def timer_of(display: Display) -> FrameTimer:
-    """Timer by the machine's clock, for frames that this thread draws on a display."""
+    """Timer with the machine's clock, for frames that this thread draws on a display."""
     return FrameTimer(ProcessorTime(draws_in_threads(display.renderer)))

@@ -1,10 +1,10 @@
-"""Entry of a viewer process that a run started for itself (`_view`).
+"""Entry of a viewer process that a run has started for itself (`_view`).
 
-The process starts before its config is known, and imports what every viewer needs until a line on standard input
+The process starts before its config is known. It imports what every viewer needs, until a line on standard input
 brings the config. If standard input ends without a line, the command was refused, and the process ends silently.
 
-Always: physics listens before this viewer receives the simulation's name. So if nothing answers under that name,
-physics has gone. Physics prints the reason itself if its process still runs; else this viewer does.
+Always: physics listens before this viewer receives the name of the simulation. So if nothing answers under that name,
+physics has ended. If the process of physics still runs, it prints the reason itself; else this viewer prints it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from twixt.render.viewer.start_up import Loading
 if TYPE_CHECKING:
     from twixt.ipc.config.flags import Config
 
-# Longest time from the kernel's closing of a dying process' descriptors until the process is gone.
+# Longest time from when the kernel closes the descriptors of a dying process until the process is gone.
 DYING_S = 0.1
 
 
 def view_as_child(owned: bool) -> int:
-    """Waits for the run's message, and runs the viewer that it describes. Returns the exit code, and sends it to the
-    run (see `send_exit_code`). owned: the end of this viewer ends the run. Raises TwixtError, and ImportError where a
-    package is missing."""
+    """Waits for the message of the run, and runs the viewer that it describes. Returns the exit code, and also sends
+    it to the run (see `send_exit_code`). owned: the end of this viewer ends the run. Raises TwixtError, or ImportError
+    if a package is missing."""
     try:
         code = _view(owned)
     except TwixtError as error:
@@ -52,18 +52,18 @@ def view_as_child(owned: bool) -> int:
 def _view(owned: bool) -> int:
     spans.end_start_part("viewer_interpreter", twixt.STARTED_NS)
     _write_from_the_background()
-    gc.disable()  # nothing that is imported is garbage
+    gc.disable()  # imported objects are not garbage
     loading = OwnedLoading()
     from twixt.render.viewer.process import view
 
     told = sys.stdin.readline()
     if not told:
-        os._exit(0)  # there is nothing to finish, and the imports may still take long
+        os._exit(0)  # nothing is left to do, and the imports may still take long
     try:
         order = _read(told)
         spans.end_start_part("viewer_spawn", order.spawned_ns)
         spans.end_start_part("viewer_config")
-        if order.config.profile is None:  # else its trace must still be written, so nothing may end the process
+        if order.config.profile is None:  # with a profile, the trace must still be written
             loading.watch(order.name, order.pid)
         try:
             return view(order.config, order.name, owned=owned, loading=loading)
@@ -78,8 +78,8 @@ def _view(owned: bool) -> int:
 
 
 def _write_from_the_background() -> None:
-    """Ignores SIGTTOU. A viewer in a process group of its own is in its terminal's background, where `stty tostop`
-    would stop it at its first output; with the signal ignored the output is written."""
+    """Ignores SIGTTOU. A viewer with its own process group is in the background of its terminal. There `stty tostop`
+    would stop it at its first output; if the signal is ignored, the output is written."""
     if hasattr(signal, "SIGTTOU") and os.getpgrp() == os.getpid():
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
@@ -105,8 +105,8 @@ def _read(told: str) -> _Order:
 
 
 class OwnedLoading(Loading):
-    """Imports, and ends the process if physics dies before `finish`. That is called when the window is open, which
-    takes as long as the rest of the start."""
+    """Imports the modules, and ends the process if physics dies before `finish` is called. That call comes when the
+    window is open; opening it takes as long as the rest of the start."""
 
     def __init__(self) -> None:
         self._is_over, self._deciding = False, threading.Lock()
@@ -139,8 +139,8 @@ def _answers(name: str) -> bool:
 
 
 def _without_physics(pid: int) -> int:
-    """Exit code of a viewer that never attached. Prints the reason if the process of physics is gone, which need not be
-    the parent: the viewer of a frozen program may be a grandchild."""
+    """Exit code of a viewer that never attached. Prints the reason if the process of physics has ended. Physics need
+    not be the parent: the viewer of a frozen program may be a grandchild."""
     try:
         has_ended = children.wait_for_end(pid, DYING_S)
     except (OSError, OverflowError):

@@ -1,6 +1,6 @@
 """The render process: opens the display, attaches to physics, makes frames until there is a reason to stop.
 
-Always: after any end (window closed, Ctrl-C, time over, physics gone) the log is complete, a requested report is
+Always: after any end (window closed, Ctrl-C, time over, physics ended) the log is complete, a requested report is
 written, display and connection are closed, and the reason is printed.
 """
 
@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from twixt.render.display.display import Display
     from twixt.render.viewer.loop import FrameLoop
 
-# Time for which the picture of a crashed world stays, with the reason across it.
+# Time for which the picture of a crashed world stays on the screen, with the reason across it.
 CRASH_SHOWN_NS = 3_000_000_000
-# Longest wait for physics' sections of the report. Its service thread answers, which a step in C code may delay.
+# Longest wait for the sections of the report that come from physics. Its service thread sends them; a step in C code
+# may delay that.
 REPORT_PATIENCE_S = 2.0
-# Longest wait for the simulation's answer before the window opens. One that has its world answers sooner.
+# Longest wait for the simulation's answer before the window opens. A simulation that has made its world answers
+# sooner.
 ANSWER_S = 0.25
 
 
@@ -47,9 +49,10 @@ def view(config: Config, name: str | None, owned: bool, loading: Loading | None 
     """Runs a viewer of the simulation `name` (None: the only one running) to its end; returns the exit code. Raises
     TwixtError if it cannot attach or has nothing to draw on.
 
-    owned: this viewer belongs to that simulation, and its end ends the run. Simulated time begins when it attaches, so
-    it attaches last. Another viewer attaches first, so that no window flashes up if it is refused. loading: imports
-    that have begun already. wait: waits until the simulation runs, and for its return under its name when it has ended.
+    owned: this viewer belongs to that simulation, and the end of the viewer ends the run. Simulated time begins when
+    an owned viewer attaches, so it attaches last. Any other viewer attaches first: if it is refused, no window flashes
+    up. loading: imports that have already begun. wait: waits until the simulation runs, and after its end until it
+    comes back under its name.
     """
     raise_nice(config.viewer_nice)
     loading = loading or Loading()
@@ -128,11 +131,12 @@ def _view(
 
 @dataclass(frozen=True)
 class _Viewer:
-    """Objects of one attached viewer, from which its frames are made.
+    """Objects of one attached viewer that are needed to make its frames.
 
-    config: the one in use, which without a display differs from the requested one. is_report_asked: a report was
+    config: the one in use; without a display it differs from the requested one. is_report_asked: a report was
     requested. owned: the viewer belongs to the simulation. early: input events from before the first frame.
-    reconnection: None if a simulation that ends is not awaited. ends: closed at the end of the process.
+    reconnection: None if the viewer does not wait for a simulation that has ended. ends: closed at the end of the
+    process.
     """
 
     config: Config
@@ -174,7 +178,8 @@ def _watch(viewer: _Viewer) -> int:
         return _leave(viewer, run.link, loop, outcome)
 
     def last(code: int) -> int:
-        """Does the work of the callers of `_watch`, to which it does not return when an X server ends."""
+        """Does the final work of the callers of `_watch`, because `_watch` does not return to them when an X server
+        ends."""
         viewer.ends.close()
         if viewer.owned:
             send_exit_code(code)
@@ -220,7 +225,7 @@ def _leave(viewer: _Viewer, link: Link, loop: FrameLoop, outcome: Outcome) -> in
 
 
 class _Run:
-    """Frames of one viewer until there is a reason to stop. link: to the simulation drawn last."""
+    """Makes frames until there is a reason to stop. link: to the simulation that was drawn last."""
 
     def __init__(self, viewer: _Viewer, loop: FrameLoop) -> None:
         self.link = viewer.link
@@ -229,7 +234,7 @@ class _Run:
         self._crash_ends_ns: int | None = None
 
     def frames(self) -> Outcome:
-        """Makes frames; returns the reason of their end."""
+        """Makes frames; returns why they ended."""
         start_up = StartUp(self._viewer.config, self._viewer.spans)
         try:
             while (outcome := self._ended(time.perf_counter_ns())) is None:
@@ -272,7 +277,8 @@ class _Run:
         return self._ended_with(ended, now_ns)
 
     def _is_awaited(self, ended: Ended, reconnection: Reconnection) -> bool:
-        """True if the simulation that ended is awaited, or is back; then it is drawn from now on."""
+        """True if the simulation that ended is awaited or has come back. If it has come back, frames draw it from now
+        on."""
         loop, display = self._loop, self._viewer.display
         if not loop.notice:
             if not reconnection.begin(ended):
@@ -288,8 +294,8 @@ class _Run:
         return True
 
     def _ended_with(self, ended: Ended, now_ns: int) -> Outcome | None:
-        """Outcome after the end of physics; None while the picture of a crashed world still stays, which it does for
-        CRASH_SHOWN_NS in a window without a report."""
+        """Outcome after the end of physics. In a window without a report, the picture of a crashed world stays for
+        CRASH_SHOWN_NS; the result is None until then."""
         viewer = self._viewer
         if ended.kind != "crashed" or viewer.display.backend == "offscreen" or viewer.config.report:
             return of_simulation(ended, viewer.owned)
@@ -308,7 +314,7 @@ def _first_frame_ms(config: Config, loop: FrameLoop) -> float | None:
 
 
 class _StopSignals:
-    """Ctrl-C and SIGTERM: noted at once, applied between frames, so that no frame is interrupted."""
+    """Ctrl-C and SIGTERM: recorded at once, applied between frames, so that no frame is interrupted."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -318,7 +324,7 @@ class _StopSignals:
             self.asked = True
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`."""
+        """Restores the signal handlers in a forked child (`fork.Guarded`)."""
         while self._before:
             number, handler = self._before.popitem()
             if signal.getsignal(number) == self._ask:

@@ -1,4 +1,4 @@
-"""Screenshots: taken between drawing and swap, encoded and written by a thread."""
+"""Screenshots: pixels are read between drawing and swap; a thread encodes and writes them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from twixt.ipc.process.notices import print_notice
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# Instant of a screenshot requested without one, in seconds after the first frame; a shorter run takes it at its end.
+# Default time of the requested screenshot, in seconds after the first frame. A shorter run makes it at its end.
 DEFAULT_AT_S = 2.0
 
 
 class Screenshots:
     """Screenshots of one viewer.
 
-    path, at_s: file and instant, in seconds after the first frame, of the one requested at the command line. The key
-    makes more, named by date and time. seconds: length of the run, None if not limited. Raises TwixtError if the folder
-    of `path` does not exist.
+    path, at_s: file of the screenshot requested on the command line, and its time in seconds after the first frame.
+    The screenshot key makes more, named by date and time. seconds: length of the run; None if not limited. Raises
+    TwixtError if the folder of `path` does not exist.
     """
 
     def __init__(self, path: str | None = None, at_s: float | None = None, seconds: float | None = None) -> None:
@@ -36,7 +36,7 @@ class Screenshots:
         self._named: set[str] = set()
         self._writer: ThreadPoolExecutor | None = None
         self._written: list[Future[None]] = []
-        self._unreported: dict[str, Future[None]] = {}  # requested by key; by path
+        self._unreported: dict[str, Future[None]] = {}  # requested by key and not yet reported, by path
         if path is not None:
             folder = os.path.dirname(path) or "."
             if not os.path.isdir(folder):
@@ -45,13 +45,14 @@ class Screenshots:
                 )
 
     def is_due(self, key_pressed: bool, first_present_ns: int, now_ns: int) -> bool:
-        """True if this frame's picture is to be written. key_pressed: a screenshot was requested by key."""
+        """True if this frame's picture must be written. key_pressed: a screenshot was requested by key."""
         self._by_key = key_pressed
         waited = first_present_ns != 0 and now_ns - first_present_ns >= self._at_s * 1e9
         return key_pressed or (self._path is not None and waited)
 
     def due_ns(self, first_present_ns: int) -> int | None:
-        """Instant of the picture requested at the command line, for a first frame presented then; None without one."""
+        """Instant of the screenshot requested on the command line, if the first frame was shown at `first_present_ns`;
+        None if none was requested."""
         return None if self._path is None else first_present_ns + round(self._at_s * 1e9)
 
     def write(self, pixels: NDArray[np.uint8]) -> None:
@@ -61,7 +62,7 @@ class Screenshots:
         else:
             path = self._free_name(time.strftime("twixt-%Y%m%d-%H%M%S"))
         if self._writer is None:
-            from concurrent.futures import ThreadPoolExecutor  # late: it imports all of logging
+            from concurrent.futures import ThreadPoolExecutor  # late, because it imports all of logging
 
             self._writer = ThreadPoolExecutor(1, "screenshots")
         self._written.append(self._writer.submit(save_png, path, pixels))
@@ -74,7 +75,7 @@ class Screenshots:
         return bool(self._unreported) and any(written.done() for written in self._unreported.values())
 
     def news(self) -> str:
-        """Result of the last screenshot by key, once; "" if there is none."""
+        """Result of the last screenshot requested by key, given once; "" if there is none."""
         news = ""
         for path in [path for path, written in self._unreported.items() if written.done()]:
             error = self._unreported.pop(path).exception()
@@ -82,7 +83,8 @@ class Screenshots:
         return news
 
     def close(self) -> None:
-        """Waits until all pictures are written; prints which could not be, and if the requested one was never taken."""
+        """Waits until all screenshots are written. Prints those that failed, and whether the requested one was never
+        made."""
         if self._writer is not None:
             self._writer.shutdown()
         for written in self._written:
@@ -110,7 +112,7 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
     from PIL import Image
 
     packed = io.BytesIO()
-    packed.name = path  # its ending chooses the format
+    packed.name = path  # its extension selects the format
     try:
         Image.fromarray(pixels).save(packed)
         with open(path, "wb") as file:

@@ -1,12 +1,12 @@
 """Work done while the viewer waits for a frame's start, for its swap or for the display: uploads and background of the
-next frame, redraws of the panels, the log, garbage.
+next frame, redraws of the panels, log rows, garbage collection.
 
-Uploading a snapshot and drawing the background do not depend on the draw time, so they are prepared just before the
-frame's start. Snapshots published after that are taken in within the frame. On Wayland most of a refresh is left
-between the hand-over of a frame and the compositor's frame callback, the "call" for the next one.
+Uploading a snapshot and drawing the background do not depend on the draw time, so they are done just before the
+frame's start ("preparation"). Snapshots that are published later are received within the frame. On Wayland, most of a
+refresh is free between the hand-over of a frame and the compositor's frame callback, which is named "call" here.
 
-Always: preparation begins only if it is expected to end before the frame's start, its swap or the call, so that frames
-start, and their presents are measured, as exactly as without it.
+Always: preparation begins only if it is expected to end before the frame's start, its swap or the call. So frames
+start as exactly as without it, and their present times are measured as exactly.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ if TYPE_CHECKING:
     from twixt.render.display.wayland import AwaitCall
 
 
-# Least spare time in which log rows are written, and in which garbage is collected while a frame waits for its swap.
+# Least spare time for writing log rows, and for collecting garbage while a frame waits for its swap.
 IDLE_NS = 4_000_000
-# Work done while a frame waits for its start or its swap ends this long before it.
+# Work done while a frame waits for its start or its swap must end this long before that instant.
 AWAIT_ROOM_NS = 500_000
-# The same before the compositor's call. Calls come up to half a millisecond earlier than expected, and one that is read
-# late is measured as a late present.
+# The same before the compositor's call. Calls come up to half a millisecond earlier than expected, and if a call is
+# read late, the measured present time is late.
 CALL_ROOM_NS = 1_000_000
 
-# Preparation that takes longer is done in the frame, and tried before it again after this many frames.
+# Preparation that takes longer than LONGEST_LEAD_NS is done in the frame instead. After FRAMES_TO_RETRY frames it is
+# tried before a frame again.
 LONGEST_LEAD_NS, FRAMES_TO_RETRY = 5_000_000, 300
-# Nothing is prepared with less than this to spare besides the expected duration.
+# Nothing is prepared if less than this is to spare in addition to the expected duration.
 LEAST_SPARE_NS = 200_000
-# Early intake stops if more than half of this many frames had to take in more snapshots themselves: physics then
-# publishes so often that both would upload.
+# Snapshots are no longer received early if more than half of the last LAST_INTAKES frames received more snapshots
+# themselves: physics then publishes so often that each frame would upload twice.
 LAST_INTAKES = 16
 
 
 class PreFrameWork(NamedTuple):
-    """Work done for a frame before its start. end_ns: instant of its end, 0 if nothing was done. has_background: the
-    frame's background was drawn."""
+    """Work done for a frame before its start. end_ns: instant of its end; 0 if nothing was done. has_background: the
+    background of the frame was drawn."""
 
     taken: IntakeResult = NOTHING
     work_ns: int = 0
@@ -74,7 +75,7 @@ NOTHING_PREPARED = PreFrameWork()
 
 
 class SpareTime:
-    """Spare time of one frame loop."""
+    """Uses the spare time of one frame loop."""
 
     def __init__(
         self,
@@ -87,10 +88,10 @@ class SpareTime:
         display: Display,
     ) -> None:
         self.garbage = Garbage()
-        self.next = NOTHING_PREPARED  # done for the next frame while this one waited for its swap
-        self.handed_over_ns = 0  # the last hand-over after which a swap waited for the call
+        self.next = NOTHING_PREPARED  # work done for the next frame while this one waited for its swap
+        self.handed_over_ns = 0  # last hand-over after which a swap waited for the call
         self._timer, self._pacer, self._intake = timer, pacer, intake
-        self._is_widened = False  # the interval of the frame that is made
+        self._is_widened = False  # the interval of the current frame is wider than usual
         self._stage, self._over, self._log, self._display = stage, over, log, display
         self._schedule = PreFrameSchedule()
 
@@ -110,12 +111,12 @@ class SpareTime:
         return done.and_then(self._prepare_frame(due_ns, begin_ns, not done.has_background, timer.laps.lap))
 
     def record_intake(self, ahead: PreFrameWork, taken: IntakeResult) -> None:
-        """Records the snapshots that a frame took in itself after its preparation."""
+        """Records whether a frame received more snapshots itself after its preparation."""
         if ahead.end_ns:
             self._schedule.record_intake(ahead.taken.is_news, taken.is_news)
 
     def before_swap(self, swap_at_ns: int) -> None:
-        """Uses the time for which a drawn frame waits for its swap at `swap_at_ns`; changes no picture."""
+        """Uses the time in which a drawn frame waits for its swap at `swap_at_ns`. Does not change its picture."""
         lap = partial(self._timer.laps.lap_in_wait, until_ns=swap_at_ns)
         due_ns = self._in_wait(swap_at_ns, AWAIT_ROOM_NS, lap)
         if due_ns is not None:
@@ -124,8 +125,8 @@ class SpareTime:
             self.next = self._prepare_frame(due_ns, begin_ns, False, lap)
 
     def in_swap(self, call_ns: int, await_call: AwaitCall) -> None:
-        """Uses the time until the compositor's call, expected at `call_ns`. Call it after the hand-over. If the call comes
-        before the preparation begins, as from a display that became faster, nothing is prepared."""
+        """Uses the time until the compositor's call, which is expected at `call_ns`. To be used after the hand-over.
+        If the call comes before the preparation begins (the display may have become faster), nothing is prepared."""
         timer = self._timer
         lap = partial(timer.laps.lap_in_wait, until_ns=call_ns, in_swap=True)
         self.handed_over_ns = timer.now_ns()
@@ -137,7 +138,8 @@ class SpareTime:
             self.next = self._prepare_frame(due_ns, begin_ns, not self._over.is_being_made, lap)
 
     def between_frames(self, until_ns: int) -> None:
-        """Makes and redraws the overlay, writes the log, collects garbage, as far as there is time until `until_ns`."""
+        """Makes and redraws the overlay, writes the log and collects garbage, as far as time until `until_ns`
+        allows."""
         timer = self._timer
         begin_ns = timer.now_ns()
         if self._over.make_some():
@@ -146,8 +148,8 @@ class SpareTime:
         self.garbage.in_spare_time(until_ns - timer.now_ns())
 
     def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int], object]) -> int | None:
-        """Uses the time until `until_ns`, less `room_ns`; returns when the preparation must begin, None: nothing is prepared.
-        lap: ends a lap of work."""
+        """Uses the time until `room_ns` before `until_ns`. Returns when preparation must begin; None: nothing is
+        prepared. lap: ends a lap of work."""
         timer, end_ns = self._timer, until_ns - room_ns
         self._redraw_and_log(end_ns)
         if end_ns - timer.now_ns() >= IDLE_NS:
@@ -156,7 +158,7 @@ class SpareTime:
         return self._due_ns(end_ns)
 
     def _redraw_and_log(self, until_ns: int) -> None:
-        """Redraws the panels and writes the log, as far as there is time until `until_ns`."""
+        """Redraws the panels and writes the log, as far as time until `until_ns` allows."""
         now_ns, spans = self._timer.now_ns, self._timer.spans
         begin_ns = now_ns()
         if self._over.panels is not None:
@@ -169,7 +171,7 @@ class SpareTime:
             spans.add(kinds.LOG, begin_ns, now_ns())
 
     def forget(self) -> None:
-        """Discards the record of work done for the next frame: it will show another simulation."""
+        """Discards the record of work done for the next frame, because that frame will show another simulation."""
         self.next = NOTHING_PREPARED
 
     def _due_ns(self, until_ns: int) -> int | None:
@@ -180,7 +182,7 @@ class SpareTime:
         return self._schedule.begin_ns(timer.now_ns(), until_ns)
 
     def _prepare_frame(self, due_ns: int, begin_ns: int, draws: bool, lap: Callable[[int], object]) -> PreFrameWork:
-        """Takes in snapshots, and draws the next frame's background if `draws`. lap: ends a lap of work."""
+        """Receives snapshots, and draws the next frame's background if `draws`. lap: ends a lap of work."""
         laps = self._timer.laps
         lap_ns = laps.last.wall_ns
         taken = self._intake.receive() if self._schedule.has_early_intake else NOTHING
@@ -195,7 +197,7 @@ class SpareTime:
 
 
 class PreFrameSchedule:
-    """Schedule of the preparation of frames, from its measured durations. Pure: instants are passed in."""
+    """Schedules the preparation of frames by its measured durations. Pure: instants are passed in."""
 
     def __init__(self) -> None:
         self._cost = StepCost()
@@ -203,7 +205,7 @@ class PreFrameSchedule:
         self._skipped = self._untaken = 0
 
     def begin_ns(self, now_ns: int, start_ns: int) -> int | None:
-        """Instant at which the work begins for a frame that starts at `start_ns`; None: nothing is prepared."""
+        """Instant at which preparation begins for a frame that starts at `start_ns`; None: nothing is prepared."""
         if not self._cost.fits(now_ns + LEAST_SPARE_NS, start_ns):
             return None
         if self._cost.expected_ns > LONGEST_LEAD_NS:
@@ -215,16 +217,17 @@ class PreFrameSchedule:
         return start_ns - self._cost.expected_ns
 
     def done(self, begin_ns: int, end_ns: int) -> None:
-        """Records the planned beginning and the end of the preparation."""
+        """Records the planned beginning and the actual end of a preparation."""
         self._cost.record(end_ns - begin_ns)
 
     @property
     def has_early_intake(self) -> bool:
-        """True if snapshots are taken in before the frame's start."""
+        """True if snapshots are received before the frame's start."""
         return 2 * sum(self._in_vain) <= LAST_INTAKES
 
     def record_intake(self, ahead: bool, within: bool) -> None:
-        """Records one frame. ahead: snapshots were taken in before its start. within: more were, in the frame."""
+        """Records one frame. ahead: snapshots were received before its start. within: more were received in the
+        frame."""
         if self.has_early_intake:
             self._in_vain.append(ahead and within)
             return
@@ -236,45 +239,47 @@ class PreFrameSchedule:
 
 # Garbage collection of the viewer process, while no frame waits.
 #
-# Python's automatic collection stops the program at any time, so it is off. Instead, new objects are collected
-# between two frames, if there is enough time until the next one. A large structure that one frame makes (a user's
-# drawing) is frozen, and collected when no frames are made.
+# Python's automatic collection can stop the program at any time, so it is off. Instead, new objects are collected
+# between two frames if there is enough time. If one frame makes a large structure (a user's drawing), it is frozen,
+# and collected when no frames are made.
 #
 # Always: a collection in spare time is made only if its expected time is at most half of the spare time, or below a
-# fixed limit: 0.3 ms, raised by each frame without a collection, up to 3 ms. The expected time comes from earlier
-# collections: processor time, since other programs on the core do not lengthen it. Memory is bounded even without
-# spare time: MANY new objects are collected however long it takes, unless the last frame alone made that many, and as
-# many as are frozen.
+# limit. The limit is 0.3 ms, and each frame without a collection raises it, up to 3 ms. The expected time is the
+# processor time of earlier collections, because other programs on the core do not lengthen that. Memory stays bounded
+# even without spare time: MANY new objects are collected however long it takes. There is one exception. If the last
+# frame alone made at least MANY objects, and at least as many as are frozen already, the new objects are frozen
+# instead.
 
 
-# Fewest new objects (living ones that can be part of a cycle) for which a collection is worth its overhead.
+# Least number of new objects for which a collection is worth its overhead. Objects count if they are alive and can be
+# part of a cycle.
 FEW = 500
 # A collection up to NEGLIGIBLE_NS may be made in any frame. Each frame without one raises the limit, up to LONGEST_NS.
 NEGLIGIBLE_NS = 300_000
 PATIENCE_NS_A_FRAME = 10_000
 LONGEST_NS = 3_000_000
-# Collecting this many new objects takes about 5 ms, too long for any frame's spare time. Objects made by one frame are
-# probably a structure that is kept; objects made over many frames are garbage.
+# Collecting this many new objects takes about 5 ms, too long for the spare time of any frame. If one frame made them,
+# they are probably a structure that stays; if many frames made them, they are garbage.
 MANY = 20_000
-# Time of a collection per new object, first value, and weight of each measured one (exponential average).
+# First estimate of the collection time per new object, ns, and weight of each new measurement (exponential average).
 USUAL_NS = 250.0
 LEARNING = 0.2
-# After this time without frames all objects are collected: frames will probably not be made for longer still.
+# After this time without frames all objects are collected, because the period without frames will probably go on.
 LONG_IDLE_NS = 2_000_000_000
 
 
 class Garbage:
-    """Garbage of this process. Python's automatic collection must be disabled while this is in use."""
+    """Collects the garbage of this process. Python's automatic collection must be disabled while this is in use."""
 
     def __init__(self, now_ns: Callable[[], int] = time.thread_time_ns) -> None:
         self._now_ns = now_ns
         self._ns_an_object = USUAL_NS
         self._frames_waited = 0
-        self._new = 0  # new objects after the last call
-        self._frozen = 1  # objects frozen since the last full collection; all those of start-up count as one
+        self._new = 0  # number of new objects after the last call
+        self._frozen = 1  # number of objects frozen since the last full collection; those of start-up count as one
 
     def in_spare_time(self, spare_ns: int) -> None:
-        """Collects new objects if there is time. Call it between two frames. spare_ns: time until the next."""
+        """Collects new objects if there is time. To be used between two frames. spare_ns: time until the next one."""
         new = gc.get_count()[0]
         made, self._new = new - self._new, new
         if new < FEW:
@@ -293,7 +298,7 @@ class Garbage:
         self._frames_waited = self._new = 0
 
     def while_idle(self, idle_ns: int) -> None:
-        """Collects all objects, once no frames were made for LONG_IDLE_NS. idle_ns: time without frames so far."""
+        """Collects all objects once no frames have been made for LONG_IDLE_NS. idle_ns: time without frames so far."""
         if idle_ns >= LONG_IDLE_NS and (self._frozen or gc.get_count()[0] >= FEW):
             self._frozen = 0
             gc.unfreeze()

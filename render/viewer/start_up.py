@@ -3,9 +3,9 @@
 Imports and the opening of the window run in parallel. Modules and programs that the first frame does not need are
 loaded after it.
 
-Always: no thread is importing when the process ends, which would crash the interpreter. A start that takes longer
-than a second prints its current phase, but only on a terminal, so that programs that read standard error get no extra
-lines.
+Always: when the process ends, no thread is importing, because that would crash the interpreter. A start that takes
+longer than a second prints its current phase, but only on a terminal, so that programs that read standard error get no
+extra lines.
 """
 
 from __future__ import annotations
@@ -35,20 +35,22 @@ if TYPE_CHECKING:
     from twixt.render.viewer.loop import FrameLoop
 
 
-# The first frames are expensive: drivers compile programs at first use, and a backdrop is stored and tried. Importing
-# delays a frame by some 15 ms, because it holds the interpreter lock. So it begins after FIRST_FRAMES frames or, if
-# frames take long, FIRST_FRAMES_NS after the first.
+# The first frames are expensive: drivers compile programs at first use, and a copy of the background is stored and its
+# speed is tested. Importing delays a frame by some 15 ms, because it holds the interpreter lock. So importing begins
+# after FIRST_FRAMES frames, or FIRST_FRAMES_NS after the first one if frames take long.
 FIRST_FRAMES, FIRST_FRAMES_NS = 3, 100_000_000
-# Time from the end of start-up's work until frames count: viewer and physics adapt to each other's timing meanwhile.
+# Time from the end of the start-up work until frames count in the figures. In this time viewer and physics adapt to
+# each other's timing.
 SETTLING_NS = 500_000_000
-# Longest time in which drawing programs are prepared for a change of method. Each takes milliseconds; more on a
-# machine that has never compiled it, which then stores it for the next start. The rest is made when it is needed.
+# Longest time for preparing drawing programs for a change of method. A program takes milliseconds, but longer on a
+# machine that has never compiled it; the result is stored for the next start. The other programs are made when they
+# are needed.
 PREPARING_NS = 500_000_000
-# Time that preparing may add to a frame, as a share of the frame's own work; one program is made in any case. Frames of
-# half a second are few within PREPARING_NS, so each must make several.
+# Time that preparing may add to a frame, as a share of the frame's own work; at least one program is made. Only few
+# frames of half a second fit into PREPARING_NS, so each of them must make several programs.
 PREPARING_SHARE = 0.25
-# With `--fps` below this, start-up in steps of one frame each would take long: the first frame with a picture does all
-# steps.
+# With `--fps` below this, start-up with one step per frame would take too long, so the first frame with a picture does
+# all steps.
 SPARSE_FPS = 10
 # Interval between two polls of the window while physics is still loading its world.
 START_POLL_S = 0.02
@@ -63,7 +65,7 @@ class Loading(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Imports. A module that cannot be imported raises again where it is imported next."""
+        """Imports. If a module cannot be imported, its next import raises the error again."""
         try:
             import twixt.ipc.session.link
             import twixt.render.viewer.loop  # noqa: F401
@@ -84,15 +86,15 @@ def needs_overlay_library(config: Config) -> bool:
 def attached(
     attaching: BackgroundAttach, display: Display, early: list[Event], is_asked_to_stop: Callable[[], bool]
 ) -> Link | None:
-    """Waits for the link, and polls the window meanwhile; input events are appended to `early`. None: the user closed
-    the window or ended the viewer before. Raises the error that ended the search."""
+    """Waits for the link, and polls the window meanwhile; input events are appended to `early`. Returns None if the
+    user closed the window or ended the viewer before. Raises the error that ended the search."""
     is_there = False
     while not is_there:
         is_there = attaching.wait(START_POLL_S)
         early += display.poll()
         is_left = any(isinstance(event, Key) and bound(event) == "Esc" for event in early)
         if display.should_close or is_left or is_asked_to_stop():
-            return None  # the same cause may have ended physics: that error is not reported
+            return None  # the same cause may have ended physics, so that error is not reported
     return attaching.link
 
 
@@ -104,7 +106,7 @@ class StartUp:
         self._is_sparse = config.fps is not None and config.fps < SPARSE_FPS
         self._load_begin_ns = self._load_end_ns = 0
         self._loading: threading.Thread | None = None
-        self._frames = self._picture_ns = 0  # number of frames that showed the world; present of the first
+        self._frames = self._picture_ns = 0  # number of frames that showed the world; present time of the first
         self._loaded_ns: int | None = None
         self._preparing_since_ns: int | None = None
 
@@ -142,7 +144,8 @@ class StartUp:
             self._loading.join()
 
     def _all_at_once(self, loop: FrameLoop) -> bool:
-        """Start-up within one frame; True. Nothing settles: few frames would tell nothing."""
+        """Does all of start-up within one frame; returns True. Does not wait for timing to settle, because so few
+        frames would not show it."""
         self._load()
         if self._config.overlay and loop.over.panels is None:
             loop.over.make_panels(loop.display.framebuffer_size, loop.display.content_scale)
@@ -151,11 +154,12 @@ class StartUp:
 
     def _loaded(self, loop: FrameLoop) -> None:
         self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
-        gc.freeze()  # imported objects are no garbage worth a frame's time
+        gc.freeze()  # imported objects stay, so collecting them would only take time
         loop.begin_anew()
 
     def _prepare(self, row: FrameRow, loop: FrameLoop) -> bool:
-        """Makes drawing programs for a change of method; True while there are more to make and time for it."""
+        """Makes drawing programs for a change of method. Returns True while there are more to make, and time for
+        them."""
         if self._loaded_ns is not None:
             return False
         now_ns = time.perf_counter_ns()
@@ -175,7 +179,7 @@ class StartUp:
         """Imports modules that a later frame may need, so that the frame does not wait for them."""
         self._load_begin_ns = time.perf_counter_ns()
         with closing(ShortSwitchInterval()):
-            import numpy.ma  # noqa: F401  # numpy does so at the first percentile or unique, which takes 10 ms
+            import numpy.ma  # noqa: F401  # numpy imports it at the first percentile or unique (10 ms)
 
             import twixt.render.interpolation.method
             import twixt.render.scene.trails  # noqa: F401
@@ -190,8 +194,8 @@ class StartUp:
 PATIENCE_NS = 1_000_000_000
 # Interval of polling the current phase of the start.
 LOOK_S = 0.25
-PICTURE = "viewer_picture"  # the first one is on the screen; not in the report
-# Work under way until each phase of the start (`report_keys.START_PHASES`) ends, in order.
+PICTURE = "viewer_picture"  # ends when the first picture is on the screen; not in the report
+# Text for the work in each phase of the start (`report_keys.START_PHASES`), in order.
 BUSY_WITH = {
     "viewer_window": "opening the window",
     "viewer_imports": "loading libraries",
@@ -203,7 +207,8 @@ BUSY_WITH = {
 
 
 class StartNotice:
-    """Prints, on a thread, the current phase of a slow start. begun_ns: instant of the command, None: now. Close it."""
+    """Prints, on a thread, the current phase of a slow start. begun_ns: instant of the command; None: now. Must be
+    closed."""
 
     def __init__(self, begun_ns: int | None) -> None:
         self._begun_ns = time.perf_counter_ns() if begun_ns is None else begun_ns
