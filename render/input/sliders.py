@@ -111,13 +111,13 @@ class Knobs:
         return keys
 
     def knob(self, name: str) -> Knob:
-        """The knob of that name."""
+        """Knob with this name."""
         return self._knobs[name]
 
     def reflect(self, values: Mapping[str, Any], now_ns: int) -> None:
-        """Updates values from physics (or the clock), by the name of their command.
+        """Sets the knobs to values from physics (or the clock), given by the name of their command.
 
-        Knobs that are being dragged, not sent yet, or sent less than ANSWER_NS ago keep theirs.
+        Does not change a knob that the user drags, whose value was not sent yet, or was sent less than ANSWER_NS ago.
         """
         for name, value in values.items():
             is_waiting = name in self._sent_ns and now_ns - self._sent_ns[name] < ANSWER_NS
