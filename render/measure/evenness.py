@@ -1,15 +1,16 @@
-"""Evenness of frames: their intervals, missed refreshes, the grid of refreshes behind swap returns, and the motion drawn.
+"""Evenness of frames: their intervals, missed refreshes, the grid of refreshes behind swap returns, and the motion
+drawn.
 
 `present` of a frame is the best instant known: the display's report; else the return of the fence or of the swap, on
-the grid fitted to these returns where they wait for the display. Where the display reported some frames, the returns of
-the others are moved by the median distance between returns and reports. Intervals and their deviation are those of the
-reports and returns before the fit, so that no jitter is smoothed away.
+the grid fitted to these returns where they wait for the display. Where the display reported some frames, the returns
+of the others are moved by the median distance between returns and reports. Intervals and their deviation are those of
+the reports and returns before the fit, so that no jitter is smoothed away.
 
 The grid: where swap blocks, the display changes at nearly equal intervals. The returns follow with jitter, sometimes
 very late because the process was not woken. Each return gets the number of its refresh. The instants of the refreshes
 are a local straight line through about half a second of returns, robust against single late ones (locally weighted
-regression with bisquare weights, Cleveland 1979), so that the grid follows a timer that drifts. A constant time between
-return and glass stays in it.
+regression with bisquare weights, Cleveland 1979), so that the grid follows a timer that drifts. A constant time
+between return and glass stays in it.
 
 Always: a frame without a frame before it (the first, the one after a refresh probe, the one after a pause in which
 nothing moved) has no interval: such a pause is in no figure, neither as a long frame nor in the mean fps. Frames that
@@ -344,7 +345,8 @@ def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) 
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
-    """Mask of frames within half a second of a change, which lies between the frame that shows it and the one before."""
+    """Mask of frames within half a second of a change, which lies between the frame that shows it and the one
+    before."""
     near = np.zeros(len(present_ns), bool)
     for i in changes:
         near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)

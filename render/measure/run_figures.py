@@ -1,5 +1,5 @@
-"""Figures of a run, from its rows: the sections of the report that a frame log can give, their conditions, and the cause
-of each bad frame. `evenness` defines intervals and motion.
+"""Figures of a run, from its rows: the sections of the report that a frame log can give, their conditions, and the
+cause of each bad frame. `evenness` defines intervals and motion.
 
 Always: a figure that could not be measured is None, never 0, and one of `conditions` gives the reason.
 Pure: rows in, figures out; reads no clock.
@@ -233,14 +233,16 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 #
 # 1. the picture held or was extrapolated in this frame or the one before: *physics late*
 #    (nothing newer had been published; the frame after a hold makes the jump);
-# 2. it missed no refresh, and the distance of its present from the prediction changed by less than half the error since
+# 2. it missed no refresh, and the distance of its present from the prediction changed by less than half the error
+# since
 #    the frame before: *physics late* (it was shown as planned; the drawn time was uneven, because snapshots came
 #    unevenly);
 # 3. the frame began or was handed over late: *render late*. One of these is true:
 #    - it woke late, or its work took longer than its planned interval;
 #    - its durations by cause were longer than usual, together by at least 1 ms and half of its lateness;
 #    - its time from handing over to the predicted present was shorter than that of nearly all frames that are not bad,
-#      because of its own work and not because the swap before it returned late (where swap does not block, shorter by at
+#      because of its own work and not because the swap before it returned late (where swap does not block, shorter by
+# at
 #      least half of its lateness);
 # 4. otherwise *display late*: it was handed over in time, and shown late.
 #
