@@ -53,7 +53,7 @@ class FrameRow(NamedTuple):
     newest_due_ns: int = 0
     newest_published_ns: int = 0
     used_published_ns: int = 0  # published_ns of the newest snapshot that was used
-    steps: int = 0  # number of ticks that became visible since the previous frame
+    steps: int = 0  # number of new ticks since the previous frame
     draw_due_ns: int = 0  # wall instant at which the draw time falls due
     group_due_ns: int = 0  # the same for the oldest draw time of a group; 0 if no group has its own draw time
     world_epoch: int = 0
