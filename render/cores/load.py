@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# Number of differences that are evaluated together; ten are made per second.
+# Number of differences that are evaluated together. There are ten differences per second.
 JUDGED = 5
 # Two samples further apart than this give no difference.
 LONGEST_GAP_NS = 600_000_000
@@ -94,7 +94,7 @@ def use_between(before: CoreSample, after: CoreSample) -> CoreUse | None:
 
 
 def usual_use(uses: Sequence[CoreUse]) -> UsualCoreUse:
-    """Medians of at least one difference."""
+    """Medians of the values in `uses`, which must not be empty."""
     return UsualCoreUse(
         fps=median(use.fps for use in uses),
         share=median(use.share for use in uses),
@@ -158,7 +158,7 @@ LONGEST_UP_NS = 8 * UP_NS
 REACHED = 0.45
 # Highest limit, in frames per second: more than displays show.
 MOST_FPS = 250.0
-# `is_short` ends this long after the last sign of a shortage.
+# `is_short` becomes False this long (ns) after the last sign of a shortage.
 CALM_NS = 3_000_000_000
 
 
@@ -207,7 +207,7 @@ class CoreShortage:
     def _raise(self, most_fps: float, fps: float, passed_ns: int, now_ns: int) -> None:
         """Raises the limit by one step, unless the new rate was too high a short while ago."""
         if self._too_many_fps is not None and fps >= self._too_many_fps:
-            self._too_many_fps, self._again_ns = None, UP_NS  # that rate is no longer too high
+            self._too_many_fps, self._again_ns = None, UP_NS  # the rate that was too high is now possible
         more = most_fps * UP
         if self._too_many_fps is not None and more >= self._too_many_fps and passed_ns < self._again_ns:
             return

@@ -295,10 +295,9 @@ def _set_mask(thread: int, cores: Cores) -> int:
 #   that core is avoided instead.
 # - All cores are used again if physics rests, if no core would be left, or if so many threads of physics never rest
 #   that some of them may be unknown.
-# - Frames starve on the remaining cores if there are fewer than 12.8 a second, at the lowest quality level allowed,
-# and
-#   the viewer runs or waits for a core more than half of the time. In that case all cores are used for 5 s. After each
-#   further failure they are used for twice as long, up to 60 s.
+# - If frames starve on the remaining cores, all cores are used for 5 s. After each further failure they are used for
+#   twice as long, up to 60 s. Frames starve if there are fewer than 12.8 a second at the lowest quality level allowed,
+#   and the viewer runs or waits for a core more than half of the time.
 #
 # Always: `cores` is a subset of `allowed`, and is empty only if `allowed` is empty. Pure.
 
@@ -312,9 +311,9 @@ MOST_THREADS = 3
 # Frames starve if there are fewer than RARE * LEAST_FPS per second, and the viewer runs or waits for a core for more
 # than the share AT_WORK of the time. Frames limited by `CoreShortage` come at LEAST_FPS or more and do not count.
 RARE, AT_WORK = 0.8, 0.5
-# Starvation counts only this long (ns) after cores were first avoided, because drawing gets cheaper first.
+# Starvation counts only if cores have been avoided for this long (ns), because drawing gets cheaper first.
 PATIENCE_NS = 4_000_000_000
-# How long all cores are used after frames starved: the first time, and at most.
+# How long (ns) all cores are used after frames starved: the first time, and at most.
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 5_000_000_000, 60_000_000_000
 
 Cores = frozenset[int]

@@ -33,9 +33,9 @@ DRAWERS = "llvmpipe"
 # Number of frames between two searches for drawing threads. A search takes 0.1 ms. Mesa starts these threads while it
 # draws the first pictures.
 FRAMES_PER_SEARCH = 600
-# In this many first frames, each frame searches for drawing threads until some are found.
+# Each of this many first frames searches for drawing threads, until some are found.
 FIRST_SEARCHES = 64
-# The waiting time is read again only if this thread was idle for at least this much longer; less is not worth a read.
+# The waiting time is read again only if this thread's idle time (ns) has grown by this much; less is not worth a read.
 LEAST_IDLE_NS = 20_000
 LONGEST = 64  # bytes to read; a schedstat line of three numbers is shorter
 
@@ -155,7 +155,7 @@ def _queued_ns(descriptor: int) -> int:
 
 # Number of threads that each sample reads: those with the longest running and waiting time.
 WATCHED = 4
-# Every this many samples, all threads are read to choose the watched threads again.
+# One of this many samples reads all threads and chooses the watched threads again.
 SAMPLES_PER_LIST = 10
 
 # Index of the field "processor" in /proc/PID/task/TID/stat, counted from after the name. It is field 39 in proc(5).
@@ -287,7 +287,7 @@ class LapRecorder:
         self.last = read()
 
     def restart(self) -> None:
-        """Starts a lap without counting the time since the last one."""
+        """Starts a lap. The time since the last lap is not counted."""
         self._sums = [0] * len(self._sums)
         self.last = self._read()
 

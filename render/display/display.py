@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from twixt.render.draw.frame.context import Context
     from twixt.render.pacing.refresh import FenceTrial
 
-# Default length of a run without a display, in seconds. The user has no window to close, so the run must end by
-# itself.
+# Default length of a run without a display. There is no window that the user could close, so the run ends by itself.
 OFFSCREEN_SECONDS = 10.0
 OFFSCREEN_SCREENSHOT = "twixt-screenshot.png"
 OFFSCREEN_PLOT = "twixt-pacing.png"

@@ -124,7 +124,7 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
             code = gone()
         except BaseException:
             print_current_exception()
-        with suppress(Exception):  # its reader has gone
+        with suppress(Exception):  # the program that reads the output has ended
             sys.stdout.flush()
         os._exit(code)
 

@@ -31,7 +31,7 @@ class OffscreenWindow:
     content_scale = 1.0
     present_source = "timer"
     fence_trial: FenceTrial | None = None
-    swap_number = 0  # of the last swap
+    swap_number = 0  # number of the last swap
     resizes = 0
 
     def __init__(self, size_px: tuple[int, int]) -> None:

@@ -123,7 +123,7 @@ class Answers:
         self._reports.append(Presented(swap_number, 0, None, DISCARDED))
 
     def drain(self) -> list[Presented]:
-        """Accepted reports since the last call, in the order in which they came."""
+        """Returns the accepted reports since the last call, in the order in which they came."""
         reports, self._reports = self._reports, []
         return reports
 
@@ -156,7 +156,7 @@ class PresentTimes:
         self._presentation: Presentation | None = None
         self._no_presentation = "not asked"
         self.trial = FenceTrial()
-        self.swap_number = 0  # of the last swap
+        self.swap_number = 0  # number of the last swap
         self.is_vsynced = False
         self._begin_ns = 0
         self._answered = False
@@ -233,7 +233,7 @@ class PresentTimes:
         return reports
 
     def close(self) -> None:
-        """Stops asking the display. May be called again."""
+        """Stops asking the display. May be called more than once."""
         if self._presentation is not None:
             self._presentation.close()
 
@@ -241,8 +241,8 @@ class PresentTimes:
 # Largest number of a system clock. clockid_t is a signed int; negative numbers stand for clocks of file descriptors.
 LARGEST_CLOCK_ID = 0x7FFFFFFF
 
-# The two clocks are read this many times. Only the fastest reading counts, because in a slower one the thread may have
-# lost its core.
+# The two clocks are read this many times. Only the fastest reading counts, because during a slower one the thread may
+# have lost its core.
 LOOKS = 3
 
 

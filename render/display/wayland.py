@@ -238,11 +238,12 @@ def _interface(
 
 
 # Wayland frame callbacks: waits for a limited time until the compositor has accepted a frame.
-# With a swap interval of 1 the GL library would wait for this callback itself, and while the window is hidden it would
-# wait without a limit. So on Wayland the interval is 0 and this code waits: `request` before the swap, `wait` after
-# it. The wait ends when the compositor uses this frame for its next picture. The GL library waits for that of the
-# previous frame, so it would return one refresh later. If no callback comes, the window is hidden. This code calls
-# libwayland-client through ctypes (see `library`) on its own event queue, from the thread that owns the window.
+# With a swap interval of 1 the GL library would wait for this callback itself, and would wait without a limit while
+# the window is hidden. So on Wayland the interval is 0 and this code waits: `request` before the swap, `wait` after
+# it. The wait ends when the compositor has accepted this frame for its next picture. This is one refresh earlier than
+# with the GL library, which waits for the callback of the previous frame. If no callback comes, the window is hidden.
+# This code calls libwayland-client through ctypes (see `library`) on its own event queue, from the thread that owns
+# the window.
 
 
 class AwaitCall(Protocol):
@@ -351,8 +352,8 @@ class FrameCallback:
         self._wl.wl_event_queue_destroy(self._queue)
 
     def _read(self, timeout_ns: int) -> bool:
-        """Dispatches the events of this queue; reads the socket if the queue is empty. Returns True if any was
-        there."""
+        """Dispatches the events of this queue; reads the socket if the queue is empty. Returns True if there were
+        any events."""
         wl = self._wl
         if wl.wl_display_prepare_read_queue(self._display, self._queue) != 0:
             return wl.wl_display_dispatch_queue_pending(self._display, self._queue) > 0

@@ -231,12 +231,11 @@ class Window:
         return self.present_times.swap_number
 
     def drain_changes(self) -> list[str]:
-        """Changes of the display since the last call, in words: another monitor, another mode, or a machine's
-        sleep."""
+        """Changes of the display since the last call, in words: another monitor or mode, or that the machine slept."""
         return self._place.look(self.present_times.output) if self._place is not None and not self._gone else []
 
     def drain_presents(self) -> list[Presented]:
-        """Returns the reports about earlier swaps that came from the display since the last call. Never waits."""
+        """Returns the display's reports about earlier swaps since the last call. Never waits."""
         return self.present_times.drain()
 
     def close(self) -> None:

@@ -24,7 +24,8 @@ from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
 
-# One system clock counts the machine's sleep, another does not. If their difference grew more than this, it slept.
+# One system clock counts the machine's sleep, another does not. If their difference grew by more than this (ns), the
+# machine slept.
 SLEPT_NS = 100_000_000
 # Interval at which modes are read on Wayland, where the client knows them without a request to the compositor.
 MODES_EVERY_NS = 500_000_000
@@ -183,7 +184,7 @@ class WindowInput:
         glfw.set_scroll_callback(handle, self._on_scroll)
 
     def drain(self) -> list[Event]:
-        """Events since the last call."""
+        """Returns the events since the last call."""
         events, self._events = self._events, []
         return events
 
@@ -238,7 +239,7 @@ class WindowState:
     """Size, scale and visibility of one window, as last reported. is_damaged: True if it must be drawn again."""
 
     def __init__(self, handle: Any) -> None:
-        # Read only once, because on X11 each read is a round trip to the server, several times as long as a frame's
+        # Read only once, because on X11 each read is a round trip to the server, which takes longer than a frame's
         # work.
         self.size_px = glfw.get_framebuffer_size(handle)
         self.is_iconified = bool(glfw.get_window_attrib(handle, glfw.ICONIFIED))

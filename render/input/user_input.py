@@ -1,8 +1,10 @@
 """Applies user input between frames (keys, mouse, sliders), and the plans and status messages of physics.
 
 Input for this viewer has an effect in the next frame. Input for physics is sent as a command, and physics answers with
-a new plan or status. Always: the viewer's settings are those in use. The settings of physics follow its plan and
-status; only between a key press and the answer they have the value that the user requested.
+a new plan or status.
+
+Always: the viewer's settings are those in use. The settings of physics follow its plan and status. Only between a key
+press and the answer of physics, they have the value that the user requested.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ FEWEST = 8  # a piece with fewer returns is not fitted
 # Smallest spread (ns) used to scale distances from the line, because exact returns would lead to a division by zero.
 LEAST_SPREAD_NS = 10_000.0
 PHASE_GAIN = 0.2  # while refreshes are counted, the phase moves by this share of each return's error
-LOOK_AHEAD = 2  # the next returns, this many, tell whether a return was only late or belongs to a later refresh
+LOOK_AHEAD = 2  # number of next returns that tell whether a return was only late or belongs to a later refresh
 BLOCK = 4096  # number of frames fitted at once, to limit the memory
 
 
@@ -275,10 +275,9 @@ def _typical(values: Floats) -> float | None:
 # computed afterwards from the snapshots in the log. Judder of frame i is the change of the drawn speed since frame j,
 # relative to r(i). A judder of 1 is the full speed of the world.
 #
-# Always: a constant delay between present time and visible change has no effect. Some frames are left out, and
-# counted: those within half a second of a pause, a change of time scale or a reset, because no single speed is right
-# there; and those whose r is unknown or below `LEAST_RATE`. Pure: rows in, arrays out, one element per frame, NaN if
-# unknown.
+# Always: a constant delay between present time and visible change has no effect. Some frames are left out and counted.
+# They are within half a second of a pause, a change of time scale or a reset, where no single speed is right, or their
+# r is unknown or below `LEAST_RATE`. Pure: rows in, arrays out, one element per frame, NaN if unknown.
 
 Mask = NDArray[np.bool_]
 
@@ -298,7 +297,7 @@ class DrawnMotion:
     otherwise."""
 
     drawn: Mask  # something was drawn
-    running: Mask  # also drawn before, and simulated time was meant to pass since the previous frame
+    running: Mask  # this and the previous frame were drawn, and simulated time was meant to pass between them
     steady: Mask  # running, and there is no pause, change of time scale or reset within half a second
     step_ms: Floats  # simulated time drawn since the previous frame, in ms of simulated time
     shown_ms: Floats  # step_ms converted to display time with r, or with the rate of the snapshots if r is unknown
@@ -307,8 +306,8 @@ class DrawnMotion:
     judder: Floats  # change of the drawn speed, with sign, as a share of r
     reversed: Mask  # the drawn time went back without a reset
     rate: Floats  # r(i)
-    changes: int  # pauses, changes of scale and resets seen
-    left_out: int  # frames that follow a drawn frame and have no animation error
+    changes: int  # number of pauses, changes of time scale and resets
+    left_out: int  # number of frames that follow a drawn frame and have no animation error
 
 
 def motion(timing: Intervals) -> DrawnMotion:
@@ -355,8 +354,7 @@ def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) 
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
-    """Mask of frames within half a second of a change. changes: indices of the first frames that show a change; the
-    change itself lies between that frame and the previous one."""
+    """Mask of frames within half a second of a change. changes: index of the first frame after each change."""
     near = np.zeros(len(present_ns), bool)
     for i in changes:
         near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)

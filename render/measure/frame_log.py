@@ -84,8 +84,8 @@ class WholeLines:
 
 MISSING = "NA"
 
-# PresentMon's columns. Here, Present means the swap, and the display's time is the row's `present_ns` (the best
-# instant known).
+# PresentMon's columns. Here, "Present" means the swap, and a frame is displayed at the row's `present_ns`, the best
+# instant known.
 PRESENTMON = (
     "Application",
     "ProcessID",
@@ -136,7 +136,7 @@ LIMITS = {
     name: VIEWER_NS_RANGE for name in FrameRow._fields if name.endswith("_ns") and name not in SNAPSHOT_COLUMNS
 } | {"planned_refreshes": (0, MOST_REFRESHES)}
 
-LONGEST_QUOTED = 40  # characters of a cell within an error
+LONGEST_QUOTED = 40  # an error message quotes at most this many characters of a cell
 _MAKE_ONE = "make one with: twixt run --log FILE.csv"
 HEADER = (*PRESENTMON, *FrameRow._fields, *DERIVED)
 PROBE_AT = FrameRow._fields.index("probe")

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
 
 Report = dict[str, Any]
-# If the run's estimate of the refresh differs from the probe's by at most this share, the run's is used, because it is
-# more precise.
+# The run's estimate of the refresh is more precise than the probe's. It is used if the two differ by at most this share.
 REFRESH_AGREES = 0.05
 
 
@@ -320,7 +319,7 @@ def standard_output() -> Console:
     from rich.console import Console
 
     if isinstance(sys.stdout, io.TextIOWrapper):
-        with contextlib.suppress(ValueError):  # closed
+        with contextlib.suppress(ValueError):  # standard output is closed
             sys.stdout.reconfigure(errors="backslashreplace")
 
     class Output(Console):

@@ -18,8 +18,7 @@ from twixt.render.measure.evenness import LEAST_RATE, DrawnMotion, Intervals, in
 from twixt.render.measure.frame_rows import NO_GPU_TIME, FrameTable
 from twixt.render.measure.report_keys import RENDER_COSTS
 
-# Meaning of the present time, by the source of most present times, and the unknown time from there until it is
-# visible.
+# Meaning of the present time for each source of most present times, and the unknown delay until the frame is visible.
 PRESENTS = {
     "display": "present is what the display said of each frame; what it does after that is in no figure",
     "fence": "present is when the fence after the swap was passed{fitted}; the constant time from there to the glass is "
@@ -336,8 +335,8 @@ def _overran(timing: Intervals, costs_ms: Floats) -> Mask:
 
 
 def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask:
-    """Mask of frames that their own work made later than nearly all good frames: they were handed over closer to their
-    predicted present time."""
+    """Mask of frames handed over late because of their own work. The time from hand-over to predicted present time is
+    shorter than in nearly all frames that are not bad."""
     frames = timing.frames
     known = (frames["predicted_present_ns"] > 0) & (frames["swap_begin_ns"] > 0)
     lead_ms = np.where(known, frames["predicted_present_ns"] - frames["swap_begin_ns"], 0) / 1e6
@@ -371,7 +370,7 @@ def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
 
 
 def _usual(values: Floats) -> Floats:
-    """For each frame, the medians over a block of USUAL_OF frames that contains the frame."""
+    """For each frame, the median over a block of USUAL_OF frames that contains the frame."""
     usual = np.zeros_like(values)
     for first in range(0, len(values), USUAL_OF):
         stretch = slice(max(0, min(first, len(values) - USUAL_OF)), first + USUAL_OF)

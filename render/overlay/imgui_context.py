@@ -142,9 +142,8 @@ class LabelOverlay:
 # Figures of the program, drawn with the library's plots.
 
 
-# A part of a figure is drawn only if the figure has at least this width and height, in units of text size. The parts
-# are the title, the numbers on the axes, the label of the x axis, and the legend (NAME_HEIGHT more for each name in
-# it).
+# Parts of a figure (title, numbers on the axes, label of the x axis, legend) are drawn only if the figure has at least
+# this width and height, in units of text size. For the legend, each name needs NAME_HEIGHT more.
 LEAST_FOR_TITLE, LEAST_FOR_NUMBERS, LEAST_FOR_LABEL = (60.0, 40.0), (100.0, 70.0), (100.0, 130.0)
 LEAST_FOR_NAMES, NAME_HEIGHT = (150.0, 90.0), 18.0
 # Free space above and below the points, as a share of their range.
@@ -194,8 +193,8 @@ class FigureOverlay:
 
 
 def shown_ranges(figure: OverlayFigure) -> tuple[Range, Range]:
-    """Ranges of the two axes. An axis without a range of its own gets the range of the points, in y with some more
-    space above and below."""
+    """Ranges of the two axes. If the figure sets no range for an axis, it is the range of the points. The y range then
+    has some more space above and below."""
     x_range, y_range = figure.x_range, figure.y_range
     xs, ys = np.concatenate([line.points for line in figure.lines] or [np.zeros((0, 2))]).T
     if x_range is None:

@@ -124,7 +124,7 @@ class OverlayLayer:
 
     @property
     def is_being_made(self) -> bool:
-        """True if the user wants the panels and they are not complete yet, so the next frames will differ."""
+        """True if panels or labels are still being made, so the next frames will differ."""
         frame = self._frame
         is_wanted = frame is not None and frame.has_panels and not frame.is_starting and self.panels is None
         return self._making is not None or is_wanted

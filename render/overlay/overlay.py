@@ -34,9 +34,8 @@ from twixt.render.pacing.wait import StepCost
 REDRAW_NS = 95_000_000
 # The same interval while physics waits for a core, because a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
-# If there is no spare time and a redraw is overdue by this, frames do it, one step in each frame. Figures then change
-# five times a second. A paused picture is drawn for another 300 ms after the last change, which is long enough for
-# this.
+# If there is no spare time and a redraw is overdue by this, frames do the redraw, one step in each frame. Figures then
+# change five times a second. After the last change, a paused picture is drawn for another 300 ms, which is long enough.
 LATE_NS = 100_000_000
 # If a redraw is overdue by this, one frame does all of it, because frames had stopped or are rare.
 LONG_LATE_NS = 400_000_000
@@ -48,7 +47,7 @@ COVERED = 0.8
 LAYOUTS_AT_ONCE = 3
 # Smallest time (s) between two layouts that is passed to the library, which refuses zero.
 LEAST_ELAPSED_S = 1e-4
-# Position that means to the library that the pointer is outside the window: -FLT_MAX.
+# Pointer position that the library interprets as outside the window: -FLT_MAX.
 OUTSIDE = -3.4028234663852886e38
 _BUTTONS = {"left": 0, "right": 1, "middle": 2}
 
@@ -230,7 +229,7 @@ class Overlay:
         self._sheet_ns = self._laid_out_ns
 
     def _draw_straight(self, size_px: tuple[int, int]) -> None:
-        """Draws the last layout into the framebuffer in use."""
+        """Draws the last layout into the current framebuffer."""
         self._panes.draw(self._rectangles, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 

@@ -200,7 +200,7 @@ SILENT_NS = 1_000_000_000
 class PanelFacts(NamedTuple):
     """Values that the panels show and that are not in a `FrameRow`."""
 
-    link: Link  # to the simulation that is drawn
+    link: Link  # link to the simulation that is drawn
     settings: ViewerSettings
     clock: ClockState
     buffer_ms: float | None = None  # buffer of the buffered clock; 0: from measured jitter; None: another clock
@@ -298,6 +298,6 @@ def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) 
 
 
 def troubles_of(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Injected troubles from a status of physics: for each, the name of the command that sets it, and its value."""
+    """Injected troubles from a status of physics: their values, by the name of the command that sets each."""
     values = {**status, **status.get("trouble", {})}
     return {name: values[field] for name, field in FIELDS.items() if field in values}
