@@ -35,7 +35,8 @@ REDRAW_NS = 95_000_000
 # The same interval while physics waits for a core, because a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
 # If there is no spare time and a redraw is overdue by this, frames do the redraw, one step in each frame. Figures then
-# change five times a second. After the last change, a paused picture is drawn for another 300 ms, which is long enough.
+# change five times a second. After the last change, a paused picture is drawn for another 300 ms, which is long
+# enough.
 LATE_NS = 100_000_000
 # If a redraw is overdue by this, one frame does all of it, because frames had stopped or are rare.
 LONG_LATE_NS = 400_000_000
