@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 
 Report = dict[str, Any]
-# The run's estimate of the refresh is more precise than the probe's. It is used if the two differ by at most this share.
+# The run's estimate of the refresh is more precise than the probe's. It is used if the two differ by at most this
+# share.
 REFRESH_AGREES = 0.05
 
 
