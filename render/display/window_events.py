@@ -239,8 +239,8 @@ class WindowState:
     """Size, scale and visibility of one window, as last reported. is_damaged: True if it must be drawn again."""
 
     def __init__(self, handle: Any) -> None:
-        # Read only once, because on X11 each read is a round trip to the server, which takes longer than a frame's
-        # work.
+        # Read only once. On X11 each read is a round trip to the server and takes several times as long as a frame's
+        # own work.
         self.size_px = glfw.get_framebuffer_size(handle)
         self.is_iconified = bool(glfw.get_window_attrib(handle, glfw.ICONIFIED))
         self.content_scale = float(glfw.get_window_content_scale(handle)[0])
