@@ -1,10 +1,10 @@
-"""Use of cores between two samples of the kernel's counts, ten a second; and shortage of cores.
+"""Use of cores between two samples of the kernel's counts (ten samples a second), and shortage of cores.
 
-Times are read as sums, and their differences are evaluated: the median of the last JUDGED differences (half a second),
-so that a spike does not count.
+Each sample has sums of times. Decisions use the median of the last JUDGED differences between samples (half a second),
+so that a single spike has no effect.
 
 Pure: sums in, differences out. There is no difference if the last sample is too old (the process was stopped, or no
-frames were made) or if sums decrease.
+frames were made), or if a sum decreased.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# Number of differences that are evaluated together; ten are made per second.
+# Number of differences that are evaluated together. There are ten differences per second.
 JUDGED = 5
-# Longest time between two samples whose difference is used.
+# Two samples further apart than this give no difference.
 LONGEST_GAP_NS = 600_000_000
-# A thread never rests if it runs, or waits for a core, for at least this share of the time.
+# A thread counts as never resting if it runs or waits for a core for at least this share of the time.
 NEVER_RESTS = 0.8
 
-Times = dict[int, tuple[int, int]]  # by thread: ns that it ran, ns that it waited for a core
+Times = dict[int, tuple[int, int]]  # for each thread: time (ns) that it ran, time (ns) that it waited for a core
 
 
 class CoreSample(NamedTuple):
@@ -31,25 +31,25 @@ class CoreSample(NamedTuple):
     now_ns: int
     frames: int
     cpu_ns: int  # processor time of this process
-    waited_ns: int  # time for which its threads that draw waited for a core
-    physics: Times  # of physics' threads; empty: not known
+    waited_ns: int  # time for which this process' drawing threads waited for a core
+    physics: Times  # times of physics' threads; empty if unknown
     is_cheapest: bool = True  # frames are drawn at the cheapest allowed level
 
 
 class CoreUse(NamedTuple):
-    """Use of cores between two samples, the later of which was at `now_ns`."""
+    """Use of cores between two samples. now_ns: instant of the later one."""
 
     now_ns: int
     is_cheapest: bool
     fps: float
-    share: float  # processor time of this process, per wall time: 1.0 is one core
-    starved: float  # waiting time of this process, as a share of running and waiting
-    waits: float  # waiting time of physics' busiest thread, per wall time; 0 where it rests or is not known
-    never_rested: tuple[int, ...] = ()  # physics' threads that never rested (NEVER_RESTS), the busiest first
+    share: float  # processor time of this process per wall time; 1.0 is one core
+    starved: float  # waiting time of this process, as a share of its running and waiting time
+    waits: float  # waiting time per wall time of physics' busiest thread; 0 if that thread rests or is unknown
+    never_rested: tuple[int, ...] = ()  # physics' threads that never rested (see NEVER_RESTS), the busiest first
 
 
 class UsualCoreUse(NamedTuple):
-    """Medians of the last differences."""
+    """Medians of the last differences, see `CoreUse`."""
 
     fps: float
     share: float
@@ -58,14 +58,14 @@ class UsualCoreUse(NamedTuple):
 
 
 class CoreLoad:
-    """Differences of one viewer's samples. uses: the last JUDGED of them."""
+    """Differences between one viewer's samples. uses: the last JUDGED differences."""
 
     def __init__(self) -> None:
         self.uses: deque[CoreUse] = deque(maxlen=JUDGED)
         self._last: CoreSample | None = None
 
     def add(self, sample: CoreSample) -> CoreUse | None:
-        """Adds a sample; returns the difference to the one before, None where none can be made."""
+        """Adds a sample. Returns its difference to the previous sample, or None if there is none."""
         before, self._last = self._last, sample
         use = None if before is None else use_between(before, sample)
         if use is not None:
@@ -74,7 +74,7 @@ class CoreLoad:
 
 
 def use_between(before: CoreSample, after: CoreSample) -> CoreUse | None:
-    """Difference of two samples; None where they are too far apart or sums decrease."""
+    """Difference of two samples; None if they are too far apart or a sum decreased."""
     wall_ns = after.now_ns - before.now_ns
     frames, cpu_ns = after.frames - before.frames, after.cpu_ns - before.cpu_ns
     waited_ns = max(0, after.waited_ns - before.waited_ns)
@@ -94,7 +94,7 @@ def use_between(before: CoreSample, after: CoreSample) -> CoreUse | None:
 
 
 def usual_use(uses: Sequence[CoreUse]) -> UsualCoreUse:
-    """Medians of at least one difference."""
+    """Medians of the values in `uses`, which must not be empty."""
     return UsualCoreUse(
         fps=median(use.fps for use in uses),
         share=median(use.share for use in uses),
@@ -104,7 +104,7 @@ def usual_use(uses: Sequence[CoreUse]) -> UsualCoreUse:
 
 
 class _Busy(NamedTuple):
-    wanted_ns: int  # running and waiting
+    wanted_ns: int  # running and waiting time
     waited_ns: int
     thread: int
 
@@ -120,59 +120,61 @@ def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
     return sorted(found, reverse=True)
 
 
-# Shortage of cores: its detection, and the bound on the viewer's frames per second meanwhile.
+# Detection of a shortage of cores, and the limit on the viewer's frame rate during a shortage.
 #
-# The kernel counts how long a thread waits for a core. Physics that never rests (an unthrottled loop, an overloaded
-# world) and waits loses time to other threads, the viewer's among them. Then the frame rate is lowered step by step,
-# until physics no longer waits or the viewer's share of a core is too small to matter. Physics that rests between its
-# steps loses nothing, however busy the machine is, and the frame rate stays.
+# The kernel counts how long a thread waits for a core. If physics never rests (an unthrottled loop, an overloaded
+# world) and waits for a core, it loses time to other threads, such as the viewer's. Then the frame rate is lowered
+# step by step, until physics no longer waits or the viewer's share of a core is too small to matter. If physics rests
+# between its steps, it loses nothing even on a busy machine, and the frame rate is not changed.
 #
-# - Cheaper drawing first: the rate is not lowered while drawing can still get cheaper.
+# - Drawing gets cheaper first. The rate is lowered only when drawing cannot get cheaper.
 # - Fast attack, slow release: a step down every 0.3 s while physics waits, a smaller step up every 0.7 s while it does
-#   not. A rate that was too high is tried again after growing intervals, or the rate would oscillate.
-# - The bound is never under 15 frames a second, and never so low that the viewer gets less than 0.10 of a core: that
-#   share costs physics a few percent at most.
-# - `is_short` is also set where this process waits itself: drawing then gets cheaper, which helps both.
+#   not. A rate that was too high is tried again only after an interval that grows, to avoid oscillation.
+# - The limit is never under 15 frames a second. It is also never so low that the viewer gets less than 0.10 of a core,
+#   because that share costs physics only a few percent.
+# - `is_short` is also set if this process itself waits for a core. Drawing then gets cheaper, which helps the viewer
+#   and physics.
 #
-# Pure. Without a new difference the last decision stays.
+# Pure. Without a new difference the last decision remains.
 
 
-# Share of the time for which physics waits: above WAITS frames become fewer, below WAITS_NOT more are tried. Some
-# waiting is the kernel's own.
+# Share of the time for which physics waits. Above WAITS the frame rate is lowered; below WAITS_NOT it is raised. A
+# small share is always there, because of the kernel's own work.
 WAITS, WAITS_NOT = 0.04, 0.02
-# Waiting of this process as a share of its running and waiting: above STARVES cores are short, up to STARVES_NOT they
-# are not.
+# Waiting time of this process, as a share of its running and waiting time. Above STARVES, cores are short; at
+# STARVES_NOT or less they are not.
 STARVES, STARVES_NOT = 0.30, 0.10
-# Lowest bound, in frames per second: 15, plus one for the frames that a busy machine loses.
+# Lowest limit, in frames per second: 15, and one more for the frames that a busy machine loses.
 LEAST_FPS = 16.0
-# The rate is not lowered below the one at which the viewer takes this share of a core: with one other busy program on
+# The rate is not lowered any further once the viewer takes only this share of a core. With one other busy program on
 # two cores, physics loses half of that share.
 LEAST_SHARE = 0.10
-# Factors of a step of the bound, and how long its effect is awaited.
+# Factors by which the limit is lowered and raised, and how long (ns) to wait for the effect before the next step.
 DOWN, DOWN_NS, UP, UP_NS = 0.8, 300_000_000, 1.1, 700_000_000
-# Longest time until a rate that was too high is tried again; the time starts at UP_NS and doubles at each failure.
+# Longest time until a rate that was too high is tried again. The time starts at UP_NS and doubles with each failure.
 LONGEST_UP_NS = 8 * UP_NS
-# The bound is dropped where frames come at less than this share of it: something else limits them. It is under one
-# half, because where swap blocks a bound just under the display's rate halves the rate.
+# The limit is dropped if the frame rate is less than this share of it, because then something else limits the rate.
+# The share is under one half: if swap blocks, a limit just under the display's rate halves the frame rate.
 REACHED = 0.45
-# Highest bound, in frames per second: more than displays show.
+# Highest limit, in frames per second: more than displays show.
 MOST_FPS = 250.0
-# `is_short` ends this long after the last sign of a shortage.
+# `is_short` becomes False this long (ns) after the last sign of a shortage.
 CALM_NS = 3_000_000_000
 
 
 class CoreShortage:
-    """Shortage as seen by one viewer. is_short: cores are short. most_fps: bound on the frame rate, None: no bound."""
+    """Shortage of cores for one viewer. is_short: True if cores are short. most_fps: limit on the frame rate, or
+    None."""
 
     def __init__(self) -> None:
         self.is_short = False
         self.most_fps: float | None = None
         self._changed_ns = self._short_ns = 0
-        self._too_many_fps: float | None = None  # rate at which physics waited
-        self._again_ns = UP_NS  # how long until that rate is tried again
+        self._too_many_fps: float | None = None  # frame rate at which physics waited for a core
+        self._again_ns = UP_NS  # time until that rate is tried again
 
     def observe(self, uses: Sequence[CoreUse]) -> None:
-        """Updates `is_short` and `most_fps`, once JUDGED differences are known."""
+        """Updates `is_short` and `most_fps`. Does nothing while there are fewer than JUDGED differences."""
         if len(uses) < JUDGED:
             return
         usual = usual_use(uses)
@@ -183,7 +185,7 @@ class CoreShortage:
         if usual.waits > WAITS or usual.starved > STARVES:
             self.is_short, self._short_ns = True, now_ns
         elif usual.waits > WAITS_NOT or usual.starved > STARVES_NOT:
-            self._short_ns = now_ns  # between the limits: is_short stays
+            self._short_ns = now_ns  # between the two thresholds is_short does not change
         elif now_ns - self._short_ns >= CALM_NS:
             self.is_short = False
 
@@ -203,9 +205,9 @@ class CoreShortage:
             self._raise(self.most_fps, usual.fps, passed_ns, last.now_ns)
 
     def _raise(self, most_fps: float, fps: float, passed_ns: int, now_ns: int) -> None:
-        """Raises the bound by a step, unless the new rate was too high a short while ago."""
+        """Raises the limit by one step, unless the new rate was too high a short while ago."""
         if self._too_many_fps is not None and fps >= self._too_many_fps:
-            self._too_many_fps, self._again_ns = None, UP_NS  # that rate is no longer too high
+            self._too_many_fps, self._again_ns = None, UP_NS  # the rate that was too high is now possible
         more = most_fps * UP
         if self._too_many_fps is not None and more >= self._too_many_fps and passed_ns < self._again_ns:
             return

@@ -1,17 +1,18 @@
-"""Scheduling of the viewer's threads: nice value (`--viewer-nice`), short time slices, short switch interval of Python.
+"""Scheduling of the viewer's threads: nice value (`--viewer-nice`), short time slices, short switch interval of
+Python.
 
-Slices: a frame is a few ms of work that must begin on time; another program at the same priority works for seconds,
-at any time. A fair scheduler (EEVDF; slices can be set since Linux 6.12) runs a thread with short slices before one
-with long slices, as long as it has had no more than its share. With two busy loops on two cores the default world's
-frames went from 47 to 58 a second, and the p99 of their animation error from 8 to 4 ms.
+Slices: a frame is a few ms of work that must begin on time, while another program of the same priority may work for
+seconds. A fair scheduler (EEVDF; slices can be set since Linux 6.12) prefers a thread with short slices to one with
+long slices, as long as the thread has not used more than its share. With two busy loops on two cores, short slices
+raised the default world from 47 to 58 frames a second, and lowered the p99 of its animation error from 8 to 4 ms.
 
-Always: every thread has the nice value, new ones too: on Linux each thread has its own, and a new thread inherits it.
-The value is only raised, which needs no privilege. The viewer raises its own value, so the process that starts it keeps
-its value. Slices need no privilege and do not change the nice value; a system without slices is left as it is.
+Always: all threads have the nice value, because on Linux each thread has its own value and a new thread inherits it.
+The value is only raised, which needs no privilege. The viewer raises its own value, not that of the process that
+started it. Slices need no privilege and do not change the nice value. On a system without slices nothing is set.
 
-Switch interval: while one thread imports and another opens a window or makes frames, the thread that returns from a
-call to the display waits for the interpreter lock, some twenty times. At Python's default of 5 ms each these waits cost
-more time than the second thread saves.
+Switch interval: at the start one thread imports modules while another opens a window or makes frames. A thread that
+returns from a call to the display then waits for the interpreter lock, about twenty times. With Python's default of
+5 ms per wait, this costs more time than the second thread saves.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ from typing import NamedTuple
 
 from twixt.render.cores.thread_time import thread_ids
 
-# Shortest slice that the kernel accepts.
+# Shortest slice (ns) that the kernel accepts.
 SLICE_NS = 100_000
-# Python's switch interval while `ShortSwitchInterval` are open: the longest wait until another thread releases the lock.
+# Python's switch interval (s) while a `ShortSwitchInterval` is open: how long a thread waits before it requests the
+# lock.
 SWITCH_S = 0.0002
 
 
 class SchedulerCalls(NamedTuple):
-    """Numbers of sched_setattr(2) and sched_getattr(2): most C libraries have no functions for them."""
+    """Numbers of the system calls sched_setattr(2) and sched_getattr(2). Most C libraries have no functions for
+    them."""
 
     set_attributes: int
     get_attributes: int
@@ -47,29 +50,29 @@ _SIZE = struct.calcsize(_ATTRIBUTES)
 
 
 def raise_nice(nice: int) -> None:
-    """Raises the nice value of all threads of this process to `nice`, where it is lower."""
+    """Raises the nice value of each thread of this process to `nice`, if the thread's value is lower."""
     if nice <= 0 or not hasattr(os, "setpriority"):
         return
-    for thread in thread_ids() or [0]:  # without /proc the process
-        with contextlib.suppress(OSError):  # it has ended
+    for thread in thread_ids() or [0]:  # without /proc: 0, this process
+        with contextlib.suppress(OSError):  # the thread has ended
             if os.getpriority(os.PRIO_PROCESS, thread) < nice:
                 os.setpriority(os.PRIO_PROCESS, thread, nice)
 
 
 def conditions() -> list[str]:
-    """Conditions for a report: the nice value of this process, where it is not 0."""
+    """Conditions for a report: the nice value of this process, if it is not 0."""
     nice = os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0
     return [f"the viewer ran at nice {nice}: programs at lower values come before it"] if nice else []
 
 
 def set_short_slices() -> None:
-    """Sets slices of SLICE_NS for all threads of this process; threads that they start inherit them."""
+    """Sets a slice of SLICE_NS for all threads of this process. New threads inherit it."""
     numbers = _numbers()
     if numbers is None:
         return
     call = ctypes.CDLL(None).syscall
-    for thread in thread_ids() or [0]:  # without /proc this one
-        with contextlib.suppress(OSError):  # it has ended
+    for thread in thread_ids() or [0]:  # without /proc: 0, this thread
+        with contextlib.suppress(OSError):  # the thread has ended
             if os.sched_getscheduler(thread) != os.SCHED_OTHER:
                 continue
             nice = os.getpriority(os.PRIO_PROCESS, thread)
@@ -78,7 +81,8 @@ def set_short_slices() -> None:
 
 
 def slice_ns() -> int | None:
-    """Slice of this thread in ns, as the kernel reports it: by default the system's. None where threads have none."""
+    """This thread's slice in ns, as the kernel reports it (by default the system's); None if threads have no
+    slices."""
     numbers = _numbers()
     if numbers is None:
         return None
@@ -95,7 +99,7 @@ def _numbers() -> SchedulerCalls | None:
 class ShortSwitchInterval:
     """Sets Python's switch interval to `SWITCH_S` while at least one of these objects is open.
 
-    Always: closing the last one restores the switch interval from before the first.
+    Always: when the last open object is closed, the switch interval is again as it was before the first was made.
     """
 
     _lock = threading.Lock()
@@ -111,7 +115,7 @@ class ShortSwitchInterval:
             ShortSwitchInterval._open += 1
 
     def close(self) -> None:
-        """Restores the switch interval if this is the last one open. May be called again."""
+        """Restores the switch interval if no other object is open. May be called more than once."""
         with ShortSwitchInterval._lock:
             was_open, self._is_open = self._is_open, False
             ShortSwitchInterval._open -= was_open

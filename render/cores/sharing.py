@@ -1,8 +1,8 @@
-"""Sharing of cores with physics: keeps the viewer off physics' core where physics never rests, and bounds the frame
-rate where physics still waits for a core.
+"""Sharing of cores with physics. If physics never rests, the viewer stays off physics' core. If physics still waits
+for a core, the frame rate is limited.
 
-`CoreSharing` samples clocks and the kernel's counts, and applies the decisions of `CoreChoice` and `CoreShortage` to
-affinity masks (`Affinity`), pacer and wait.
+`CoreSharing` samples clocks and the kernel's counts. It applies the decisions of `CoreChoice` and `CoreShortage` to
+the affinity masks (`Affinity`), the pacer and the wait.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 SAMPLE_NS = 100_000_000
-# After this many samples in a row without a difference, as with frames that take a second each, all cores are used
-# again. A single missing difference occurs when the viewer was stopped or made no frames.
+# After this many samples in a row without a difference (as when each frame takes a second), all cores are used again.
+# A single missing difference is usual after the viewer was stopped or made no frames.
 MOST_UNKNOWN_SAMPLES = 2
 NO_CORE_IS_LEFT = "no core is left to physics any more"
 
 
 class CoreSharing:
-    """Sharing by one frame loop: bounds its pacer, sets its wait and the process' affinity masks.
+    """Core sharing of one frame loop: limits the rate of its pacer, and sets its wait and the process' affinity masks.
 
-    waited_ns: returns the total time for which the threads that draw have waited for a core. is_cheapest: returns True
-    if frames are drawn at the cheapest level that a shortage of cores leads to.
+    waited_ns: returns the total time for which the drawing threads have waited for a core. is_cheapest: returns True
+    if frames are drawn at the lowest quality level that is allowed during a shortage of cores.
     """
 
     def __init__(
@@ -56,38 +56,38 @@ class CoreSharing:
         self._physics = ThreadTimes(link.physics_pid)
 
     def close(self) -> None:
-        """Restores the affinity masks. May be called again."""
+        """Restores the affinity masks. May be called more than once."""
         self._affinity.restore()
 
     def rest(self) -> None:
-        """Uses all cores again: frames have stopped, so there is nothing to keep off physics' core."""
+        """Uses all cores again. Call it when frames have stopped, because the viewer then does not disturb physics."""
         if self._choice.avoided:
             self._use_all_cores()
 
     @property
     def is_held_back(self) -> bool:
-        """True while the frame rate is bounded because physics waits for a core."""
+        """True while the frame rate is limited because physics waits for a core."""
         return self.shortage.most_fps is not None
 
     @property
     def is_sparing(self) -> bool:
-        """True if the overlay's panels are to be redrawn less often."""
+        """True if the overlay's panels should be redrawn less often."""
         return self.is_held_back or (self.shortage.is_short and bool(self._choice.avoided))
 
     @property
     def status(self) -> str:
-        """Cores that the viewer avoids now, in words; "" where it avoids none."""
+        """Cores that the viewer avoids now, in words; "" if there are none."""
         return words_of(self._choice.avoided)
 
     def conditions(self) -> list[str]:
-        """Conditions for a report: the share of the time in which cores were avoided."""
+        """Conditions for a report: the share of the time for which the viewer avoided cores."""
         share = self._avoided_ns / self._known_ns if self._known_ns else 0.0
         if not share:
             return []
         return [f"physics never rested: for {share:.0%} of the time the viewer stayed off the core that physics ran on"]
 
     def frame_done(self, now_ns: int) -> None:
-        """Counts a shown frame, and samples if a sample is due. now_ns: instant of the swap's return."""
+        """Counts a shown frame, and takes a sample if one is due. now_ns: instant at which the swap returned."""
         self._frames += 1
         if now_ns - self._sampled_ns < SAMPLE_NS:
             return
@@ -134,43 +134,43 @@ class CoreSharing:
 
 
 def words_of(avoided: Cores) -> str:
-    """Status line for these avoided cores; "" for none."""
+    """Status line about the avoided cores; "" if there are none."""
     if not avoided:
         return ""
     cores = ("core " if len(avoided) == 1 else "cores ") + ", ".join(map(str, sorted(avoided)))
     return f"staying off {cores}: physics never rests there"
 
 
-# Affinity masks of all threads of this process: narrowed for a while, then restored (Linux).
+# Affinity masks of all threads of this process (Linux). They are narrowed for a while and then restored.
 #
 # Each thread has its own mask, and a new thread inherits the mask of the thread that starts it. So each change is
 # made to all threads, including those of the OpenGL driver.
 #
-# A mask can change from outside in two ways. If another program sets it, that mask is kept, and restored later. If the
-# cpuset of the process changes (a container's, a slice's), the kernel cuts the requested mask down to the cpuset, and
-# applies the request again when the cpuset grows. A mask that the kernel has cut must not count as set by another
-# program.
+# A mask can change from outside in two ways. If another program sets a thread's mask, the new mask becomes the
+# thread's own mask, and is restored later. If the cpuset of the process changes (that of a container or a slice), the
+# kernel reduces the requested mask to the cpuset, and applies the request again when the cpuset grows. A mask that the
+# kernel has reduced must not be mistaken for one that another program has set.
 #
-# Always: no thread gets a core that its own mask did not have. After `restore` no thread is narrower than its own
-# mask. A forked child has no narrowed mask. On systems without such masks nothing happens. Does not: widen the masks
-# of a program that the user's drawing starts (subprocess) while masks are narrow.
+# Always: no thread gets a core that its own mask did not have. After `restore`, each thread has at least its own mask.
+# A forked child has no narrowed mask. On systems without affinity masks nothing happens. Limitation: if the user's
+# drawing starts another program (subprocess) while masks are narrow, that program's masks stay narrow.
 
 
-# Mask requested for a thread that may use its whole cpuset. Cores that do not exist do no harm.
+# Mask requested for a thread that may use its whole cpuset. Cores that do not exist are ignored by the kernel.
 EVERY: Cores = frozenset(range(max(1024, 2 * (os.cpu_count() or 1))))
 
 
 class Affinity:
-    """Masks of this process. allowed: cores that its main thread may use; empty where the system does not report them.
-    is_refused: the system refuses to set masks, as in some containers."""
+    """Masks of this process. allowed: cores that its main thread may use; empty if the system does not report them.
+    is_refused: True if the system refuses to set masks, as in some containers."""
 
     def __init__(self) -> None:
         self.is_refused = False
-        self._own: dict[int, Cores] = {}  # masks of the narrowed threads, as they were before
-        self._asked: dict[int, Cores] = {}  # ... as they were requested
-        self._set: dict[int, Cores] = {}  # ... and as the kernel then set them
+        self._own: dict[int, Cores] = {}  # own masks of the narrowed threads, to be restored
+        self._asked: dict[int, Cores] = {}  # masks that were requested for these threads
+        self._set: dict[int, Cores] = {}  # masks that the kernel then set for these threads
         self._main = os.getpid()
-        self._cpuset = NO_CORES  # the cpuset, as it was when masks were narrowed
+        self._cpuset = NO_CORES  # the cpuset at the time when masks were narrowed
         self.allowed = mask_of(self._main)
         fork.guard(self)
 
@@ -183,8 +183,8 @@ class Affinity:
         return self.allowed
 
     def use(self, cores: Cores) -> None:
-        """Narrows the mask of each thread to those of its own cores that are in `cores`; a thread that has none of
-        them keeps its mask."""
+        """Narrows the mask of each thread to the cores that are both in its own mask and in `cores`. If there are
+        none, the thread's mask is not changed."""
         if self.is_refused or cores >= self.allowed:
             self.restore()
             return
@@ -194,7 +194,7 @@ class Affinity:
         for thread in threads:
             mask = mask_of(thread)
             if mask != self._set.get(thread):
-                # A thread that was started meanwhile inherited a narrow mask: its own mask is that of the process.
+                # A thread that was started meanwhile inherited a narrow mask. Its own mask is that of the process.
                 is_new = thread not in self._own and mask in narrow
                 self._own[thread] = self.allowed if is_new else mask
             self._narrow(thread, self._own[thread] & cores, mask)
@@ -205,7 +205,7 @@ class Affinity:
             self._forget(thread)
 
     def restore(self) -> None:
-        """Restores the masks. May be called again."""
+        """Restores the masks. May be called more than once."""
         narrow = set(self._set.values())
         for thread in thread_ids() if self._own else []:
             mask = mask_of(thread)
@@ -230,9 +230,9 @@ class Affinity:
         self._asked[thread] = self._set[thread] = wanted or mask
 
     def _widen(self, thread: int, own: Cores) -> None:
-        """Restores the mask of a thread. A thread that had its whole cpuset gets all cores, so that its mask grows with
-        the cpuset."""
-        if _set_mask(thread, EVERY if own == self._cpuset else own) == errno.EINVAL:  # the cpuset has none of them now
+        """Restores the mask of a thread. A thread that had the whole cpuset gets all cores, so that its mask grows
+        when the cpuset grows."""
+        if _set_mask(thread, EVERY if own == self._cpuset else own) == errno.EINVAL:  # the cpuset lost these cores
             _set_mask(thread, EVERY)
 
     def _forget(self, thread: int) -> None:
@@ -240,8 +240,8 @@ class Affinity:
             known.pop(thread, None)
 
     def _is_cut_by_cpuset(self, mask: Cores) -> bool:
-        """True if `mask`, the main thread's, is the requested mask cut by a changed cpuset. Then updates all stored
-        masks to the new cpuset."""
+        """Returns True if the main thread's `mask` is the requested mask, reduced by a changed cpuset. In that case
+        reduces all stored masks to the new cpuset."""
         asked = self._asked.get(self._main)
         if asked is None:
             return False
@@ -259,8 +259,8 @@ class Affinity:
         return True
 
     def _cpuset_now(self, mask: Cores) -> Cores:
-        """Cores of the process' cpuset. Read by requesting all cores, which the kernel cuts to the cpuset; after that
-        the main thread's mask is `mask` again."""
+        """Cores of the process' cpuset. To find them, requests all cores for the main thread, which the kernel reduces
+        to the cpuset, and then sets the main thread's mask to `mask` again."""
         if _set_mask(self._main, EVERY):
             return NO_CORES
         cpuset = mask_of(self._main)
@@ -270,14 +270,15 @@ class Affinity:
 
 
 def mask_of(thread: int) -> Cores:
-    """Cores that a thread may use; empty where the thread has ended or the system does not report them."""
+    """Cores that a thread may use; empty if the thread has ended or the system does not report them."""
     with contextlib.suppress(OSError, AttributeError):
         return frozenset(os.sched_getaffinity(thread))
     return NO_CORES
 
 
 def _set_mask(thread: int, cores: Cores) -> int:
-    """Sets the mask of a thread. Returns 0, or the errno: thread ended, cpuset made smaller, or not permitted."""
+    """Sets the mask of a thread. Returns 0, or the errno if the thread has ended, none of the cores is in the cpuset,
+    or it is not permitted."""
     try:
         os.sched_setaffinity(thread, cores)
     except OSError as error:
@@ -285,33 +286,34 @@ def _set_mask(thread: int, cores: Cores) -> int:
     return 0
 
 
-# Cores that a viewer's threads use: those of its affinity mask, without the ones on which physics never rests.
+# Choice of the cores for a viewer's threads: those of its affinity mask, except the cores that physics keeps busy.
 #
 # A thread that never rests stays on its core until the scheduler puts another thread there. While the viewer stays
-# off that core, its time comes from idle cores or from another busy program, and physics keeps its core.
+# off that core, it runs on idle cores, or takes time from another busy program, and physics keeps its core.
 #
-# - Physics' core is avoided when physics never rested in 3 of the last 5 differences. If physics moves to another core,
+# - Physics' core is avoided if physics never rested in 3 of the last 5 differences. If physics moves to another core,
 #   that core is avoided instead.
-# - All cores are used again when physics rests, and when its threads that never rest leave no core or are too many to
-#   be known.
-# - Frames that starve on the remaining cores (under 12.8 a second, drawn at the cheapest allowed level, with the viewer
-#   running or waiting for a core more than half of the time) get all cores for 5 s; after each further failure for twice
-#   as long, up to 60 s.
+# - All cores are used again if physics rests, if no core would be left, or if so many threads of physics never rest
+#   that some of them may be unknown.
+# - If frames starve on the remaining cores, all cores are used for 5 s. After each further failure they are used for
+#   twice as long, up to 60 s. Frames starve if there are fewer than 12.8 a second at the lowest quality level allowed,
+#   and the viewer runs or waits for a core more than half of the time.
 #
-# Always: `cores` is a subset of `allowed`, and empty only where `allowed` is. Pure.
+# Always: `cores` is a subset of `allowed`, and is empty only if `allowed` is empty. Pure.
 
 
-# Of JUDGED differences, those in which physics never rested: from LEAVES on its cores are avoided; at RETURNS or fewer
-# they are used again.
+# Among the last JUDGED differences, count those in which physics never rested. With LEAVES or more, physics' cores are
+# avoided. With RETURNS or fewer, they are used again.
 LEAVES, RETURNS = 3, 1
-# Most threads that never rest: with more, some may be unknown, because only `thread_time.WATCHED` are sampled.
+# Largest number of threads that never rest. With more, some may be unknown, because only `thread_time.WATCHED` are
+# read.
 MOST_THREADS = 3
-# Frames starve when their rate is below RARE times LEAST_FPS and the viewer runs or waits for a core for more than this
-# share of the time. Frames held back by `load` come at LEAST_FPS and so do not count as starved.
+# Frames starve if there are fewer than RARE * LEAST_FPS per second, and the viewer runs or waits for a core for more
+# than the share AT_WORK of the time. Frames limited by `CoreShortage` come at LEAST_FPS or more and do not count.
 RARE, AT_WORK = 0.8, 0.5
-# Starvation is judged this long after the cores became fewer: drawing gets cheaper first.
+# Starvation counts only if cores have been avoided for this long (ns), because drawing gets cheaper first.
 PATIENCE_NS = 4_000_000_000
-# Use of all cores after frames starved: first time, and longest.
+# How long (ns) all cores are used after frames starved: the first time, and at most.
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 5_000_000_000, 60_000_000_000
 
 Cores = frozenset[int]
@@ -319,7 +321,7 @@ NO_CORES: Cores = frozenset()
 
 
 class CoreChoice:
-    """Choice of cores for one viewer. allowed: its affinity mask. cores: the cores to use."""
+    """Choice of cores for one viewer. allowed: cores of its affinity mask. cores: the cores to use."""
 
     def __init__(self, allowed: Cores) -> None:
         self.allowed = self.cores = allowed
@@ -333,13 +335,13 @@ class CoreChoice:
         return self.allowed - self.cores
 
     def allow(self, allowed: Cores) -> None:
-        """Sets the affinity mask; uses all of it if it changed from outside."""
+        """Sets `allowed`. If it has changed, all of its cores are used."""
         if allowed != self.allowed:
             self.allowed = self.cores = allowed
 
     def observe(self, uses: Sequence[CoreUse], busy: Sequence[int]) -> Cores:
-        """Returns the cores to use. uses: the last differences, at least one. busy: the core of each thread of physics
-        that never rested in the last difference; a thread whose core is not known is left out.
+        """Returns the cores to use. uses: the last differences, at least one. busy: cores of those threads of physics
+        that never rested in the last difference. Threads whose core is unknown are left out.
         """
         now_ns = uses[-1].now_ns
         had_avoided = bool(self.avoided)

@@ -1,13 +1,13 @@
-"""Running and waiting times of threads, as the kernel counts them (Linux, /proc): of this thread, of the threads that
-draw for it, and of another process' threads; and the laps of a frame's time.
+"""Running and waiting times of threads from the kernel (Linux, /proc), and the laps of a frame's time. The threads are
+this one, the threads that draw for it, and those of another process.
 
-The kernel counts for how long each thread was ready to run but had no core (schedstat); reading a file that is kept
-open takes 2 us. A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect it only by SIGCONT. On
-other systems neither is known, and stolen time shows only as a late wake-up. Reading the file of another process'
-thread takes 10 us here and costs that process nothing.
+The kernel counts how long each thread was ready to run but had no core (schedstat). A read of an open file takes 2 us.
+A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect this only through SIGCONT. Other
+systems report neither; there, stolen time shows only as a late wake-up. A read of the file of another process' thread
+takes 10 us here and costs that process nothing.
 
-Always: `close` restores and closes everything; a forked child keeps nothing. For a thread that has ended, a process
-that is gone, or a system without such files there are no times, and no error is raised.
+Always: `close` restores and closes everything, and a forked child has nothing open. If a thread or process has ended,
+or the system has no such files, there are no times, and no error is raised.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from twixt.ipc.trace.spans import NOT_RECORDED, Spans
 from twixt.render.cores.load import Times
 
 OWN = "/proc/thread-self/schedstat"
-# Start of the names of the threads in which Mesa draws on the processor.
+# Mesa's software drawing threads have names that begin with this.
 DRAWERS = "llvmpipe"
-# Frames between two searches for such threads. A search takes 0.1 ms; Mesa starts the threads with the first pictures.
+# Number of frames between two searches for drawing threads. A search takes 0.1 ms. Mesa starts these threads while it
+# draws the first pictures.
 FRAMES_PER_SEARCH = 600
-# Number of first frames that each search for them while none are found.
+# Each of this many first frames searches for drawing threads, until some are found.
 FIRST_SEARCHES = 64
-# The waiting time is read again only after this much further idle time: less is not worth a read.
+# The waiting time is read again only if this thread's idle time (ns) has grown by this much; less is not worth a read.
 LEAST_IDLE_NS = 20_000
-LONGEST = 64  # bytes; more than a schedstat line of three numbers has
+LONGEST = 64  # bytes to read; a schedstat line of three numbers is shorter
 
 
 def thread_ids(process: int | str = "self") -> list[int]:
-    """Ids of all threads of a process, ascending; empty where it has ended or the system does not list them."""
+    """Ids of all threads of a process, ascending; empty if it has ended or the system does not list threads."""
     with contextlib.suppress(OSError):
         return sorted(int(name) for name in os.listdir(f"/proc/{process}/task"))
     return []
@@ -49,8 +50,8 @@ def thread_ids(process: int | str = "self") -> list[int]:
 class ProcessorTime:
     """Processor time of the thread that creates this object, and waiting times of the threads that draw for it.
 
-    has_drawers: False where no other threads draw for this process, or it is not known. stops: number of SIGCONT
-    received.
+    has_drawers: False if no other threads draw for this process, or if this is unknown. stops: number of SIGCONT
+    signals received.
     """
 
     def __init__(self, has_drawers: bool = True) -> None:
@@ -68,7 +69,7 @@ class ProcessorTime:
             self._before = signal.signal(signal.SIGCONT, self._continued)
 
     def read(self) -> Reading:
-        """Sums up to now."""
+        """Returns the sums up to now."""
         wall_ns, cpu_ns = time.perf_counter_ns(), time.thread_time_ns()
         idle_ns = wall_ns - cpu_ns
         if self._own is not None and idle_ns - self._idle_ns >= LEAST_IDLE_NS:
@@ -77,7 +78,7 @@ class ProcessorTime:
         return Reading(wall_ns, cpu_ns, self._queued_ns, self._gc_ns, self.stops)
 
     def drawers(self) -> tuple[int, ...]:
-        """Waiting time in ns of each thread that draws for this process, up to now. Call it once a frame."""
+        """Total waiting time in ns of each thread that draws for this process. Call it once per frame."""
         if self._own is None or not self._has_drawers:
             return ()
         if self._frames % FRAMES_PER_SEARCH == 0 or (not self._drawers and self._frames < FIRST_SEARCHES):
@@ -86,12 +87,12 @@ class ProcessorTime:
         return tuple([_queued_ns(drawer) for drawer in self._drawers])
 
     def waited_ns(self) -> int:
-        """Total waiting time in ns of this thread and those that draw for it; 0 where it is not known."""
+        """Total waiting time in ns of this thread and the threads that draw for it; 0 if unknown."""
         own = [] if self._own is None else [self._own]
         return sum(_queued_ns(descriptor) for descriptor in (*own, *self._drawers))
 
     def close(self) -> None:
-        """Closes the files, removes the callback, restores the signal handler. May be called again."""
+        """Closes the files, removes the callback and restores the signal handler. May be called more than once."""
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collected)
         if self._before is not None and signal.getsignal(signal.SIGCONT) == self._continued:
@@ -107,7 +108,7 @@ class ProcessorTime:
         self.close()
 
     def _find_drawers(self) -> None:
-        """Finds the threads that draw, and opens their files again if the number of threads changed."""
+        """Finds the threads that draw. If their number changed, opens the files of all of them again."""
         found = []
         for thread in thread_ids():
             with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/comm", encoding="utf-8") as name:
@@ -129,7 +130,7 @@ class ProcessorTime:
 
     def _continued(self, number: int, frame: object) -> None:
         self.stops += 1
-        if callable(self._before):  # a handler that the user's drawing installed at its import
+        if callable(self._before):  # the user's drawing may have installed a handler when it was imported
             self._before(number, frame)
 
 
@@ -141,7 +142,7 @@ def _opened(path: str) -> int | None:
 
 
 def _close(descriptor: int) -> None:
-    with contextlib.suppress(OSError):  # the user's drawing has closed it, with all other descriptors
+    with contextlib.suppress(OSError):  # the user's drawing may have closed all file descriptors
         os.close(descriptor)
 
 
@@ -152,17 +153,17 @@ def _queued_ns(descriptor: int) -> int:
         return 0
 
 
-# Number of threads that are read each time: those with the most running and waiting time.
+# Number of threads that each sample reads: those with the longest running and waiting time.
 WATCHED = 4
-# One of this many reads goes through all threads, and chooses the watched ones.
+# One of this many samples reads all threads and chooses the watched threads again.
 SAMPLES_PER_LIST = 10
 
-# Index of the field "processor" in /proc/PID/task/TID/stat, counted after the name: field 39 of proc(5).
+# Index of the field "processor" in /proc/PID/task/TID/stat, counted from after the name. It is field 39 in proc(5).
 PROCESSOR = 36
 
 
 class ThreadTimes:
-    """Times of the threads of the process `pid`. None: not known, so there are no times."""
+    """Times of the threads of the process `pid`. If `pid` is None (unknown), there are no times."""
 
     def __init__(self, pid: int | None) -> None:
         self._pid = pid
@@ -171,7 +172,7 @@ class ThreadTimes:
         self._listed: Times = {}
 
     def read(self) -> Times:
-        """Sums up to now of the watched threads, in ns."""
+        """Returns the running and waiting times (ns) of the watched threads, summed up to now."""
         if self._pid is None:
             return {}
         if self._samples % SAMPLES_PER_LIST == 0:
@@ -180,7 +181,7 @@ class ThreadTimes:
         return self._of(self._watched)
 
     def cores(self, threads: Iterable[int]) -> list[int]:
-        """Core on which each of these threads runs, or ran last; a thread that has ended is left out."""
+        """Core on which each of these threads runs or last ran. Threads that have ended are left out."""
         found = []
         for thread in threads:
             path = f"/proc/{self._pid}/task/{thread}/stat"
@@ -204,29 +205,30 @@ class ThreadTimes:
         return found
 
 
-# Laps of a frame: its time by cause (drawing, upload, the user's drawing, garbage collection, waiting for a core),
-# and the same laps as spans of the trace.
+# Laps of a frame: the frame's time by cause (drawing, upload, the user's drawing, garbage collection, waiting for a
+# core). The laps are also recorded as spans of the trace.
 #
-# A lap ends where one kind of work ends. Of its wall time, garbage collection and the time for which this thread
-# waited for a core are counted apart; the rest is the cost of the lap's cause. A sleep or a read in the lap's own code
-# counts there. Work that ends before the frame's start, or while it waits for its swap or for the display,
-# costs the frame nothing and is dropped.
+# A lap ends when one kind of work ends. Garbage collection and waiting for a core are subtracted from the lap's wall
+# time and counted separately. The rest is the cost of the lap's cause, including sleeps and reads in the lap's own
+# code. Work that ends before the frame starts, or while the frame waits for its swap or the display, does not delay
+# the frame and is dropped.
 #
-# Always: no cost is negative. Reads no clock: readings come from `ProcessorTime`, or from a test.
+# Always: no cost is negative. No clock is read here: `ProcessorTime`, or a test, supplies the readings.
 
 
-# Two kinds of lap wait for the GPU or the display. Their usual idle time, the median of the last REMEMBERED_LAPS, is
-# known: if the process was stopped, idle time beyond it counts as stolen. In other laps all of it does.
+# Two kinds of lap wait for the GPU or the display, so some idle time is usual: the median of the last REMEMBERED_LAPS.
+# If the process was stopped, only the idle time beyond this counts as stolen. In all other laps all idle time does.
 REMEMBERED_LAPS = 15
 FINISH, SWAP = "finish", "swap"
 NO_SPAN = -1  # kind of a lap that is not recorded as a span
 
 
 class FrameCosts(NamedTuple):
-    """Durations of a frame by cause, ns, in the order of `FrameRow`'s columns; all 0: not measured."""
+    """Durations (ns) of a frame by cause, in the order of `FrameRow`'s columns. If all are 0, they were not
+    measured."""
 
     draw_ns: int = 0
-    upload_ns: int = 0  # taking in snapshots included
+    upload_ns: int = 0  # includes reading snapshots
     user_ns: int = 0  # the user's own drawing
     gc_ns: int = 0
     stolen_ns: int = 0  # waits for a core, and times when the process was stopped
@@ -242,20 +244,20 @@ class Reading(NamedTuple):
     """Sums up to one instant, in ns."""
 
     wall_ns: int
-    cpu_ns: int  # this thread ran
-    queued_ns: int  # it was ready to run and waited for a core
-    gc_ns: int  # it ran in garbage collection
-    stops: int  # number of times the process was stopped and continued
+    cpu_ns: int  # running time of this thread
+    queued_ns: int  # time for which this thread was ready to run and waited for a core
+    gc_ns: int  # running time of this thread in garbage collection
+    stops: int  # how often the process was stopped and continued
 
 
 class Lap(NamedTuple):
-    """Times of one lap, in ns. idle: this thread did not run. queued: of that, it waited for a core."""
+    """Times of one lap, in ns. idle: this thread did not run. queued: the part of idle spent waiting for a core."""
 
     wall_ns: int
     idle_ns: int
     queued_ns: int
     gc_ns: int
-    is_stopped: bool  # the process was stopped in it
+    is_stopped: bool  # the process was stopped during the lap
 
     @property
     def stolen_ns(self) -> int:
@@ -263,11 +265,11 @@ class Lap(NamedTuple):
 
 
 class LapRecorder:
-    """Records the laps of each frame. A lap begins where the one before ended.
+    """Records the laps of each frame. A lap begins where the previous lap ended.
 
-    read: returns the sums up to now. drawers: returns, for each thread that draws for this one, the ns for which it
-    waited for a core. spans: receives each lap that has a kind, one of `ipc.trace.spans`. last: the sums at the end of
-    the last lap.
+    read: returns the sums up to now. drawers: returns how long (ns) each thread that draws for this one has waited for
+    a core. spans: receives each lap that has a kind (see `ipc.trace.spans`). last: the sums at the end of the last
+    lap.
     """
 
     def __init__(
@@ -279,18 +281,18 @@ class LapRecorder:
         self._read, self._drawers = read, drawers
         self._spans, self._is_recorded = spans, spans is not NOT_RECORDED
         self._sums = [0] * len(FrameCosts._fields)
-        self._late = list(self._sums)  # of work in the last swap that ended late: the next frame's
+        self._late = list(self._sums)  # sums of work that made the last swap end late; they count for the next frame
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
         self.last = read()
 
     def restart(self) -> None:
-        """Starts a lap without counting the time since the last one."""
+        """Starts a lap. The time since the last lap is not counted."""
         self._sums = [0] * len(self._sums)
         self.last = self._read()
 
     def lap(self, cause: int, kind: int = NO_SPAN, a: int = 0) -> Lap:
-        """Ends a lap of work on `cause`, and records it as a span of `kind` with the value `a`. Returns its times."""
+        """Ends a lap of work on `cause` and returns its times. Records it as a span of `kind` with the value `a`."""
         before, now = self.last, self._read()
         self.last = now
         wall_ns = now.wall_ns - before.wall_ns
@@ -307,16 +309,16 @@ class LapRecorder:
         return Lap(wall_ns, idle_ns, queued_ns, gc_ns, is_stopped)
 
     def lap_in_wait(self, cause: int, until_ns: int, kind: int = NO_SPAN, in_swap: bool = False) -> None:
-        """Ends a lap of work done while the frame waited for its swap at `until_ns`; in_swap: while its swap waited for
-        the display, expected at that instant. It counts, as a whole, only if it ended after that instant; in_swap: for
-        the next frame, which it delays."""
+        """Ends a lap of work done while the frame waited for its swap, planned at `until_ns`. The lap counts (as a
+        whole) only if it ended after that instant. in_swap: the work was done while the swap waited for the display,
+        which was expected at `until_ns`; a late lap then delays the next frame and counts for that."""
         lap = self.lap(UNCOUNTED, kind)
         if self.last.wall_ns > until_ns:
             _add(self._late if in_swap else self._sums, cause, lap, lap.stolen_ns)
 
     def finished(self, kind: int = NO_SPAN) -> None:
-        """Ends a lap that waited for drawing to complete. The drawing threads' longest wait for a core counts as
-        stolen."""
+        """Ends a lap that waited until drawing was complete. The longest time that a drawing thread waited for a core
+        counts as stolen."""
         lap = self.lap(UNCOUNTED, kind)
         queued_ns, queued = lap.queued_ns, self._drawers()
         if len(queued) == len(self._queued):
@@ -326,8 +328,8 @@ class LapRecorder:
         _add(self._sums, DRAW, lap, queued_ns + self._stopped_ns(FINISH, lap.idle_ns - queued_ns, lap.is_stopped))
 
     def waited(self, until_ns: int, kind: int = NO_SPAN, begins: bool = False) -> None:
-        """Ends a lap that waited for `until_ns`; time after that instant counts as stolen. begins: the frame begins
-        here, so earlier laps are dropped."""
+        """Ends a lap that waited until `until_ns`. Time after that instant counts as stolen. begins: the frame begins
+        here, so all earlier laps are dropped."""
         began_ns = self.last.wall_ns
         self.lap(UNCOUNTED, kind)
         if until_ns <= began_ns:
@@ -337,8 +339,8 @@ class LapRecorder:
         self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
 
     def swapped(self, blocks: bool) -> FrameCosts:
-        """Ends the lap of the swap; returns the frame's costs. blocks: the swap waits for the display, so time stolen
-        meanwhile delays the next frame and is counted there; else it counts for this frame."""
+        """Ends the lap of the swap and returns the frame's costs. blocks: the swap waits for the display. Time stolen
+        during the swap then delays the next frame and counts for that one; otherwise it counts for this frame."""
         lap = self.lap(UNCOUNTED)
         stolen_ns = lap.queued_ns + self._stopped_ns(SWAP, lap.idle_ns - lap.queued_ns, lap.is_stopped)
         sums, self._sums = self._sums, self._late
@@ -347,7 +349,7 @@ class LapRecorder:
         return FrameCosts(*sums)
 
     def _stopped_ns(self, kind: str, idle_ns: int, is_stopped: bool) -> int:
-        """Idle time beyond the usual of this kind of lap, if the process was stopped in it; else 0."""
+        """If the process was stopped in this lap, the idle time beyond the usual for this kind of lap; else 0."""
         usual = self._usual_idle[kind]
         if is_stopped:
             return max(0, idle_ns - round(median(usual) if usual else 0))

@@ -1,2 +1,3 @@
-"""Displays; no other folder calls glfw. display: interface and choice; window, window_input, input: window and events;
-offscreen: picture in memory; present_times, wayland, x11: present times; display_changes: another monitor or mode."""
+"""Displays. Only this folder calls glfw. display: interface and choice of a display. window, window_events, input:
+window, its events, another monitor or mode. offscreen: picture in memory. present_times, wayland, x11: present
+times."""

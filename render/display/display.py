@@ -1,6 +1,6 @@
-"""Display that a viewer draws on: its interface, the choice between window and memory, the probe of its swaps.
+"""Display that a viewer draws on: its interface, the choice between a window and memory, and the probe of its swaps.
 
-Always: without a display server a run draws in memory and ends by itself; a user's own loop continues.
+Always: without a display server, a run draws in memory and ends after a limited time. A user's own loop continues.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from twixt.render.draw.frame.context import Context
     from twixt.render.pacing.refresh import FenceTrial
 
-# Length of a run without a display, where none is given: there is no window to close.
+# Default length of a run without a display. There is no window that the user could close, so the run ends by itself.
 OFFSCREEN_SECONDS = 10.0
 OFFSCREEN_SCREENSHOT = "twixt-screenshot.png"
 OFFSCREEN_PLOT = "twixt-pacing.png"
 
 
 class Display(Protocol):
-    """Surface that frames are drawn on: a window, a picture in memory, or one that a test makes.
+    """Surface that frames are drawn on: a window, a picture in memory, or a test's own object.
 
-    backend: window system, such as "x11", or "offscreen". renderer: GL_RENDERER. refresh_reported_hz: refresh rate that
-    the display reports, None where it reports none; never trusted. is_called: a swap waits for the compositor's frame
-    callback, and for nothing else. at_gone: see `Window`.
+    backend: window system, such as "x11", or "offscreen". renderer: GL_RENDERER. refresh_reported_hz: refresh rate
+    that the display reports, or None; it is not trusted. is_called: True if a swap waits only for the compositor's
+    frame callback. at_gone: see `Window`.
     """
 
     backend: str
@@ -52,7 +52,7 @@ class Display(Protocol):
 
     @property
     def should_close(self) -> bool:
-        """True once the user has closed it."""
+        """True once the user has closed the window."""
 
     @property
     def is_hidden(self) -> bool:
@@ -60,7 +60,7 @@ class Display(Protocol):
 
     @property
     def framebuffer_size(self) -> tuple[int, int]:
-        """Pixels to draw, at least 1x1."""
+        """Width and height in pixels, at least 1x1."""
 
     @property
     def resizes(self) -> int:
@@ -76,7 +76,7 @@ class Display(Protocol):
 
     @property
     def fence_trial(self) -> FenceTrial | None:
-        """Trial of fences after its swaps; None where it makes none."""
+        """Trial that decides whether fences after swaps are useful here; None if no fences are made."""
 
     @property
     def swap_number(self) -> int:
@@ -94,35 +94,35 @@ class Display(Protocol):
         """Like `poll`, but waits up to `timeout_s` for an event or a `wake`."""
 
     def wake(self) -> None:
-        """Ends the current `wait_events`, or the next one if none is running. May be called from any thread."""
+        """Makes the current `wait_events` return, or the next one if none is running. Any thread may call it."""
 
     def pop_damage(self) -> bool:
-        """True if the picture on the screen was lost since the last call."""
+        """Returns True if the picture on the screen was lost since the last call."""
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
-        """Shows what was drawn. meanwhile: if the display `is_called`, called after the hand-over, before the wait."""
+        """Shows the drawn frame. meanwhile: called between hand-over and wait, only if `is_called` is True."""
 
     def fence(self) -> int | None:
-        """Waits, after a swap, until the next buffer can be drawn on; returns that instant. None where fences are not
-        in use or this one did not wait."""
+        """After a swap, waits until the next buffer can be drawn on, and returns that instant. Returns None if fences
+        are not in use or this fence did not wait."""
 
     def ask_for_presents(self) -> None:
-        """Asks the display from now on when each swap was shown, and watches it for changes."""
+        """From now on, asks the display when each swap was shown, and watches the display for changes."""
 
     def drain_changes(self) -> list[str]:
         """Changes of the display since the last call, in words."""
 
     def drain_presents(self) -> list[Presented]:
-        """Presents that the display reported since the last call. Never waits."""
+        """Returns the display's reports about shown swaps since the last call. Never waits."""
 
     def close(self) -> None: ...
 
 
 def open_display(config: Config) -> Display:
-    """Opens a window of the config's size; draws offscreen if that is requested or there is no display.
+    """Opens a window of the config's size, or draws in memory if that is requested or there is no display.
 
-    Raises NoDisplay if a user's own loop has no display and no frame would be kept: the loop then continues
-    without a viewer, which would only use processor time. Raises TwixtError if nothing can be drawn on.
+    Raises NoDisplay if a user's own loop has no display and nothing uses its frames. The loop then continues without a
+    viewer, which would only use processor time. Raises TwixtError if neither a window nor memory can be drawn on.
     """
     if config.offscreen:
         return OffscreenWindow(config.size_px)
@@ -139,8 +139,8 @@ def open_display(config: Config) -> Display:
 
 
 def without_display(config: Config, renderer: str) -> Config:
-    """Config for drawing in memory where there is no display; prints why. The run ends after a time, with a report and
-    pictures. A user's own loop without a given length continues instead, with an unchanged config."""
+    """Returns the config for drawing in memory when there is no display, and prints the reason. The run ends after a
+    time, with a report and pictures. A user's own loop without a given length continues with an unchanged config."""
     if config.users_loop and config.seconds is None:
         see = f"see it with: twixt view {config.name}"
         print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}")
@@ -159,16 +159,16 @@ def without_display(config: Config, renderer: str) -> Config:
 
 
 def _is_kept(config: Config) -> bool:
-    """True if frames are kept or used: a length, screenshot, log, profile or drawing of the user's is given."""
+    """True if something uses the frames: a length, screenshot, log, profile or the user's own drawing is set."""
     return any(
         setting is not None for setting in (config.seconds, config.screenshot, config.log, config.profile, config.draw)
     )
 
 
 def probe_refresh(display: Display, early: list[Event]) -> Refresh:
-    """Measures refresh period and blocking of swaps, by empty swaps before there is anything to draw.
+    """Measures the refresh period, and whether swaps block, with empty swaps before there is anything to draw.
 
-    early: input events of that time are appended to it.
+    early: list to which the input events of this period are appended.
     """
     probe = SwapProbe(display.refresh_reported_hz, display.is_called)
     while not probe.done and not display.is_hidden:

@@ -1,9 +1,9 @@
-"""Choice of the libglfw that this process loads, X11 or Wayland, shared with the overlay; and handlers of X errors.
+"""Choice of the libglfw build (X11 or Wayland) that the window and the overlay share, and handlers for X errors.
 
-The glfw package contains an X11 and a Wayland build; the overlay's package links an X11 build of its own. Two copies in
-one process have separate states, and a window of one is invalid in the other. On Linux the loader reuses a library that
-is already loaded under the same SONAME, so the first one loaded serves both: `choose` names it before glfw is imported.
-Naming it also saves the subprocess in which the glfw package looks for versions.
+The glfw package contains an X11 build and a Wayland build. The overlay's package links a third one, for X11. Two
+copies in one process have separate states, and a window of one copy is invalid in the other. On Linux the loader
+reuses a library that is already loaded under the same SONAME, so the first copy loaded serves both packages. `choose`
+sets its path before glfw is imported. With a path, the glfw package does not start a subprocess to compare versions.
 
 Does not import glfw.
 """
@@ -27,12 +27,12 @@ VARIANT_VARIABLE = "PYGLFW_LIBRARY_VARIANT"
 
 
 def choose(environ: dict[str, str] | os._Environ[str] = os.environ) -> None:
-    """Sets PYGLFW_LIBRARY unless it is set. Leaves it unset if the file is missing; glfw then searches by itself."""
+    """Sets PYGLFW_LIBRARY, unless it is set or the file is missing. If it is unset, glfw searches for a library."""
     if environ.get(LIBRARY_VARIABLE):
         return
     if sys.platform == "linux":
         library = os.path.join(_folder_of("glfw"), variant(environ), "libglfw.so")
-    else:  # elsewhere the loader goes by the path, so the overlay's own is shared (untested)
+    else:  # other systems identify a library by its path, so both use the overlay's copy (untested)
         name = "libglfw.3.dylib" if sys.platform == "darwin" else "glfw3.dll"
         library = os.path.join(_folder_of("imgui_bundle"), name)
     if os.path.isfile(library):
@@ -40,7 +40,7 @@ def choose(environ: dict[str, str] | os._Environ[str] = os.environ) -> None:
 
 
 def variant(environ: dict[str, str] | os._Environ[str] = os.environ) -> str:
-    """`wayland` where a Wayland compositor answers, else `x11`; PYGLFW_LIBRARY_VARIANT overrides."""
+    """Returns "wayland" if a Wayland compositor answers, else "x11". PYGLFW_LIBRARY_VARIANT overrides this."""
     wish = environ.get(VARIANT_VARIABLE, "").lower()
     if wish in ("x11", "wayland"):
         return wish
@@ -49,9 +49,9 @@ def variant(environ: dict[str, str] | os._Environ[str] = os.environ) -> str:
 
 @contextmanager
 def sharing() -> Iterator[None]:
-    """Resolves symbols of libraries loaded inside when they are first called, not when they are loaded. Import the
-    overlay's native module inside: it refers to X11 functions that the Wayland build lacks, and does not call them
-    there."""
+    """Libraries loaded inside this context resolve each symbol at its first call, not when they are loaded. Use it to
+    import the overlay's native module: the module refers to X11 functions that the Wayland build lacks, but does not
+    call them on Wayland."""
     if not hasattr(sys, "setdlopenflags"):
         yield
         return
@@ -81,22 +81,22 @@ def _folder_of(package: str) -> str:
     return os.path.dirname(spec.origin) if spec and spec.origin else ""
 
 
-# Handlers for an X server that ends or refuses a request, in place of Xlib's own, which end the process, and for a
-# window that another client destroys, which GLFW does not report.
+# Handlers for three events: the X server ends, the X server refuses a request, or another client destroys the window.
+# Xlib's own handlers would end the process in the first two cases. GLFW does not report the third.
 #
-# When the server ends, the report is written and the end is sent to physics within the display call that detected
-# it. That call never returns: its caller, above all Mesa, would use answers that never came, such as
-# the window's size, and write to memory that it does not own. A refused request is reported once, and frames go on;
-# requests to a destroyed window are refused without a message.
+# When the server ends, the handler writes the report and informs physics, within the display call that detected the
+# end. That call never returns. If it returned, its caller (above all Mesa) would use answers that never came, such as
+# the window's size, and write to memory that it does not own. The first refused request is reported, and frames
+# continue. For requests to a destroyed window there is no message.
 
 
 _IO_ERROR = CFUNCTYPE(c_int, c_void_p)
 _ERROR = CFUNCTYPE(c_int, c_void_p, c_void_p)
 _WIRE_TO_EVENT = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
 _DESTROY_NOTIFY, _BAD_WINDOW, _BAD_DRAWABLE = 17, 3, 9
-_installed: list[object] = []  # Xlib keeps the addresses: these must not be collected
+_installed: list[object] = []  # Xlib stores their addresses, so these objects must not be garbage-collected
 _watched: set[int] = set()  # ids of windows
-_destroyed: set[int] = set()  # those of them that are destroyed
+_destroyed: set[int] = set()  # ids of the watched windows that are destroyed
 _has_reported = False
 
 
@@ -124,7 +124,7 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
             code = gone()
         except BaseException:
             print_current_exception()
-        with suppress(Exception):  # its reader has gone
+        with suppress(Exception):  # the program that reads the output has ended
             sys.stdout.flush()
         os._exit(code)
 
@@ -138,13 +138,13 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
 
 
 def watch(display: int, window: int) -> None:
-    """Watches a window, for `is_destroyed`. display: address of its Display."""
-    _destroyed.discard(window)  # another connection may use an id again
+    """Watches a window, so that `is_destroyed` knows its state. display: address of the window's Display."""
+    _destroyed.discard(window)  # a later connection may reuse the id
     _watched.add(window)
     convert = ctypes.CDLL("libX11.so.6").XESetWireToEvent
     convert.argtypes, convert.restype = [c_void_p, c_int, _WIRE_TO_EVENT], _WIRE_TO_EVENT
 
-    # Xlib converts each event that it reads with this function, whoever takes the event from the queue.
+    # Xlib calls this function for each event that it reads, whichever library takes the event from the queue.
     def note(display: int, event: int, wire: int) -> int:
         is_queued = before(display, event, wire)
         number = int(_XDestroyWindowEvent.from_address(event).window)

@@ -1,12 +1,13 @@
-"""Input events of a window as plain values, and the keys of its key events.
+"""Input events of a window as plain values, and the conversion of key events to keys.
 
-A display reports a key press in two events: the key with its unshifted character, then the character typed with Shift or
-AltGr. `Keyboard` reports the first at once, and corrects it if the second differs.
+A display reports a key press in two events. The first has the key with its unshifted character, the second the
+character typed with Shift or AltGr. `Keyboard` reports the first event at once, and corrects the key if the second
+differs.
 
-Always: one press is one key. Modifiers that made the character (Shift, AltGr) are not among the key's modifiers. Each
-event carries the instant at which it was received from the display server (`acted_ns`, perf_counter_ns), so that the
-frame that first shows its effect can be timed. Positions are framebuffer pixels from the top left. Pure: uses no window
-library.
+Always: one press is one key. If Shift or AltGr was needed to type the character, it is not among the key's modifiers.
+Each event has the instant at which it was received from the display server (`acted_ns`, perf_counter_ns). This is used
+to time the first frame that shows the event's effect. Positions are framebuffer pixels from the top left. Pure: uses
+no window library.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-# Modifiers that a display reports for AltGr if it has no name for AltGr.
+# Modifiers that a display reports instead of AltGr if it does not distinguish AltGr.
 ALT_GR = frozenset(("Ctrl", "Alt"))
 SHIFT = frozenset(("Shift",))
 NONE: frozenset[str] = frozenset()
 
 
 class Key(NamedTuple):
-    """Key press. name: the character, a letter as capital; or Space, Esc, Enter, Left, F12 ...
+    """Key press. name: the character (letters are capitals), or a name such as Space, Esc, Enter, Left, F12.
 
-    modifiers: those of Ctrl, Alt, Super, Shift that were held, without those that made the character. place: character
-    of this key on a US keyboard, if no key of the user's layout makes that character without Shift; else "".
+    modifiers: the held keys among Ctrl, Alt, Super and Shift, except those needed to type the character. place: the
+    character of this key on a US keyboard, if the user's layout cannot type that character without Shift; else "".
     """
 
     name: str
@@ -34,9 +35,9 @@ class Key(NamedTuple):
 
 
 class KeyAction(NamedTuple):
-    """A key of the keyboard pressed, released, or repeated while held, independent of its meaning.
+    """Press, release or repetition of a key, independent of the key's meaning.
 
-    code: GLFW's, of the key's place. action: "press", "release" or "repeat". mods: GLFW's bits.
+    code: GLFW's code of the key's position. action: "press", "release" or "repeat". mods: GLFW's bits of modifiers.
     """
 
     code: int
@@ -46,7 +47,7 @@ class KeyAction(NamedTuple):
 
 
 class MouseMove(NamedTuple):
-    """Pointer moved to this position."""
+    """The pointer moved to this position."""
 
     x_px: float
     y_px: float
@@ -54,13 +55,13 @@ class MouseMove(NamedTuple):
 
 
 class PointerLeft(NamedTuple):
-    """Pointer left the window; its position is not known until the next `MouseMove`."""
+    """The pointer left the window. Its position is unknown until the next `MouseMove`."""
 
     acted_ns: int
 
 
 class MouseButton(NamedTuple):
-    """Mouse button pressed, or released."""
+    """A mouse button was pressed or released."""
 
     button: str  # "left", "right" or "middle"
     pressed: bool
@@ -69,7 +70,7 @@ class MouseButton(NamedTuple):
 
 
 class Scroll(NamedTuple):
-    """Wheel or touchpad scrolled, in the window library's steps."""
+    """The wheel or touchpad was scrolled. dx, dy: in the window library's steps."""
 
     dx: float
     dy: float
@@ -82,17 +83,17 @@ Event = Key | KeyAction | MouseMove | PointerLeft | MouseButton | Scroll
 class Keyboard:
     """Keys of one window.
 
-    layout: returns the characters that the user's layout makes without Shift. Called when a key without modifiers is
-    pressed whose character differs from that of a US keyboard, because layouts change while a window is open.
+    layout: returns the characters that the user's layout can type without Shift. It is called when a key is pressed
+    without modifiers and its character differs from a US keyboard's, because the layout may change at any time.
     """
 
     def __init__(self, layout: Callable[[], Iterable[str]]) -> None:
         self._layout = layout
-        self._pressed: Key | None = None  # its character may still come
+        self._pressed: Key | None = None  # last press, whose typed character may still arrive
 
     def press(self, character: str, place: str, modifiers: frozenset[str], acted_ns: int) -> Key:
-        """Press of a key that makes characters. character: the unshifted one in the user's layout, "" for none. place:
-        the one that a US keyboard has there, "" for none. acted_ns: perf_counter_ns."""
+        """Records the press of a key that types a character. character: the key's unshifted character in the user's
+        layout, or "". place: the key's character on a US keyboard, or "". acted_ns: perf_counter_ns."""
         name = character.upper()
         is_plain = not modifiers and place.upper() != name
         lacks = is_plain and place.upper() not in {made.upper() for made in self._layout()}
@@ -100,13 +101,13 @@ class Keyboard:
         return self._pressed
 
     def press_named(self, name: str, modifiers: frozenset[str], acted_ns: int) -> Key:
-        """Press of a key that is the same in all layouts, such as F12."""
+        """Records the press of a key that is the same in all layouts, such as F12."""
         self._pressed = None
         return Key(name, acted_ns, modifiers)
 
     def typed(self, character: str) -> tuple[Key | None, Key] | None:
-        """Records the character typed by the last press. Returns that press as it was reported (None if it had no
-        name) and as it is correct; None if nothing changes.
+        """Records the character typed by the last press. Returns the key as first reported (None if it had no name),
+        and the corrected key. Returns None if there is nothing to correct.
         """
         before, self._pressed = self._pressed, None
         if before is None or character.upper() == before.name or not character.strip():

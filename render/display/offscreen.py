@@ -1,6 +1,6 @@
-"""Drawing without a display: a GL context through EGL and a framebuffer in place of a window.
+"""Drawing without a display, in a framebuffer of an EGL context.
 
-Always: `swap` waits for drawing to complete, not for a display. Never hidden, no input events.
+Always: `swap` waits until drawing is complete, not for a display. The picture is never hidden and has no input events.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class OffscreenWindow:
-    """Picture of `size_px` in memory, in the framebuffer `screen`. Raises TwixtError without OpenGL."""
+    """Picture in memory of `size_px` (width, height), drawn in the framebuffer `screen`. Raises TwixtError if there is
+    no OpenGL."""
 
     backend = "offscreen"
     refresh_reported_hz: float | None = None
@@ -30,7 +31,7 @@ class OffscreenWindow:
     content_scale = 1.0
     present_source = "timer"
     fence_trial: FenceTrial | None = None
-    swap_number = 0  # of the last swap
+    swap_number = 0  # number of the last swap
     resizes = 0
 
     def __init__(self, size_px: tuple[int, int]) -> None:

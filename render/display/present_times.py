@@ -1,13 +1,13 @@
-"""Present times of one window's swaps: from the display, else from a fence on the next buffer, else from the swap's
-return.
+"""Present times of one window's swaps: from the display, or else from a fence on the next buffer, or else from the
+swap's return.
 
-Which source works on a display is not known in advance, so each is tried and kept by its results. A display that does
-not report presents is not asked any more; the return of a fence that did not wait is no present. A display reports a
-present some frames later, or never: `Answers` keeps a bounded number of open requests. A report is accepted only if it is
-possible: shown after the swap began, and not further in the future than displays plan.
+Which source works on a display is not known in advance, so each source is tried and its results decide. A display that
+does not report is no longer asked. If a fence did not wait, its return is not used as a present time. A display
+reports a swap some frames later, or never, so `Answers` stores a limited number of open requests. A report is accepted
+only if it is possible: the frame was shown after its swap began, and not further in the future than displays plan.
 
-Always: never waits for a report; a fence waits `LONGEST_FENCE_NS` at most. Each swap is reported at most once, and
-accepted presents increase. The libraries that ask the display are loaded at `begin`, which is after the first frame.
+Always: nothing here waits for a report. A fence waits `LONGEST_FENCE_NS` at most. Each swap is reported at most once,
+and accepted present times increase. `begin`, which runs after the first frame, loads the libraries.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import NamedTuple, Protocol
 
 from twixt.render.pacing.refresh import LONGEST_FENCE_NS, FenceTrial
 
-# Most open requests. The display is not asked any more after this many frames in a row without a report: two thirds of
-# a second at 60 Hz. Displays report within three frames.
+# Largest number of open requests. After this many frames in a row without a report (two thirds of a second at 60 Hz)
+# the display is no longer asked. Displays report within three frames.
 MOST_OPEN = 40
-# Possible presents: at most LATEST_NS in the future, because displays plan a few refreshes ahead; at most EARLIEST_NS
-# before the swap, the error of converting stamps of another clock.
+# A present time is possible if it is at most LATEST_NS in the future, because displays plan a few refreshes ahead, and
+# at most EARLIEST_NS before the swap, because the conversion from another clock has an error.
 LATEST_NS, EARLIEST_NS = 250_000_000, 1_000_000
-# After this many impossible reports in a row the display is not asked any more.
+# After this many impossible reports in a row, the display is no longer asked.
 MOST_FALSE = 20
-# Value of `Presented.flags` for a swap that the display received and never showed.
+# Value of `Presented.flags` for a swap that the display received but never showed.
 DISCARDED = "discarded"
 
 
 class Presented(NamedTuple):
-    """Report of one swap. present_ns: instant at which it was shown (perf_counter_ns). refresh_ns: refresh period that
-    the display reports, None where it reports none or a variable one; never trusted. flags: kind of present, such as
-    "vsync hw-clock"; `DISCARDED`: never shown, present_ns is 0."""
+    """Report about one swap. present_ns: instant at which it was shown (perf_counter_ns). refresh_ns: refresh period
+    that the display reports, None if it reports none or a variable one; it is not trusted. flags: how it was shown,
+    such as "vsync hw-clock"; `DISCARDED` if it was never shown, and then present_ns is 0."""
 
     swap_number: int
     present_ns: int
@@ -55,41 +55,41 @@ class Presentation(Protocol):
 
     @property
     def given_up(self) -> str:
-        """Reason for not asking any more; "" while the display is asked."""
+        """Reason why the display is no longer asked; "" while it is asked."""
 
     @property
     def output(self) -> int:
-        """Id of the monitor that showed the last frame; 0: not known."""
+        """Id of the monitor that showed the last frame; 0 if unknown."""
 
     def ask(self, swap_number: int) -> None:
-        """Asks for the present of the swap of that number. Call it just before the swap."""
+        """Asks when the swap with this number is shown. Call it just before the swap."""
 
     def swapped(self) -> None:
         """Call it just after the swap."""
 
     def drain(self) -> list[Presented]:
-        """Presents reported since the last call. Never waits."""
+        """Returns the reports received since the last call. Never waits."""
 
     def close(self) -> None: ...
 
 
 class Answers:
-    """Open requests and reports of one display; stops asking a display that never reports. Pure.
+    """Open requests to one display, and its reports. Gives up if the display never reports. Pure.
 
-    given_up: reason for not asking any more, "" while the display is asked. answered, discarded: counts of reports.
+    given_up: reason why the display is no longer asked; "" while it is asked. answered, discarded: counts of reports.
     """
 
     def __init__(self) -> None:
         self.given_up = ""
-        self.answered = self.discarded = 0  # in all
-        self._out: deque[tuple[int, int]] = deque()  # number of a swap, and when its request was made
+        self.answered = self.discarded = 0  # since the start
+        self._out: deque[tuple[int, int]] = deque()  # number of each swap, and the instant (ns) of its request
         self._reports: list[Presented] = []
         self._unanswered = self._false = 0
         self._last_ns = 0
 
     def asked(self, swap_number: int, now_ns: int) -> int | None:
-        """Notes a request for a swap's present. Returns the number of the swap whose request is dropped for it, None if
-        none is."""
+        """Records a request about a swap. If there are too many, drops the oldest and returns its swap's number; else
+        returns None."""
         self._out.append((swap_number, now_ns))
         self._unanswered += 1
         if self._unanswered > MOST_OPEN:
@@ -98,7 +98,7 @@ class Answers:
         return self._out.popleft()[0] if len(self._out) > MOST_OPEN else None
 
     def presented(self, swap_number: int, present_ns: int, refresh_ns: int, flags: str, now_ns: int) -> bool:
-        """Records the report of a shown swap; True if it is accepted. refresh_ns 0: the display reports none."""
+        """Records the report that a swap was shown. Returns True if it is accepted. refresh_ns: 0 if not reported."""
         asked_ns = self._asked_ns(swap_number)
         if asked_ns is None:
             return False
@@ -123,17 +123,17 @@ class Answers:
         self._reports.append(Presented(swap_number, 0, None, DISCARDED))
 
     def drain(self) -> list[Presented]:
-        """Accepted reports since the last call, in the order in which they came."""
+        """Returns the accepted reports since the last call, in the order in which they came."""
         reports, self._reports = self._reports, []
         return reports
 
     def give_up(self, why: str) -> None:
-        """Stops asking, for this reason; the first reason is kept."""
+        """Stops asking and stores the reason `why`, unless there is an earlier one."""
         self.given_up = self.given_up or why
         self._out.clear()
 
     def _asked_ns(self, swap_number: int) -> int | None:
-        """Removes the request for a swap; returns when it was made, None if there is none."""
+        """Removes the request about a swap. Returns the instant of the request, or None if there is none."""
         for at, (number, asked_ns) in enumerate(self._out):
             if number == swap_number:
                 del self._out[at]
@@ -148,50 +148,50 @@ class Fence(Protocol):
 
 
 class PresentTimes:
-    """Present times of one window. presentation: returns the interface to its display, None where there is none.
-    fence: waits for the next buffer."""
+    """Present times of one window. presentation: returns the interface that asks the window's display, or None. fence:
+    waits for the next buffer."""
 
     def __init__(self, presentation: Callable[[], Presentation | None], fence: Fence) -> None:
         self._make, self.next_buffer = presentation, fence
         self._presentation: Presentation | None = None
         self._no_presentation = "not asked"
         self.trial = FenceTrial()
-        self.swap_number = 0  # of the last swap
+        self.swap_number = 0  # number of the last swap
         self.is_vsynced = False
         self._begin_ns = 0
         self._answered = False
 
     @property
     def source(self) -> str:
-        """Source of present times now: display | fence | swap | timer."""
+        """Current source of present times: display | fence | swap | timer."""
         if self._answered and self._presentation is not None and not self._presentation.given_up:
             return "display"
         return self.source_without_display
 
     @property
     def source_without_display(self) -> str:
-        """Source for a swap that the display does not report: fence | swap | timer."""
+        """Source of the present time if the display does not report a swap: fence | swap | timer."""
         if self.trial.serves:
             return "fence"
         return "swap" if self.is_vsynced else "timer"
 
     @property
     def silence(self) -> str:
-        """Reason for not asking the display; "" while it is asked."""
+        """Reason why the display is not asked; "" while it is asked."""
         return self._no_presentation if self._presentation is None else self._presentation.given_up
 
     @property
     def way(self) -> str:
-        """Name of the protocol or extension that reports presents; "" where there is none."""
+        """Name of the protocol or extension that reports shown swaps; "" if there is none."""
         return self._presentation.way if self._presentation is not None else ""
 
     @property
     def output(self) -> int:
-        """Id of the monitor that showed the last frame; 0: not known."""
+        """Id of the monitor that showed the last frame; 0 if unknown."""
         return self._presentation.output if self._presentation is not None else 0
 
     def begin(self) -> None:
-        """Begins to ask the display. May be called again."""
+        """Begins to ask the display. Further calls do nothing."""
         if self._presentation is not None or self._no_presentation != "not asked":
             return
         try:
@@ -208,14 +208,14 @@ class PresentTimes:
         self._begin_ns = time.perf_counter_ns()
 
     def after_swap(self) -> None:
-        """Call it when the swap has returned."""
+        """Call it just after the swap returned."""
         self.trial.swapped(time.perf_counter_ns() - self._begin_ns, self.is_vsynced and self.source != "display")
         if self._presentation is not None:
             self._presentation.swapped()
 
     def fence(self) -> int | None:
-        """Waits for the next buffer where fences are in use or on trial. Returns the instant of its return; None where
-        no fence was made, it did not wait, or it is still on trial."""
+        """Waits for the next buffer if fences are in use or on trial. Returns the instant at which the wait ended, or
+        None if there was no fence, the fence did not wait, or fences are still on trial."""
         if not self.trial.is_on or self.source == "display":
             return None
         begin_ns = time.perf_counter_ns()
@@ -225,7 +225,7 @@ class PresentTimes:
         return end_ns if waited and self.trial.serves else None
 
     def drain(self) -> list[Presented]:
-        """Presents reported since the last call. Never waits."""
+        """Returns the reports received since the last call. Never waits."""
         if self._presentation is None:
             return []
         reports = self._presentation.drain()
@@ -233,21 +233,22 @@ class PresentTimes:
         return reports
 
     def close(self) -> None:
-        """Stops asking the display. May be called again."""
+        """Stops asking the display. May be called more than once."""
         if self._presentation is not None:
             self._presentation.close()
 
 
-# Largest number of a system clock: clockid_t is a signed int, and negative numbers are clocks of descriptors.
+# Largest number of a system clock. clockid_t is a signed int; negative numbers stand for clocks of file descriptors.
 LARGEST_CLOCK_ID = 0x7FFFFFFF
 
-# Number of readings of two clocks. The shortest reading counts: in a longer one the thread may have lost its core.
+# The two clocks are read this many times. Only the fastest reading counts, because during a slower one the thread may
+# have lost its core.
 LOOKS = 3
 
 
 def offset_ns(clock_id: int | None) -> int | None:
-    """Offset in ns that converts an instant of the system clock `clock_id` to `perf_counter_ns`; None: no such clock.
-    Measured at each call, because a clock may be set or run at a rate of its own."""
+    """Offset in ns to add to an instant of the system clock `clock_id` to get `perf_counter_ns`; None if there is no
+    such clock. It is measured at each call, because a clock may be set, or run at a different rate."""
     if clock_id is None or clock_id > LARGEST_CLOCK_ID:
         return None
     if clock_id == time.CLOCK_MONOTONIC and "MONOTONIC" in time.get_clock_info("perf_counter").implementation:
@@ -259,7 +260,7 @@ def offset_ns(clock_id: int | None) -> int | None:
 
 
 def _offset_once(clock_id: int) -> tuple[int, int]:
-    """Duration of reading both clocks, and their difference, in ns."""
+    """Reads both clocks once. Returns how long that took, and the difference of the clocks, both in ns."""
     before_ns = time.perf_counter_ns()
     there_ns = time.clock_gettime_ns(clock_id)
     after_ns = time.perf_counter_ns()

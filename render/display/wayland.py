@@ -1,11 +1,11 @@
-"""Wayland: present times by `wp_presentation` (presentation-time, version 1), and frame callbacks.
+"""Wayland: present times from `wp_presentation` (presentation-time, version 1), and frame callbacks.
 
-The protocol's few messages are written here as libwayland's structures, so that neither a generator nor a binding is
-needed. Requests do not wait: events of the registry, of the clock and of each frame arrive while frames are made, on
-separate event queues.
+The protocol has few messages. They are written here as libwayland's structures, so neither a code generator nor a
+binding is needed. Requests do not wait. Events of the registry, of the clock and of each frame arrive on separate
+event queues while frames are made.
 
-Always: a compositor without the protocol, or one that never reports, costs nothing after `MOST_OPEN` frames. Objects
-are destroyed at `close`, also when the compositor has gone. All calls come from the thread that owns the window.
+Always: if the compositor lacks the protocol or never reports, there is no cost after `MOST_OPEN` frames. `close`
+destroys all objects, even if the compositor has ended. All calls come from the thread that owns the window.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class _FeedbackListener(Structure):
 
 
 class _Protocol:
-    """Interfaces of the protocol in libwayland's structures, which must outlive its objects. sync_output names no type
-    for its output: the object belongs to another library."""
+    """The protocol's interfaces as libwayland's structures, which must exist longer than the objects made with them.
+    The argument of sync_output has no type here, because GLFW made that object."""
 
     def __init__(self, wl: ctypes.CDLL) -> None:
         nothing = (c_void_p * 8)()
@@ -82,8 +82,8 @@ class _Protocol:
 class WaylandPresentation:
     """Asks a compositor when it showed the frames of one surface.
 
-    way: name of the protocol. output: address of the wl_output that last showed a frame, 0 while unknown; it differs
-    between monitors.
+    way: name of the protocol. output: address of the wl_output that last showed a frame; 0 while unknown. Each monitor
+    has its own wl_output.
     """
 
     way = GLOBAL.decode()
@@ -93,9 +93,9 @@ class WaylandPresentation:
         self._wl = wl = wl or library()
         self._display, self._surface = c_void_p(display), c_void_p(surface)
         self._answers = Answers()
-        self._number_of: dict[int, int] = {}  # of a swap, by its feedback's address
+        self._number_of: dict[int, int] = {}  # number of a swap, by the address of its feedback object
         self._clock_id: int | None = None
-        self._presentation = self._unable = 0  # address of the object; frames before there was one
+        self._presentation = self._unable = 0  # address of the wp_presentation object; count of frames without it
         self.output = 0
         self._protocol = _Protocol(wl)
         self._make_listeners()
@@ -111,11 +111,11 @@ class WaylandPresentation:
 
     @property
     def given_up(self) -> str:
-        """Reason for not asking any more; "" while the compositor is asked."""
+        """Reason why the compositor is no longer asked; "" while it is asked."""
         return self._answers.given_up
 
     def ask(self, swap_number: int) -> None:
-        """Asks for feedback on the next commit of the surface, which the swap makes. Call it just before the swap."""
+        """Asks for feedback on the surface's next commit, which is the swap. Call it just before the swap."""
         if self.given_up:
             return
         if not self._presentation or self._clock_id is None:
@@ -140,7 +140,7 @@ class WaylandPresentation:
         """No-op."""
 
     def drain(self) -> list[Presented]:
-        """Presents reported since the last call. Never reads the socket: the window's own reads bring the events."""
+        """Returns the reports received since the last call. Does not read the socket, because the window reads it."""
         if self._registry:
             self._wl.wl_display_dispatch_queue_pending(self._display, self._queue)
             if self.given_up:
@@ -148,7 +148,7 @@ class WaylandPresentation:
         return self._answers.drain()
 
     def close(self) -> None:
-        """Destroys all objects. May be called again, and after the compositor has gone."""
+        """Destroys all objects. May be called more than once, and after the compositor has ended."""
         self._answers.give_up("closed")
         if self._registry:
             self._release_objects()
@@ -191,7 +191,7 @@ class WaylandPresentation:
         self.output = output or 0
 
     def _done(self, feedback: int) -> int | None:
-        """Destroys a feedback object; returns the number of its swap, None if the object is unknown."""
+        """Destroys a feedback object. Returns the number of its swap, or None if the object is unknown."""
         number = self._number_of.pop(feedback, None)
         if number is not None:
             self._wl.wl_proxy_destroy(c_void_p(feedback))
@@ -228,7 +228,7 @@ class WaylandPresentation:
 def _interface(
     name: bytes, methods: list[tuple[bytes, bytes]], events: list[tuple[bytes, bytes]], types: ctypes.Array[c_void_p]
 ) -> _Interface:
-    """Describes an interface of version 1. types: null pointers, as many as the longest message has arguments."""
+    """Describes an interface of version 1. types: null pointers, at least as many as any message has arguments."""
     made = [
         (_Message * len(messages))(*(_Message(*message, cast(types, POINTER(c_void_p))) for message in messages))
         for messages in (methods, events)
@@ -237,23 +237,24 @@ def _interface(
     return _Interface(name, 1, len(methods), pointers[0], len(events), pointers[1])
 
 
-# Wayland frame callbacks: waits, with a limit, until the compositor has taken a frame.
-# With a swap interval of 1 the GL library waits for that callback itself, and without a limit when the window is
-# hidden. So on Wayland the interval is 0 and the wait is here: `request` before the swap, `wait` after it. It ends
-# when the compositor has taken this frame for its next picture, one refresh earlier than the GL library's own wait,
-# which is for the frame before it. If no callback comes, the window is hidden. Calls libwayland-client through ctypes
-# (see `library`), on an event queue of its own. All calls come from the thread that owns the window.
+# Wayland frame callbacks: waits for a limited time until the compositor has accepted a frame.
+# With a swap interval of 1 the GL library would wait for this callback itself, and would wait without a limit while
+# the window is hidden. So on Wayland the interval is 0 and this code waits: `request` before the swap, `wait` after
+# it. The wait ends when the compositor has accepted this frame for its next picture. This is one refresh earlier than
+# with the GL library, which waits for the callback of the previous frame. If no callback comes, the window is hidden.
+# This code calls libwayland-client through ctypes (see `library`) on its own event queue, from the thread that owns
+# the window.
 
 
 class AwaitCall(Protocol):
-    """Waits for the compositor's frame callback, for `timeout_ns` at most; True if it has come."""
+    """Waits for the compositor's frame callback, for `timeout_ns` at most. Returns True if the callback has come."""
 
     def __call__(self, timeout_ns: int) -> bool: ...
 
 
 def library() -> ctypes.CDLL:
-    """Loads libwayland-client and declares its functions. Raises OSError where it is missing. Variadic functions take
-    arguments of ctypes."""
+    """Loads libwayland-client and declares its functions. Raises OSError if it is missing. Pass ctypes values to its
+    variadic functions."""
     wl = ctypes.CDLL("libwayland-client.so.0")
     for name, result, arguments in (
         ("wl_display_create_queue", c_void_p, [c_void_p]),
@@ -284,7 +285,7 @@ def symbol(wl: ctypes.CDLL, name: str) -> int:
     return ctypes.addressof(c_void_p.in_dll(wl, name))
 
 
-# Longest wait for a callback. It comes once a refresh while the window is visible; no display is under 4 Hz.
+# Longest wait for a callback. While the window is visible, one comes per refresh, and no display is slower than 4 Hz.
 HIDDEN_AFTER_NS = 250_000_000
 
 _WL_SURFACE_FRAME = 3  # opcode of wl_surface.frame in the core protocol
@@ -294,7 +295,7 @@ _DONE = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32)
 class FrameCallback:
     """Frame callbacks of one surface.
 
-    Always: at most one callback is outstanding (`is_out`). asked_ns: when it was requested.
+    Always: at most one callback is outstanding (`is_out`). asked_ns: instant of its request.
     """
 
     def __init__(self, display: int, surface: int) -> None:
@@ -315,7 +316,7 @@ class FrameCallback:
 
     @property
     def is_overdue(self) -> bool:
-        """True if a callback is outstanding for more than HIDDEN_AFTER_NS, so that the window must be hidden."""
+        """True if a callback was requested more than HIDDEN_AFTER_NS ago and has not come: the window is hidden."""
         return self.is_out and time.perf_counter_ns() - self.asked_ns > HIDDEN_AFTER_NS
 
     def request(self) -> None:
@@ -329,7 +330,8 @@ class FrameCallback:
         self.asked_ns = time.perf_counter_ns()
 
     def wait(self, timeout_ns: int = HIDDEN_AFTER_NS) -> bool:
-        """Waits for the callback; True if none is outstanding after `timeout_ns`. 0: reads only what is there."""
+        """Waits for the callback, for `timeout_ns` at most (0: reads only events that have arrived). Returns True if
+        no callback is outstanding afterwards."""
         end_ns = time.perf_counter_ns() + timeout_ns
         while self.is_out:
             left_ns = max(0, end_ns - time.perf_counter_ns())
@@ -339,7 +341,7 @@ class FrameCallback:
 
     @property
     def is_broken(self) -> bool:
-        """True if the compositor has gone, or has closed this client's connection."""
+        """True if the compositor has ended, or has closed this client's connection."""
         return self._wl.wl_display_get_error(self._display) != 0
 
     def close(self) -> None:
@@ -350,7 +352,8 @@ class FrameCallback:
         self._wl.wl_event_queue_destroy(self._queue)
 
     def _read(self, timeout_ns: int) -> bool:
-        """Dispatches this queue; reads the socket if the queue is empty. True if an event was dispatched."""
+        """Dispatches the events of this queue; reads the socket if the queue is empty. Returns True if there were
+        any events."""
         wl = self._wl
         if wl.wl_display_prepare_read_queue(self._display, self._queue) != 0:
             return wl.wl_display_dispatch_queue_pending(self._display, self._queue) > 0
@@ -359,7 +362,7 @@ class FrameCallback:
         poll.register(wl.wl_display_get_fd(self._display), select.POLLIN)
         try:
             ready = poll.poll(timeout_ns / 1e6)
-        except BaseException:  # Ctrl-C must not leave the read prepared: the next reader would wait for it
+        except BaseException:  # after Ctrl-C the prepared read must be cancelled, or the next reader would wait for it
             wl.wl_display_cancel_read(self._display)
             raise
         if not ready:

@@ -1,7 +1,7 @@
-"""The window: an OpenGL 3.3 core context on a real display, its swaps and its input.
+"""Window with an OpenGL 3.3 core context on a real display, its swaps and its input.
 
-Always: `swap` returns, also when the window is hidden (then nothing is shown, and `is_hidden` is True until the display
-asks for frames again). Errors of the display become `TwixtError`. Decides nothing about time: see `pacer`.
+Always: `swap` returns even if the window is hidden. In that case nothing is shown, and `is_hidden` is True until the
+display asks for frames again. Errors of the display become `TwixtError`. When to draw is decided in `pacer`.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class DisplayGone(TwixtError):
 
 
 class Window:
-    """Window whose OpenGL context is current on this thread. Close it with `close`, once. Raises TwixtError where there
-    is no display or no OpenGL 3.3.
+    """Window whose OpenGL context is current on this thread. Call `close` exactly once. Raises TwixtError if there is
+    no display or no OpenGL 3.3.
 
-    size_px: in the units in which text is laid out: on a display of twice the usual density it has twice the pixels.
+    size_px: width and height in text units. On a display of twice the usual density the window has twice the pixels.
 
-    refresh_reported_hz: refresh rate that the display reports, None where it reports none. Read once, because GLFW
-    crashes when it asks a server that has gone. Never trusted: see `refresh`.
-    at_gone: called when an X server ends, within the call that detects it. Reports it, and returns the exit code
-    with which the process ends there (see `glfw_library`). On Wayland `poll` raises DisplayGone instead.
+    refresh_reported_hz: refresh rate that the display reports, or None. It is read only once, because GLFW crashes if
+    it asks a server that has ended. The value is not trusted; `refresh` measures the rate.
+    at_gone: called when an X server ends, within the call that detects the end. It reports the end and returns the
+    exit code; the process then ends with that code (see `glfw_library`). On Wayland `poll` raises DisplayGone instead.
     """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
@@ -57,7 +57,7 @@ class Window:
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
         self._gone = False
-        self._x11_window = 0  # its id; 0 without X11
+        self._x11_window = 0  # id of the window; 0 without X11
         self._place: WindowPlace | None = None
         self.at_gone: Callable[[TwixtError], int] = _say
         context.prepare_driver()
@@ -114,7 +114,7 @@ class Window:
 
     @property
     def framebuffer_size(self) -> tuple[int, int]:
-        """Pixels to draw, at least 1x1 (a minimised window has 0x0, and no picture can be that small)."""
+        """Width and height in pixels, at least 1x1. A minimised window has 0x0, which is too small for a picture."""
         width, height = self._state.size_px
         return max(1, width), max(1, height)
 
@@ -134,13 +134,13 @@ class Window:
 
     @property
     def is_called(self) -> bool:
-        """True if a swap waits for the compositor's frame callback, and for nothing else (Wayland)."""
+        """True if a swap waits only for the compositor's frame callback (Wayland)."""
         return self._frame_callback is not None
 
     @property
     def is_hidden(self) -> bool:
-        """True while the window is minimised or, on Wayland, covered, so that frames are not shown. Updated by `poll`
-        and `wait_events`."""
+        """True while frames are not shown, because the window is minimised or (on Wayland) covered. `poll` and
+        `wait_events` update it."""
         if self._frame_callback is not None:
             return self._frame_callback.is_overdue
         return self._state.is_iconified
@@ -149,12 +149,13 @@ class Window:
         glfw.set_window_title(self.handle, title)
 
     def set_vsync(self, vsync: bool) -> None:
-        """Requests that `swap` waits for the display, or that it does not. Only a measurement shows if it does."""
+        """Requests that `swap` waits for the display, or that it does not. Drivers may ignore this, so measure it."""
         self._vsync = self.present_times.is_vsynced = vsync
         glfw.swap_interval(1 if vsync and self._frame_callback is None else 0)
 
     def poll(self) -> list[Event]:
-        """Input events since the last call. Never waits. Raises DisplayGone (Wayland; on X11 see `at_gone`)."""
+        """Returns the input events since the last call. Never waits. Raises DisplayGone on Wayland; on X11 see
+        `at_gone`."""
         self._require_display()
         if self._takes_size:
             context.update_size(self.context)
@@ -168,20 +169,21 @@ class Window:
         return self._drain_events()
 
     def wake(self) -> None:
-        """Ends the current `wait_events`, or the next one if none is running. May be called from any thread."""
+        """Makes the current `wait_events` return, or the next one if none is running. Any thread may call it."""
         glfw.post_empty_event()
 
     def pop_damage(self) -> bool:
-        """True if the picture on the screen was lost since the last call, so that it must be drawn again."""
+        """Returns True if the picture on the screen was lost since the last call and must be drawn again."""
         state = self._state
         is_damaged, state.is_damaged = state.is_damaged, False
         return is_damaged
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
-        """Shows what was drawn; with vsync, waits until the display has received it. On Wayland it is skipped while hidden.
+        """Shows the drawn frame. With vsync, waits until the display has received it. On Wayland, does nothing while
+        the window is hidden.
 
-        meanwhile: called on Wayland after the hand-over, before the wait for the compositor's frame callback. Elsewhere
-        the window library waits within its swap, and `meanwhile` is not called.
+        meanwhile: called on Wayland after the frame is handed over and before the wait for the compositor's frame
+        callback. On other systems the window library waits within its swap, and `meanwhile` is not called.
         """
         if self._gone:
             return
@@ -200,13 +202,13 @@ class Window:
         self.present_times.after_swap()
 
     def fence(self) -> int | None:
-        """Waits, after a swap that returned at once, until the next buffer can be drawn on; returns that instant. None
-        where fences are not in use or this one did not wait."""
+        """After a swap that returned at once, waits until the next buffer can be drawn on, and returns that instant.
+        Returns None if fences are not in use or this fence did not wait."""
         return None if self._gone else self.present_times.fence()
 
     def ask_for_presents(self) -> None:
-        """Asks the display from now on when each swap was shown, and watches it for changes. Loads the libraries for
-        that."""
+        """From now on, asks the display when each swap was shown, and watches the display for changes. Loads the
+        libraries that this needs."""
         self.present_times.begin()
         if self._place is None:
             from twixt.render.display.window_events import WindowPlace
@@ -220,7 +222,7 @@ class Window:
 
     @property
     def fence_trial(self) -> FenceTrial:
-        """Trial of fences after its swaps."""
+        """Trial that decides whether fences after swaps are useful here."""
         return self.present_times.trial
 
     @property
@@ -229,11 +231,11 @@ class Window:
         return self.present_times.swap_number
 
     def drain_changes(self) -> list[str]:
-        """Changes of the display since the last call, in words: another monitor, another mode, a machine that slept."""
+        """Changes of the display since the last call, in words: another monitor or mode, or that the machine slept."""
         return self._place.look(self.present_times.output) if self._place is not None and not self._gone else []
 
     def drain_presents(self) -> list[Presented]:
-        """Presents of earlier swaps that the display reported since the last call. Never waits."""
+        """Returns the display's reports about earlier swaps since the last call. Never waits."""
         return self.present_times.drain()
 
     def close(self) -> None:
@@ -242,7 +244,7 @@ class Window:
             self._frame_callback.close()
             self._frame_callback = None
         if self._gone:
-            return  # its objects are gone with the server; glfw.terminate would crash without one
+            return  # the objects ended with the server, and glfw.terminate would crash without a server
         self.context.release()
         glfw.terminate()
 
@@ -253,8 +255,8 @@ class Window:
         return self._input.drain()
 
     def _require_display(self) -> None:
-        """Raises DisplayGone if the display has gone. Call it before GLFW reads events as well: on a broken Wayland
-        connection it would dispatch old events without end."""
+        """Raises DisplayGone if the display has ended. Call it before GLFW reads events as well, because on a broken
+        Wayland connection GLFW would dispatch old events endlessly."""
         self._gone = self._gone or (self._frame_callback is not None and self._frame_callback.is_broken)
         if self._gone:
             raise DisplayGone(self.backend)
@@ -277,10 +279,10 @@ class Window:
 
 
 def _is_initialized() -> bool:
-    """Initializes GLFW; False without a display."""
+    """Initializes GLFW. Returns False if there is no display."""
     try:
         return bool(glfw.init())
-    except FileNotFoundError:  # the current folder was removed, to which the package returns after its start
+    except FileNotFoundError:  # glfw returns to the current folder after its start, and that folder was removed
         os.chdir(os.sep)
         return bool(glfw.init())
 
@@ -295,9 +297,9 @@ def _text(text: bytes | str) -> str:
 
 
 def _function_finder() -> Callable[[str], int]:
-    """Function that finds the address of an OpenGL function by name, 0 if there is none. Some 700 are looked up while
-    another thread imports (`start_up`). A call that releases the interpreter lock, as glfw's own does, would wait for
-    it each time; this one keeps it."""
+    """Function that returns the address of an OpenGL function by its name, or 0. It is called about 700 times while
+    another thread imports modules (`start_up`). glfw's own function releases the interpreter lock and waits for the
+    lock after each call; this function does not release it."""
     loaded = library.glfw
     assert loaded is not None  # a window is open
     find = ctypes.PyDLL("glfw", handle=loaded._handle).glfwGetProcAddress  # type: ignore[union-attr]  # stubs

@@ -1,12 +1,13 @@
-"""Events of a window and changes of its displays, from GLFW.
+"""Events of a window, and changes of the display that shows it, from GLFW.
 
-Each property is compared with its value at the last check; a change is reported once, in words. On X11 the monitor is
-the one that contains the window's middle. On Wayland a window does not know its position: the monitor is the one that
-the compositor names with a present. If it names none, the only monitor is assumed; with several it is not known.
+Each check compares the display's properties with the last check and reports each change once, in words. On X11 the
+window's monitor is the one that contains the window's centre. On Wayland a window does not know its position, so the
+compositor names the monitor when it reports that a frame was shown. If it names none, the monitor is known only if
+there is a single one.
 
-Always: an unknown value (None, 0) is no change. A check costs microseconds: on X11 the server is asked only when
-monitors are added or removed. Another mode of the same monitor is not reported there, because GLFW does not report it; the
-pacer measures the new refresh. `Changes` is pure.
+Always: an unknown value (None or 0) is not a change. A check takes microseconds, because on X11 the server is asked
+only when monitors are added or removed. On X11 a new mode of the same monitor is not reported, because GLFW does not
+report it; the pacer then measures the new refresh. `Changes` is pure.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
 
-# The machine slept if the clock that counts its sleep gained more than this on the one that does not.
+# One system clock counts the machine's sleep, another does not. If their difference grew by more than this (ns), the
+# machine slept.
 SLEPT_NS = 100_000_000
-# Interval at which modes are read on Wayland, where the client has them without a request.
+# Interval at which modes are read on Wayland, where the client knows them without a request to the compositor.
 MODES_EVERY_NS = 500_000_000
 
 
 class Signs(NamedTuple):
-    """Properties of the display at one check. monitor: id of the monitor that shows the window, 0: not known. mode: its width and height in
-    pixels and its refresh rate in Hz, as reported. monitors: number of monitors. asleep_ns: lead of the clock that
-    counts the machine's sleep."""
+    """Properties of the display at one check. monitor: id of the monitor that shows the window; 0 if unknown. mode:
+    that monitor's width and height in pixels and refresh rate in Hz, as reported. monitors: number of monitors.
+    asleep_ns: difference between the clock that counts the machine's sleep and the clock that does not; None if
+    unknown."""
 
     monitor: int = 0
     mode: tuple[int, ...] = ()
@@ -41,7 +44,7 @@ class Signs(NamedTuple):
 
 
 class Changes:
-    """Compares the properties of one display with those of the last check."""
+    """Compares the properties of one display with its properties at the last check."""
 
     def __init__(self) -> None:
         self._last = Signs()
@@ -71,7 +74,7 @@ def _words(mode: tuple[int, ...]) -> str:
 
 
 class Monitor(NamedTuple):
-    """Position and mode (width and height in pixels, refresh in Hz as reported) of a monitor. name: its id."""
+    """A monitor. name: its id. x, y: its top left corner. mode: width and height in pixels, reported refresh in Hz."""
 
     name: int
     x: int
@@ -83,8 +86,8 @@ class Monitor(NamedTuple):
 
 
 class WindowPlace:
-    """Monitor of one window, and its changes. Made after the first frame is on the screen, because asking the server
-    for monitors takes time."""
+    """Monitor that shows one window, and its changes. It is made after the first frame is on the screen, because it
+    takes time to ask the server for monitors."""
 
     def __init__(self, handle: Any, is_wayland: bool) -> None:
         self._is_wayland = is_wayland
@@ -100,7 +103,7 @@ class WindowPlace:
         self.look(0)
 
     def look(self, output: int) -> list[str]:
-        """Changes since the last check, in words. output: id of the monitor that the compositor names, 0: none."""
+        """Changes since the last check, in words. output: id of the monitor that the compositor names; 0 for none."""
         now_ns = time.perf_counter_ns()
         if self._are_stale or (self._is_wayland and now_ns - self._looked_ns > MODES_EVERY_NS):
             self._are_stale, self._looked_ns = False, now_ns
@@ -139,15 +142,15 @@ def _monitors(is_wayland: bool) -> list[Monitor]:
 
 
 def _asleep_ns(now_ns: int) -> int | None:
-    """Lead of the clock that counts the machine's sleep over the one that does not."""
+    """Difference (ns) between the clock that counts the machine's sleep and the clock that does not."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)  # Linux
     return None if boot is None else time.clock_gettime_ns(boot) - now_ns
 
 
 # Input events and state of one window, from glfw's callbacks.
 #
-# Always: events are in the order in which the user acted; each is stamped when GLFW reports it. Opens and closes
-# nothing.
+# Always: events are in the order in which the user acted. Each has the instant at which GLFW reported it.
+# Nothing here opens or closes anything.
 
 
 glfw_library.choose()
@@ -156,7 +159,7 @@ _NAMED_KEYS = {
     glfw.KEY_SPACE: "Space", glfw.KEY_ESCAPE: "Esc", glfw.KEY_ENTER: "Enter", glfw.KEY_TAB: "Tab",
     glfw.KEY_LEFT: "Left", glfw.KEY_RIGHT: "Right", glfw.KEY_UP: "Up", glfw.KEY_DOWN: "Down",
 } | {glfw.KEY_F1 + i: f"F{i + 1}" for i in range(12)}  # fmt: skip
-# Character of each key on a US keyboard, by GLFW's key number. Key numbers are places, independent of the layout.
+# Character of each key on a US keyboard, by GLFW's key number. A key number is a position, independent of the layout.
 _PLACES = {number: chr(number) for number in (*b"',-./;=[\\]`", *range(ord("0"), ord("9") + 1), *range(65, 91))}
 _LAYOUT = (*_PLACES, glfw.KEY_WORLD_1, glfw.KEY_WORLD_2)
 _MODIFIERS = {glfw.MOD_CONTROL: "Ctrl", glfw.MOD_ALT: "Alt", glfw.MOD_SUPER: "Super", glfw.MOD_SHIFT: "Shift"}
@@ -164,7 +167,8 @@ _BUTTONS = {glfw.MOUSE_BUTTON_LEFT: "left", glfw.MOUSE_BUTTON_RIGHT: "right", gl
 
 
 class WindowInput:
-    """Keys, mouse and wheel of one window. width_px: returns the framebuffer's width; positions are in its pixels."""
+    """Keys, mouse and wheel of one window. Positions are in framebuffer pixels. width_px: returns the framebuffer's
+    width."""
 
     def __init__(self, handle: Any, width_px: Callable[[], int]) -> None:
         self._events: list[Event] = []
@@ -180,7 +184,7 @@ class WindowInput:
         glfw.set_scroll_callback(handle, self._on_scroll)
 
     def drain(self) -> list[Event]:
-        """Events since the last call."""
+        """Returns the events since the last call."""
         events, self._events = self._events, []
         return events
 
@@ -232,10 +236,11 @@ def _modifiers(held: int) -> frozenset[str]:
 
 
 class WindowState:
-    """Size, scale and visibility of one window, as last reported. is_damaged: the window must be drawn again."""
+    """Size, scale and visibility of one window, as last reported. is_damaged: True if it must be drawn again."""
 
     def __init__(self, handle: Any) -> None:
-        # Read once: on X11 each read is a round trip to the server, which takes several times a frame's own time.
+        # Read only once. On X11 each read is a round trip to the server and takes several times as long as a frame's
+        # own work.
         self.size_px = glfw.get_framebuffer_size(handle)
         self.is_iconified = bool(glfw.get_window_attrib(handle, glfw.ICONIFIED))
         self.content_scale = float(glfw.get_window_content_scale(handle)[0])

@@ -1,12 +1,12 @@
-"""Presentation feedback on X11: the Present extension's events, else GLX_OML_sync_control.
+"""Present times on X11: from events of the Present extension, or else from GLX_OML_sync_control.
 
-Not tested on hardware: both are tested against simulated libraries, and Present's events against an Xvfb, which does not
-use Present for its own drawing. A driver's report counts only if `present_times.Answers` accepts it.
+Neither is tested on hardware. Both are tested with simulated libraries, and Present's events also with Xvfb, which
+does not use Present for its own drawing. A driver's report counts only if `present_times.Answers` accepts it.
 
-The driver presents each swap with a serial number that counts swaps. Every client that selects the
-window's events receives one for each, with the instant (microseconds of CLOCK_MONOTONIC) and the count of refreshes.
-If a driver does not use Present no event comes, and GLX is asked instead: how many swaps are complete, and when the
-last of them was. That question is asked only for a complete swap, so it does not wait.
+The driver presents each swap with a serial number that counts swaps. Every client that selects the window's events
+receives one event per swap. The event has the instant (microseconds of CLOCK_MONOTONIC) and the count of refreshes.
+A driver that does not use Present sends no events. Then GLX is asked how many swaps are complete, and when the last
+one was completed. The second question is asked only about a complete swap, so the call does not wait.
 
 Always: no request is sent whose error could end the process. All calls come from the thread that owns the window.
 """
@@ -39,13 +39,13 @@ US_NS = 1000
 _COMPLETE_NOTIFY, _COMPLETE_NOTIFY_MASK, _PIXMAP = 1, 2, 0
 _MODES = {0: "copy", 1: "flip", 3: "copy suboptimal"}
 _SKIPPED = 2
-# Asking GLX is a round trip to the server. After MOST_SLOW reads that took longer than SLOW_NS it is no longer asked.
+# A read from GLX is a round trip to the server. After MOST_SLOW reads longer than SLOW_NS, GLX is no longer asked.
 MOST_SLOW, SLOW_NS = 5, 2_000_000
 GLX_EXTENSION = b"GLX_OML_sync_control"
 
 
 class _CompleteNotify(Structure):
-    """xcb_present_complete_notify_event_t, packed as the library packs it."""
+    """xcb_present_complete_notify_event_t, with the library's packing."""
 
     _pack_ = 1
     _fields_ = [
@@ -63,8 +63,8 @@ class _ExtensionReply(Structure):
 
 
 class Libraries(NamedTuple):
-    """ctypes handles of libX11-xcb, libxcb, libxcb-present and libGL, None: not installed; and C's `free`. A test
-    passes its own."""
+    """ctypes handles of libX11-xcb, libxcb, libxcb-present and libGL (None if not installed), and C's `free`. Tests
+    pass simulated libraries."""
 
     x11_xcb: Any
     xcb: Any
@@ -74,7 +74,8 @@ class Libraries(NamedTuple):
 
 
 class X11Presentation:
-    """Asks an X server when it showed the swaps of one window: by Present while that reports, else by GLX."""
+    """Asks an X server when it showed each swap of one window, through Present. If Present does not report, uses
+    GLX."""
 
     def __init__(self, display: int, window: int, drawable: int, libraries: Libraries | None = None) -> None:
         """display: address of the Display. window: id of the X window. drawable: id of its GLX window."""
@@ -84,21 +85,21 @@ class X11Presentation:
 
     @property
     def given_up(self) -> str:
-        """Reason for not asking any more; "" while the server is asked."""
+        """Reason why the server is no longer asked; "" while it is asked."""
         return self._way.answers.given_up
 
     @property
     def way(self) -> str:
-        """Name of the extension in use now."""
+        """Name of the extension in use."""
         return self._way.name
 
     @property
     def output(self) -> int:
-        """0, not known: events name no monitor."""
+        """Always 0 (unknown), because the events do not name a monitor."""
         return 0
 
     def ask(self, swap_number: int) -> None:
-        """Asks for the present of the swap of that number. Call it just before the swap."""
+        """Asks when the swap with this number is shown. Call it just before the swap."""
         if self._way.answers.given_up and isinstance(self._way, PresentEvents):
             self._way.close()
             self._way = SyncValues(self._display, self._drawable, self._libraries)
@@ -109,18 +110,18 @@ class X11Presentation:
         """No-op."""
 
     def drain(self) -> list[Presented]:
-        """Presents reported since the last call. Never waits."""
+        """Returns the reports received since the last call. Never waits."""
         if not self._way.answers.given_up:
             self._way.read()
         return self._way.answers.drain()
 
     def close(self) -> None:
-        """Stops asking, and deselects events. May be called again."""
+        """Stops asking and deselects the events. May be called more than once."""
         self._way.close()
 
 
 class PresentEvents:
-    """Events of the Present extension about swaps that other code presents to a window."""
+    """Events of the Present extension for the swaps that the OpenGL library presents to one window."""
 
     name = "Present"
 
@@ -146,7 +147,7 @@ class PresentEvents:
             self._free(address)
 
     def close(self) -> None:
-        """Deselects the events. May be called again."""
+        """Deselects the events. May be called more than once."""
         self.answers.give_up("closed")
         if self._special:
             self._present.xcb_present_select_input(self._connection, self._event, self._window, 0)
@@ -154,7 +155,7 @@ class PresentEvents:
             self._special = 0
 
     def _listen(self, window: int) -> str:
-        """Selects the events. Returns the reason if that fails, else ""."""
+        """Selects the events. Returns the reason for a failure, or ""."""
         xcb, present = self._xcb, self._present
         identity = byref(self._identity())
         extension = xcb.xcb_get_extension_data(self._connection, identity)
@@ -191,14 +192,14 @@ class PresentEvents:
 
 
 class SyncValues:
-    """Presents by the GLX extension GLX_OML_sync_control."""
+    """Present times from the GLX extension GLX_OML_sync_control."""
 
     name = "GLX_OML_sync_control"
 
     def __init__(self, display: int, drawable: int, libraries: Libraries) -> None:
         self.answers, self._clock = Answers(), RefreshClock()
         self._display, self._drawable = display, drawable
-        self._values = c_int64(), c_int64(), c_int64()  # instant in us, refreshes, swaps
+        self._values = c_int64(), c_int64(), c_int64()  # instant in us, count of refreshes, count of swaps
         self._last_sbc = self._slow = 0
         gl = libraries.gl
         if gl is None:
@@ -215,7 +216,7 @@ class SyncValues:
         self._get, self._wait = kind(found[0]), waiting_kind(found[1])
 
     def read(self) -> None:
-        """Asks if another swap is complete, and when it was. Does not wait for one."""
+        """Asks whether another swap is complete, and when it was completed. Does not wait for one."""
         ust, msc, sbc = self._values
         begin_ns = time.perf_counter_ns()
         if not self._get(self._display, self._drawable, byref(ust), byref(msc), byref(sbc)):
@@ -223,7 +224,7 @@ class SyncValues:
             return
         done = sbc.value
         if done > self._last_sbc:
-            self._last_sbc = done  # it is complete, so the next call does not wait
+            self._last_sbc = done  # this swap is complete, so the next call does not wait
             if self._wait(self._display, self._drawable, done, byref(ust), byref(msc), byref(sbc)):
                 refresh_ns = self._clock.refresh_ns(ust.value, msc.value)
                 self.answers.presented(sbc.value, ust.value * US_NS, refresh_ns, "", time.perf_counter_ns())
@@ -232,18 +233,18 @@ class SyncValues:
             self.answers.give_up(f"asking takes longer than {SLOW_NS / 1e6:g} ms")
 
     def close(self) -> None:
-        """Stops asking; there is nothing to free."""
+        """Stops asking. There is nothing to free."""
         self.answers.give_up("closed")
 
 
 class RefreshClock:
-    """Refresh period from the instants and counts of refreshes."""
+    """Calculates the refresh period from instants and counts of refreshes."""
 
     def __init__(self) -> None:
         self._ust = self._msc = 0
 
     def refresh_ns(self, ust: int, msc: int) -> int:
-        """Mean refresh period in ns since the last call; 0 where it is not known. ust: instant in us. msc: count of
+        """Mean refresh period in ns since the last call; 0 if it is unknown. ust: instant in us. msc: count of
         refreshes."""
         refreshes, us = msc - self._msc, ust - self._ust
         known = self._msc > 0 and refreshes > 0 and us > 0
@@ -253,7 +254,7 @@ class RefreshClock:
 
 
 def load() -> Libraries:
-    """Loads the system's libraries and declares their functions; None for each one that is missing."""
+    """Loads the system's libraries and declares their functions. A missing library is None."""
     u = c_uint32
     x11_xcb = _library("libX11-xcb.so.1", ("XGetXCBConnection", c_void_p, [c_void_p]))
     xcb = _library(

@@ -1,13 +1,13 @@
 """Pointer tool: clicks on bodies, and bodies dragged with Ctrl held.
 
-A click picks the body at the pixel. A double click selects it. With Ctrl, a drag that begins on a body pulls that point
-of it towards the pointer, in the plane of the picture; with a selected body the left button turns it and the right one
-pulls it by the point that was selected, wherever the pointer is (MuJoCo's way).
+A click reports the body at the pixel. A double click selects that body. With Ctrl, a drag that begins on a body pulls
+the clicked point of the body towards the pointer, in the plane of the picture. If a body is selected, a drag may begin
+anywhere (as in MuJoCo): the left button turns the body, the right button pulls it by the selected point.
 
-Also the force of a drag: a damped spring between the body and the pointer.
+This module also computes the force of a drag, which is that of a damped spring between the body and the pointer.
 
-Always: poses are those of the frame before, which the user saw; a drag ends with its button, which is reported at once;
-events that the tool uses do not move the camera.
+Always: the tool uses the poses of the previous frame, which the user saw. A drag ends when its button is released, and
+this is reported at once. Events that the tool uses do not move the camera.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     from twixt.render.scene.stage import Stage
 
 
-# A button released within this many pixels of its press is a click; two of them within this time are a double click.
+# A press and release within CLICK_PX pixels is a click. Two clicks within DOUBLE_NS (ns) are a double click.
 CLICK_PX, DOUBLE_NS = 5.0, 400_000_000
-# A pull is reported at most this often.
+# A pull is reported at most this many times a second.
 PULLS_PER_S = 120
-# Turn for a drag across the whole height of the window, radians.
+# Angle (radians) by which a drag across the whole height of the window turns a body.
 TURN_PER_HEIGHT = math.pi
-# Share of the way to the eye by which the dot is moved, so that the surface it is on does not hide it.
+# The dot is moved towards the eye by this share of their distance, so that the body's surface does not hide the dot.
 LIFTED = 0.02
 LINE_RGBA, DOT_RGBA, DOT_PX = (255, 190, 60, 255), (255, 120, 40, 255), 8.0
 
 
 class Grabbed(NamedTuple):
-    """A point of a body. point: metres, in the body's frame."""
+    """A point on a body. point: metres, in the body's frame."""
 
     body: int
     point: Vector
 
 
 class Drag(NamedTuple):
-    """Current drag. depth_m: distance of the grabbed point from the eye along the line of sight. button: ends it.
-
-    orientation: of the body at the begin. from_px: position of the pointer then.
+    """Current drag. depth_m: distance of the grabbed point from the eye along the line of sight. button: the drag ends
+    when this button is released. orientation, from_px: the body's orientation and the pointer's position when the drag
+    began.
     """
 
     grabbed: Grabbed
@@ -63,7 +63,7 @@ class Drag(NamedTuple):
 
 
 class PointerTool:
-    """Pointer of one viewer's user. stage: drawn. link: to the program, which receives clicks and pulls."""
+    """Pointer tool of one viewer. stage: the stage that is drawn. link: sends clicks and pulls to the program."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._seen, self._renderer, self._link = SeenBodies(stage, link), stage.renderer, link
@@ -75,12 +75,13 @@ class PointerTool:
         self._drag: Drag | None = None
         self._sent = Pull()
         self._sent_ns = 0
-        self._before: tuple[int, Vector, Vector] | None = None  # draw time, place and orientation of the last report
+        self._before: tuple[int, Vector, Vector] | None = None  # last report: draw time, point's position, orientation
 
     def apply_events(
         self, events: list[Event], size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
     ) -> list[Event]:
-        """Applies mouse events; returns those left for the camera. covers: True for a pixel under a panel."""
+        """Applies mouse events. Returns the events left for the camera. covers: returns True if a panel covers a
+        pixel."""
         left: list[Event] = []
         for event in events:
             if isinstance(event, MouseMove):
@@ -92,8 +93,9 @@ class PointerTool:
         return left
 
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
-        """Reports the pull to the program, after a frame that was drawn at `draw_time_ns`, if it has changed."""
-        if self._grabbed is None and self._sent.body is None:  # no pull, and none was reported
+        """Reports the pull to the program if it has changed. Call it after a frame that was drawn at
+        `draw_time_ns`."""
+        if self._grabbed is None and self._sent.body is None:  # there is no pull, and the program knows that
             return
         pull = self._pull(size_px, draw_time_ns)
         is_over = pull.body is None or not pull.is_held
@@ -103,7 +105,8 @@ class PointerTool:
             self._sent, self._sent_ns = pull, now_ns
 
     def draw(self, size_px: tuple[int, int]) -> None:
-        """Draws the selected point, and the line from a dragged one to the pointer, over the picture drawn last."""
+        """Draws over the last picture: the grabbed point, and during a pull the line from that point to the
+        pointer."""
         grabbed = self._grabbed
         if grabbed is None or (place := self._place(grabbed)) is None:
             return
@@ -124,7 +127,7 @@ class PointerTool:
     def _button(
         self, event: MouseButton, size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
     ) -> bool:
-        """Applies a button event; True if only this tool uses it."""
+        """Applies a button event. Returns True if the camera must not use the event."""
         if not event.pressed:
             if self._drag is not None and event.button == self._drag.button:
                 self._drag = None
@@ -139,7 +142,7 @@ class PointerTool:
         return self._drag is None and "Ctrl" in event.modifiers and self._begin(event, size_px)
 
     def _begin(self, event: MouseButton, size_px: tuple[int, int]) -> bool:
-        """Begins a drag, if there is a body to be dragged."""
+        """Begins a drag if a body is selected or under the pointer. Returns True if a drag began."""
         assert self._at_px is not None
         ray = self._ray(size_px)
         grabbed, is_turn = self._selected, event.button == "left"
@@ -205,7 +208,7 @@ class PointerTool:
         return Pull(grabbed.body, point, _xyz(at), _xyz(at), True, _xyz(turn), torque=_xyz(spring.torque))
 
     def _motion(self, draw_time_ns: int, at: Vector, orientation: Vector) -> tuple[Vector, Vector]:
-        """Velocity of the point and angular velocity of the body since the last report."""
+        """Velocity of the point (m/s) and angular velocity of the body (rad/s) since the last report."""
         before, self._before = self._before, (draw_time_ns, at, orientation)
         if before is None or draw_time_ns <= before[0]:
             return np.zeros(3), np.zeros(3)
@@ -213,7 +216,7 @@ class PointerTool:
         return (at - before[1]) / passed_s, rotation_between(before[2], orientation) / passed_s
 
     def _target(self, drag: Drag, size_px: tuple[int, int]) -> Vector | None:
-        """Point under the pointer at the depth of the grabbed point; None without a pointer."""
+        """Point under the pointer, at the depth of the grabbed point; None if the pointer's position is unknown."""
         ray = self._ray(size_px)
         if ray is None:
             return None
@@ -238,7 +241,8 @@ class PointerTool:
         return Grabbed(hit.body, turn.T @ (hit.point - poses.position[hit.body]))
 
     def _place(self, grabbed: Grabbed) -> tuple[Vector, Vector, Vector] | None:
-        """Position and orientation of the body, and the place of its point, as drawn; None while there is none."""
+        """Position and orientation of the body, and position of the grabbed point, as drawn; None if the body is not
+        drawn."""
         poses = self._seen.one(grabbed.body)
         if not len(poses) or not np.isfinite(poses.position[0]).all():
             return None
@@ -246,7 +250,7 @@ class PointerTool:
         return middle, orientation, middle + rotation_of(orientation) @ grabbed.point
 
     def _watch(self) -> None:
-        """Ends the watch of bodies where there is none to watch."""
+        """Stops watching bodies if no body is grabbed."""
         if self._grabbed is None:
             self._seen.forget()
 
@@ -264,55 +268,55 @@ def _xyz(values: Vector) -> tuple[float, float, float]:
 
 # Spring between a body and the pointer: force and torque on a body that the user drags.
 #
-# A critically damped spring of fixed frequency, as MuJoCo's: its stiffness is the body's mass times the square of
-# `RATE_PER_S`. A viewer does not know masses and assumes the density of water. An engine that knows them computes its own
-# force from the same pull (`Pull.target`, `Pull.turn`).
+# The spring is critically damped and has a fixed frequency, as in MuJoCo. Its stiffness is the body's mass times the
+# square of `RATE_PER_S`. A viewer does not know masses, so it assumes the density of water. An engine that knows the
+# masses computes its own force from the same pull (`Pull.target`, `Pull.turn`).
 #
-# Always: finite; zero where the point is at the pointer and at rest. Pure: numbers in, numbers out.
+# Always: force and torque are finite. They are zero if the point is at the pointer and at rest. Pure.
 
 
-# Rate of the spring: the distance falls to 1 / e in a fifth of a second. Slower than MuJoCo's (10), because this force
-# arrives some frames late: at twice the rate, or with a third of the assumed mass, the body would oscillate.
+# Rate of the spring: the distance falls to 1 / e in 0.2 s. This is slower than in MuJoCo (10 per s), because this
+# force arrives some frames late: at twice the rate, or with a third of the assumed mass, the body would oscillate.
 RATE_PER_S = 5.0
 DENSITY_KG_M3 = 1000.0
-# Assumed share of the bounding sphere that is filled, for shapes of unknown volume, such as meshes.
+# Assumed share of the bounding sphere that the body fills, for shapes of unknown volume, such as meshes.
 FILLED = 0.1
-# Largest speed of a point, m/s; a larger one means that the body was cut to another place, and counts as 0.
+# Largest plausible speed of a point, m/s. A larger speed means that the body jumped to another place, and counts as 0.
 FASTEST_M_S = 100.0
 
 Vector = NDArray[np.float64]
 
 
 class ForceTorque(NamedTuple):
-    """Force at a point, N, and torque about the body's position, N m, world."""
+    """Force at a point (N) and torque about the body's position (N m), in world coordinates."""
 
     force: Vector
     torque: Vector
 
 
 def mass_of(shape: Shape, scale: float = 1.0) -> float:
-    """Assumed mass of a body, kg."""
+    """Assumed mass of a body in kg."""
     return DENSITY_KG_M3 * _volume(shape) * abs(scale) ** 3
 
 
 def pulled(mass: float, at: Vector, target: Vector, velocity: Vector, middle: Vector) -> ForceTorque:
-    """Force and torque that pull the point `at`, which moves with `velocity` (m/s), towards `target`. middle: the body's position;
-    all metres, world. mass: kg."""
+    """Force and torque that pull the point `at`, which moves with `velocity` (m/s), towards `target`. middle: the
+    body's position. All positions are in metres, in world coordinates. mass: kg."""
     force = mass * RATE_PER_S * (RATE_PER_S * (target - at) - 2 * _limited(velocity))
     return ForceTorque(force, np.cross(at - middle, force))
 
 
 def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> ForceTorque:
-    """Force and torque that turn a body by the rotation vector `left` (radians, world). rate: its angular velocity, rad/s. reach_m:
-    its bounding radius; its assumed inertia is that of a ball of half that radius."""
+    """Force and torque that turn a body by the rotation vector `left` (radians, world). rate: the body's angular
+    velocity, rad/s. reach_m: the body's bounding radius. The assumed inertia is that of a ball of half this radius."""
     inertia = 0.4 * mass * (reach_m / 2) ** 2
     return ForceTorque(np.zeros(3), inertia * RATE_PER_S * (RATE_PER_S * left - 2 * _limited(rate)))
 
 
 def rotation_between(before: NDArray[np.floating], now: NDArray[np.floating]) -> Vector:
-    """Rotation vector (radians, world) that turns the first orientation into the second; unit quaternions xyzw."""
+    """Rotation vector (radians, world) that turns orientation `before` into `now`. Both are unit quaternions xyzw."""
     (x, y, z, w), (a, b, c, d) = (np.asarray(turn, np.float64) for turn in (now, before))
-    # now x conjugate of before
+    # now * conjugate(before)
     vector = np.array([-w * a + x * d - y * c + z * b, -w * b + y * d - z * a + x * c, -w * c + z * d - x * b + y * a])
     cosine = w * d + x * a + y * b + z * c
     sine = float(np.linalg.norm(vector))

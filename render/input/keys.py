@@ -1,7 +1,7 @@
 """Key bindings: keys that change the settings of this viewer, and keys that send commands to physics.
 
-`BINDINGS` is the one table of keys: their effect, the note about it, and their line of help in the overlay.
-A command carries the instant and the draw time at which the user acted. Pure: sends nothing.
+`BINDINGS` is the only table of keys. It has each key's effect, the note about that effect, and the line of help in the
+overlay. A command contains the instant and the draw time at which the user acted. Pure: nothing is sent here.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from twixt.ipc.commands import Command
 from twixt.ipc.config.flags import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.render.display.input import Key
 
-# Work added to every step by the S key unless a flag sets it, ms: under half of real time at 60 steps a second.
+# Work (ms) that the S key adds to every step, unless a flag sets another value. At 60 steps a second, physics then
+# runs at less than half of real time.
 SLOW_PHYSICS_MS = 40.0
 TIME_SCALES = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0, 100.0)
 
 
 @dataclass(frozen=True)
 class ViewerSettings:
-    """Settings that the user changes by keys. Those of physics follow its latest plan and status."""
+    """Settings that the user changes with keys. The settings of physics follow its latest plan and status."""
 
     interpolation: str
     clock: str
@@ -35,11 +36,11 @@ class ViewerSettings:
     prefer: str = PREFERENCES[0]
     split: bool = False
     trails: bool = False
-    own_loop: bool = False  # True: physics is the user's own loop, where keys that ask physics have no effect
-    own_method: str | None = None  # module:Class of the user's interpolation, a choice besides the built-in ones
-    slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # that S switches on: shortest, longest
+    own_loop: bool = False  # True: physics is the user's own loop, and keys that send commands have no effect
+    own_method: str | None = None  # module:Class of the user's interpolation, offered besides the built-in ones
+    slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # shortest and longest work that S adds
     listens: bool = False  # True: the user's own loop receives events
-    has_keys: bool = True  # False: the viewer leaves all keys to the user's program
+    has_keys: bool = True  # False: all keys are for the user's program
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -49,16 +50,17 @@ class ViewerSettings:
 
     @property
     def keys(self) -> dict[str, str]:
-        """Keys that have an effect, and their lines of help."""
+        """Keys that have an effect in the viewer, each with its line of help."""
         return {key: text for key, text in KEYS.items() if self.has_keys and not self.belongs_to_program(key)}
 
     def belongs_to_program(self, key: str) -> bool:
-        """True if the viewer leaves this key to the user's own loop. R requests a reset from a loop that receives events."""
+        """True if this key is for the user's own loop and not for the viewer. With a loop that receives events, the
+        viewer uses R to request a reset."""
         return self.own_loop and BINDINGS[key].asks_physics and not (self.listens and key == "R")
 
 
 class Effect(NamedTuple):
-    """Settings after a key, and the name and value of its command to physics; name "": no command."""
+    """Settings after a key, and the name and value of the key's command to physics ("" if there is none)."""
 
     settings: ViewerSettings
     command: str = ""
@@ -66,10 +68,12 @@ class Effect(NamedTuple):
 
 
 class KeyBinding(NamedTuple):
-    """One key. help: its effect in a few words, for the overlay. note: for the user, of the settings before and after.
+    """One key. help: the key's effect in a few words, for the overlay. note: returns the note for the user, from the
+    settings before and after the key.
 
-    asks_physics: it sends a command. With a user's own loop (`twixt.show`) such keys go to that program, as all keys
-    that the viewer does not use; if it receives no events, a note says that they do nothing.
+    asks_physics: True if the key sends a command. With a user's own loop (`twixt.show`), these keys go to the user's
+    program, as do all keys that the viewer does not use. If the program receives no events, a note says that the key
+    does nothing.
     """
 
     help: str
@@ -160,7 +164,7 @@ BINDINGS: dict[str, KeyBinding] = {
         lambda now: Effect(replace(now, overlay=not now.overlay)),
         lambda _, after: "overlay shown" if after.overlay else "overlay hidden: H shows it",
     ),
-    # Its note comes once the file is written.
+    # The note about a screenshot is shown when the file is written.
     "F12": KeyBinding("screenshot", lambda now: Effect(replace(now, screenshot=True)), _no_note),
     "Esc": KeyBinding("quit", lambda now: Effect(replace(now, quit=True)), _no_note),
 }
@@ -168,16 +172,17 @@ KEYS: dict[str, str] = {key: binding.help for key, binding in BINDINGS.items()}
 
 
 def bound(key: Key) -> str:
-    """Name in `BINDINGS` of a pressed key, by its character or its place; empty for other keys and with a modifier."""
+    """Name in `BINDINGS` of a pressed key, found by its character or its position. Empty if there is none, or if a
+    modifier is held."""
     if key.modifiers:
         return ""
     return next((name for name in (key.name, key.place) if name in BINDINGS), "")
 
 
 def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tuple[ViewerSettings, Command | None]:
-    """Settings after `key`, and its command to physics, if any.
+    """Settings after `key`, and the key's command to physics or None.
 
-    acted_ns: the instant of the key, ns of perf_counter. draw_time_ns: simulated time that the user saw.
+    acted_ns: instant of the key press (perf_counter_ns). draw_time_ns: simulated time that the user saw.
     """
     binding = BINDINGS.get(key)
     if binding is None or (now.own_loop and binding.asks_physics):
@@ -187,15 +192,16 @@ def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tupl
 
 
 def note_of(key: str, before: ViewerSettings, after: ViewerSettings) -> str:
-    """Note for the user about the effect of a key of `BINDINGS`; empty for F12, noted once the file is written, and
-    Esc."""
+    """Note for the user about the effect of a key of `BINDINGS`. Empty for Esc, and for F12, whose note is shown when
+    the file is written."""
     if before.belongs_to_program(key):
         return "" if before.listens else f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
     return BINDINGS[key].note(before, after)
 
 
 def reflect_slow_physics(now: ViewerSettings, status: Mapping[str, Any]) -> ViewerSettings:
-    """Settings with slow physics as in `status`. When off, S will switch on the last value, else that of the flags."""
+    """Settings with slow physics as in `status`. If it is off, S will switch on the last value used, or the flags'
+    value."""
     slow = status.get("slow_physics_ms")
     asked = slow or (status.get("trouble_asked") or {}).get("slow_physics_ms")
     kept = now.slow_physics_ms if asked is None else (float(asked[0]), float(asked[1]))
@@ -203,7 +209,7 @@ def reflect_slow_physics(now: ViewerSettings, status: Mapping[str, Any]) -> View
 
 
 def next_scale(scale: float, faster: bool) -> float:
-    """The next of `TIME_SCALES` above or below `scale`; at an end, that end."""
+    """The next value of `TIME_SCALES` above or below `scale`. If there is none, returns the last or first value."""
     if faster:
         return next((step for step in TIME_SCALES if step > scale * 1.001), TIME_SCALES[-1])
     return next((step for step in reversed(TIME_SCALES) if step < scale * 0.999), TIME_SCALES[0])

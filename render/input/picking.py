@@ -1,12 +1,12 @@
-"""Body at a pixel: intersection of a ray from the eye with the bodies in the poses drawn.
+"""Finds the body at a pixel: intersects a ray from the eye with the bodies in the poses drawn.
 
-Bounding spheres of all bodies are tested at once, as arrays. Those that the ray meets are tested as shapes, the nearest
-first, until one is hit before the next sphere begins. The ray is transformed into the body's frame without normalizing,
-so that distances along it stay metres of the world at any scale of the body.
+First the bounding spheres of all bodies are tested at once, as arrays. Then the shapes whose sphere the ray meets are
+tested, the nearest first. The search ends when the next sphere begins behind the nearest hit. The ray is transformed
+into the body's frame without normalizing it, so distances along the ray are world metres at any scale of the body.
 
-Always: a hit is in front of the eye; inside a shape, its far wall is hit. Shapes of other kinds count
-as their bounding sphere. Pure, except `SeenBodies`. Moeller and Trumbore 1997 for triangles; slabs of Kay and Kajiya
-1986 for boxes.
+Always: a hit is in front of the eye. If the eye is inside a shape, the ray hits the far wall. A shape of unknown kind
+counts as its bounding sphere. Pure, except `SeenBodies`. Triangles: Moeller and Trumbore 1997. Boxes: slab method of
+Kay and Kajiya 1986.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
 
 
-# Faces of a mesh that are tested at a time: their corners and differences take some 30 MiB.
+# Number of mesh faces that are tested at once. Their corners and differences take about 30 MiB.
 CHUNK_FACES = 200_000
 MISSED = math.inf
 
@@ -37,21 +37,21 @@ Viewport = tuple[int, int, int, int]
 
 
 class Ray(NamedTuple):
-    """Points origin + t x direction, t > 0. Of unit length in the world: t is metres."""
+    """Ray of the points origin + t * direction, t > 0. In the world, direction has length 1, so t is in metres."""
 
     origin: Vector
     direction: Vector
 
 
 class Hit(NamedTuple):
-    """The body that a ray meets first, and where: metres, world."""
+    """The first body that a ray meets. point: where the ray meets it, metres, world."""
 
     body: int
     point: Vector
 
 
 def ray_of(matrices: CameraMatrices, viewport: Viewport, x_px: float, y_px: float, height_px: int) -> Ray:
-    """Ray through a pixel of a picture, from the window's top left. height_px: of the window."""
+    """Ray through a pixel of a picture. x_px, y_px: from the window's top left. height_px: the window's height."""
     left, bottom, width, height = viewport
     x, y = 2 * (x_px - left) / max(width, 1) - 1, 2 * (height_px - y_px - bottom) / max(height, 1) - 1
     turn, projection = matrices.view[:3, :3].astype(np.float64), matrices.projection.astype(np.float64)
@@ -64,7 +64,7 @@ def ray_of(matrices: CameraMatrices, viewport: Viewport, x_px: float, y_px: floa
 
 
 def first_hit(ray: Ray, scene: Scene, poses: Poses) -> Hit | None:
-    """The visible body that the ray meets first; None for none."""
+    """The first visible body that the ray meets, or None."""
     count = len(poses)
     table = scene.distinct_shapes
     if not count or not table:
@@ -106,7 +106,7 @@ def rotation_of(orientation: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def distance_to(shape: Shape, ray: Ray) -> float:
-    """The least t > 0 at which the ray, in the shape's frame, meets it; MISSED for none."""
+    """Smallest t > 0 at which the ray meets the shape, or MISSED. The ray is in the shape's frame."""
     match shape:
         case Compound():
             return min((_distance_to_part(part, ray) for part in shape.parts), default=MISSED)
@@ -145,13 +145,13 @@ def _to_ball(radius: float, ray: Ray) -> float:
 
 
 def _to_end(side: int, half: float, radius: float, ray: Ray) -> float:
-    """To the hemisphere at one end of a capsule."""
+    """Distance along the ray to the hemisphere at one end of a capsule."""
     roots = _roots(ray.direction, ray.origin - (0.0, 0.0, side * half), radius)
     return _first(*(t for t in roots if side * (ray.origin[2] + t * ray.direction[2]) >= half))
 
 
 def _roots(direction: Vector, away: Vector, radius: float) -> tuple[float, ...]:
-    """The t at which away + t x direction is `radius` long; none, or two."""
+    """The two values of t at which the vector away + t * direction has length `radius`; empty if there are none."""
     a, half_b = float(direction @ direction), float(away @ direction)
     under = half_b * half_b - a * (float(away @ away) - radius * radius)
     if a <= 0 or under < 0:
@@ -209,20 +209,20 @@ def _to_mesh(mesh: Mesh, ray: Ray) -> float:
     return best
 
 
-# Bodies as last drawn in the run's own picture, and rays through its pixels.
+# Bodies as last drawn in the main picture, and rays through its pixels.
 #
 # A picture computes poses for each watcher of bodies (`Picture.watch`). A watch begins with the newest snapshots of
-# the link, so that it has poses at once, also of a world that stands still.
+# the link, so poses are available at once, even if the world stands still.
 #
-# Always: bodies and rays are of the same frame, the last one drawn.
+# Always: bodies and rays belong to the same frame, the last one drawn.
 
 
-WATCHER = "pointer"  # of poses: see Picture.watch
+WATCHER = "pointer"  # name under which poses are watched, see `Picture.watch`
 
 
 class SeenBodies:
-    """Bodies of one stage, whose snapshots come from `link`. axes: right, up and backward of the last ray's camera, unit
-    vectors of the world, (3, 3). eye: that camera's, metres, world."""
+    """Bodies of one stage, whose snapshots come from `link`. axes: the right, up and backward directions of the camera
+    at the last ray, as unit vectors in the world, shape (3, 3). eye: that camera's position, metres, world."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._stage, self._link = stage, link
@@ -231,7 +231,7 @@ class SeenBodies:
 
     @property
     def scene(self) -> Scene:
-        """The scene drawn."""
+        """The scene that is drawn."""
         return self._stage.scene
 
     def all(self) -> Poses:
@@ -240,17 +240,18 @@ class SeenBodies:
         return self._stage.main.watched(WATCHER)
 
     def one(self, body: int) -> Poses:
-        """Pose of one body; without a row where it is not there."""
+        """Pose of one body, as a single row; no row if the body does not exist."""
         if self._stage.main.watching(WATCHER) != [body]:
             self._watch(np.array([body], np.intp))
         return self._stage.main.watched(WATCHER)
 
     def forget(self) -> None:
-        """Ends the watch: snapshots need not be copied for it any more."""
+        """Ends the watch, so that snapshots are no longer copied for it."""
         self._stage.main.unwatch(WATCHER)
 
     def ray(self, x_px: float, y_px: float, size_px: tuple[int, int]) -> Ray | None:
-        """Ray through a pixel of a window of `size_px`; None outside of the picture, and before the first frame."""
+        """Ray through a pixel of a window of `size_px`; None if the pixel is outside the picture or no frame was
+        drawn."""
         stage = self._stage
         viewport = side_by_side(size_px, len(stage.pictures))[-1]
         if stage.view.orbit is None or x_px < viewport[0]:

@@ -1,9 +1,9 @@
-"""Sliders of the overlay, of troubles and of the world's own controls: their values, and when they are sent to physics.
+"""Sliders in the overlay, for injected troubles and for the world's controls: their values, and when these are sent.
 
-A knob shows the value in physics' status. While the user drags it, and for `ANSWER_NS` after a command was sent, it
-shows the user's value.
+A knob shows the value in physics' status. While the user drags the knob, and for `ANSWER_NS` after a command was sent,
+it shows the user's value.
 
-Always: the last value of a drag is sent; during a drag at most SENDS_PER_S values a second are.
+Always: the last value of a drag is sent. During a drag, at most SENDS_PER_S values a second are sent.
 Pure: instants are passed in.
 """
 
@@ -16,12 +16,13 @@ from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.interaction.controls import FOLD
 
 SENDS_PER_S = 10
-# Physics sends its status five times a second: one that arrives sooner after a command may still have the old value.
+# Physics sends its status five times a second. A status that arrives sooner than this (ns) after a command may still
+# have the old value.
 ANSWER_NS = 600_000_000
 
 
 class SliderRange(NamedTuple):
-    """One figure of a knob, from `low` to `high`. shown: its format, as of C's printf."""
+    """Range of one slider of a knob, from `low` to `high`. shown: format of its value, as for C's printf."""
 
     low: float
     high: float
@@ -30,10 +31,10 @@ class SliderRange(NamedTuple):
 
 
 class Knob(NamedTuple):
-    """Slider group of one command. The command's value is None (trouble off) if the first `none_at` figures are all 0.
+    """The sliders of one command. The command's value is None (trouble off) if the first `none_at` sliders are all 0.
 
-    none_at 0: the value is always a number. kind: one of `controls.KINDS`; a switch and a button have one figure.
-    fold: name of the overlay's fold that contains a control.
+    none_at: 0 if the value is never None. kind: one of `controls.KINDS`; a switch or a button has one value.
+    fold: name of the overlay's fold that contains the control.
     """
 
     name: str
@@ -43,35 +44,36 @@ class Knob(NamedTuple):
     fold: str = FOLD
 
 
-# By the name of the command. The ranges are those useful by hand; flags allow more.
+# Knobs by the name of their command. The ranges are those useful by hand; flags allow larger ones.
 TROUBLES: dict[str, Knob] = {
     "slow_physics": Knob("slow physics", (SliderRange(0, 200, "%.0f ms"), SliderRange(0, 200, "to %.0f ms")), 2),
     "stall": Knob("stall", (SliderRange(0, 2000, "%.0f ms"), SliderRange(0.5, 30, "every %.1f s", 5.0)), 1),
     "drop": Knob("drop", (SliderRange(0, 50, "%.1f %%"),), 0),
     "delay": Knob("delay", (SliderRange(0, 500, "%.0f ms"), SliderRange(0, 200, "+-%.0f ms")), 2),
 }
-BUFFER = Knob("buffer", (SliderRange(0, 500, "%.0f ms"),), 0)  # of the viewer's clock; 0: by the measured jitter
+BUFFER = Knob("buffer", (SliderRange(0, 500, "%.0f ms"),), 0)  # buffer of the viewer's clock; 0: from measured jitter
 _KNOBS = {**TROUBLES, "buffer": BUFFER}
 
 
 class Turn(NamedTuple):
-    """One slider moved. released: True for the last value of a drag."""
+    """The user moved one slider. released: True for the last value of a drag."""
 
-    knob: str  # a key of TROUBLES, "buffer", or that of a control of the world, see `control_key`
+    knob: str  # a key of TROUBLES, or "buffer", or a control's key (see `control_key`)
     figure: int
     value: float
     released: bool
 
 
 class Turned(NamedTuple):
-    """Effects of moved sliders that are due now. buffer_ms: None: not moved; 0: by the measured jitter."""
+    """Effects of moved sliders that are due now. buffer_ms: the clock's new buffer; None if that slider was not moved,
+    0 to use the measured jitter."""
 
     commands: list[Command]
     buffer_ms: float | None = None
 
 
 def control_key(index: int) -> str:
-    """Name of the knob of a world's control."""
+    """Name of the knob for the world's control number `index`."""
     return f"{CONTROL} {index}"
 
 
@@ -86,11 +88,12 @@ class Knobs:
         self._sent_ns: dict[str, int] = {}
 
     def figures(self, name: str) -> tuple[float, ...]:
-        """Values of a knob's sliders."""
+        """Current values of a knob's sliders."""
         return tuple(self._figures[name])
 
     def offer(self, controls: Sequence[Sequence[Any]], now_ns: int) -> list[str]:
-        """Updates the controls of a world from its status, as `controls.to_status`; returns the names of their knobs."""
+        """Updates the world's controls from its status (the form is `controls.to_status`). Returns the names of their
+        knobs."""
         keys = [control_key(index) for index in range(len(controls))]
         offered = {
             key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind, fold=fold)
@@ -108,13 +111,13 @@ class Knobs:
         return keys
 
     def knob(self, name: str) -> Knob:
-        """The knob of that name."""
+        """Knob with this name."""
         return self._knobs[name]
 
     def reflect(self, values: Mapping[str, Any], now_ns: int) -> None:
-        """Updates values from physics (or the clock), by the name of their command.
+        """Sets the knobs to values from physics (or the clock), given by the name of their command.
 
-        Knobs that are being dragged, not sent yet, or sent less than ANSWER_NS ago keep theirs.
+        Does not change a knob that the user drags, whose value was not sent yet, or was sent less than ANSWER_NS ago.
         """
         for name, value in values.items():
             is_waiting = name in self._sent_ns and now_ns - self._sent_ns[name] < ANSWER_NS
@@ -132,10 +135,10 @@ class Knobs:
             return
         figures, slider = self._figures[turn.knob], self._knobs[turn.knob].sliders[turn.figure]
         figures[turn.figure] = min(slider.high, max(slider.low, turn.value))
-        if turn.knob == "slow_physics":  # shortest <= longest: the other slider moves along
+        if turn.knob == "slow_physics":  # keep shortest <= longest: if needed, move the other slider too
             other = 1 - turn.figure
             figures[other] = max(figures) if other else min(figures)
-        elif turn.knob == "delay":  # jitter <= mean, or a delay could be negative
+        elif turn.knob == "delay":  # keep jitter <= mean, because a delay must not be negative
             if turn.figure == 0:
                 figures[1] = min(figures)
             else:
@@ -151,7 +154,7 @@ class Knobs:
                 self.turn(Turn(name, 1, 0.0, True))
 
     def due(self, now_ns: int, draw_time_ns: int) -> Turned:
-        """Effects that are due now. draw_time_ns: simulated time that the user saw."""
+        """Returns the effects that are due now. draw_time_ns: simulated time that the user saw."""
         sent = [name for name in self._knobs if name in self._unsent and self._may_go(name, now_ns)]
         for name in sent:
             self._unsent.discard(name)

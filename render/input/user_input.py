@@ -1,8 +1,10 @@
-"""User input between frames (keys, mouse, sliders), and the plans and status messages of physics.
+"""Applies user input between frames (keys, mouse, sliders), and the plans and status messages of physics.
 
-Input for this viewer has its effect in the next frame. Input for physics is sent as a command; its answer is a new
-plan or status. Always: settings of the viewer are those in use; settings of physics follow its plan and status, except
-between a key and the answer.
+Input for this viewer has an effect in the next frame. Input for physics is sent as a command, and physics answers with
+a new plan or status.
+
+Always: the viewer's settings are those in use. The settings of physics follow its plan and status. Only between a key
+press and the answer of physics, they have the value that the user requested.
 """
 
 from __future__ import annotations
@@ -27,19 +29,19 @@ if TYPE_CHECKING:
     from twixt.render.scene.camera import StageCamera
 
 
-# Time for which the note about a key is shown.
+# Time (ns) for which a note about a key is shown.
 NOTE_NS = 3_000_000_000
 
 
 def covers_nothing(_x_px: float, _y_px: float) -> bool:
-    """Returns False for every pixel: no panel is shown."""
+    """Returns False for every pixel, because no panel is shown."""
     return False
 
 
 class UserInput:
     """Input of one viewer's user, applied between frames.
 
-    settings: the present ones. early: input from before the first picture; the first frame applies it.
+    settings: the current settings. early: input from before the first picture, which the first frame applies.
     """
 
     def __init__(self, config: Config, link: Link, stage: Stage, early: Sequence[Event]) -> None:
@@ -48,13 +50,13 @@ class UserInput:
         self._pointer, self._reports, self._tool = Pointer(), UserReports(link), PointerTool(stage, link)
         stage.draw_over = self._tool.draw
         self._note, self.note_ends_ns = "", 0
-        self._acted_ns = 0  # of the last command, until a new plan arrives
+        self._acted_ns = 0  # instant of the last command; 0 after a new plan has arrived
         self._plan_number = link.plan().number
         self._status: dict[str, Any] = {}
         self._choose()
 
     def follow(self, link: Link) -> None:
-        """Sends commands to another simulation from now on; settings follow its first status and plan."""
+        """From now on, sends commands to another simulation. The settings follow its first status and plan."""
         self.settings = replace(self.settings, own_loop=link.description.get("loop") == "user")
         self._link, self._status, self._acted_ns = link, {}, 0
         self._reports, self._tool = UserReports(link), PointerTool(self._stage, link)
@@ -68,10 +70,11 @@ class UserInput:
         draw_time_ns: int,
         covers: Callable[[float, float], bool] = covers_nothing,
     ) -> int:
-        """Applies keys and mouse. Returns the instant (ns) of the last input whose effect this frame shows, or 0.
+        """Applies keys and mouse events. Returns the instant (ns) of the last input whose effect this frame shows, or
+        0.
 
-        size_px: of the window. draw_time_ns: simulated time that the user saw. covers: of a pixel, True if a panel
-        covers it.
+        size_px: size of the window. draw_time_ns: simulated time that the user saw. covers: returns True if a panel
+        covers a pixel.
         """
         if self._early:
             events, self._early = [*self._early, *events], []
@@ -94,12 +97,12 @@ class UserInput:
         return acted_ns
 
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
-        """Reports to the program what the user sees and drags, after a frame. size_px: of the window."""
+        """Reports the user's view and drag to the program. Call it after a frame. size_px: size of the window."""
         self._reports.look(self._stage.view, size_px, now_ns)
         self._tool.report(size_px, draw_time_ns, now_ns)
 
     def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
-        """Applies one key. Returns `acted_ns` if it changed a setting of this viewer, 0 for commands and no effect."""
+        """Applies one key. Returns `acted_ns` if the key changed this viewer's settings or camera, and 0 otherwise."""
         before = self.settings
         self.settings, command = act(key, before, acted_ns, draw_time_ns)
         if note := note_of(key, before, self.settings):
@@ -119,17 +122,17 @@ class UserInput:
         return acted_ns if self.settings != before else 0
 
     def say(self, note: str, now_ns: int) -> None:
-        """Shows `note` on the picture for `NOTE_NS`."""
+        """Shows `note` over the picture for `NOTE_NS`."""
         self._note, self.note_ends_ns = note, now_ns + NOTE_NS
 
     def note(self, now_ns: int) -> str:
-        """Note for the user about the last key; empty after `NOTE_NS`."""
+        """Note to show now: that of the last key, or "" after `NOTE_NS`."""
         return self._note if now_ns <= self.note_ends_ns else ""
 
     def turn(self, turned: Turned) -> None:
-        """Applies moved sliders of the overlay."""
+        """Applies sliders that the user moved in the overlay."""
         for command in turned.commands:
-            self._link.send(command)  # not `_send`: these commands change no plan
+            self._link.send(command)  # not `_send`, because these commands do not change the plan
         if turned.buffer_ms is not None:
             self._stage.main.clock.buffer_ms = turned.buffer_ms or None
 
@@ -138,8 +141,8 @@ class UserInput:
         self.settings = replace(self.settings, screenshot=False)
 
     def reflect(self, plan: Plan) -> int:
-        """Updates the settings from the plan and status of physics. Returns the instant (ns) of the user's last command if a new plan
-        answers it, in the first frame that follows the plan; else 0."""
+        """Updates the settings from the plan and status of physics. In the first frame after a new plan, returns the
+        instant (ns) of the user's command that led to the plan; returns 0 otherwise."""
         if self._link.status is not self._status:
             self._reflect_status(plan)
         if plan.number == self._plan_number:
@@ -150,7 +153,7 @@ class UserInput:
         return acted_ns
 
     def _reflect_status(self, plan: Plan) -> None:
-        """Updates the settings from physics' status, which another viewer or a flag may have changed."""
+        """Updates the settings from physics' status, because another viewer or a flag may have changed it."""
         before, status = self._status, self._link.status
         self._status = status
         self.settings = replace(self.settings, listens=status.get("listens") is True)
@@ -158,7 +161,7 @@ class UserInput:
             self.settings = reflect_slow_physics(self.settings, status)
         if not before:
             scale = status.get("time_scale", self.settings.time_scale)
-            # A plan without a wall instant waits for the first viewer: that is no pause.
+            # A plan without a wall instant means that physics waits for the first viewer. This is not a pause.
             is_paused = plan.rate == 0 and plan.wall_ns != 0
             self.settings = replace(self.settings, paused=is_paused, time_scale=scale)
 
@@ -172,7 +175,7 @@ class UserInput:
 
 
 def first_settings(config: Config) -> ViewerSettings:
-    """Settings by the flags; in a split view those of the right half, the run's own picture."""
+    """Settings from the flags. In a split view these are the settings of the right half, the main picture."""
     method, clock = ("", "") if config.split is None else config.split[1]
     own = method or config.interpolation
     return ViewerSettings(
@@ -188,15 +191,16 @@ def first_settings(config: Config) -> ViewerSettings:
 
 
 class Pointer:
-    """Mouse control of the camera: drag orbits, right or middle drag pans, the wheel zooms.
+    """Mouse control of the camera. A drag with the left button orbits, with the right or middle button it pans, and
+    the wheel zooms.
 
-    Always: a drag that begins on a panel never moves the camera, also after the pointer has left the panel; a drag that
-    begins on the picture goes on over panels; releasing a button ends its own drag only, wherever it happens. With
-    several buttons down, the last one pressed drags.
+    Always: a drag that begins on a panel does not move the camera, even after the pointer has left the panel. A drag
+    that begins on the picture continues over panels. The release of a button ends only that button's drag, wherever
+    the pointer is. If several buttons are down, the last one pressed decides.
     """
 
     def __init__(self) -> None:
-        self._down: list[str] = []  # in the order in which they went down on the picture
+        self._down: list[str] = []  # buttons pressed on the picture and still down, in the order of their presses
         self._at_px: tuple[float, float] | None = None
 
     def move_camera(
@@ -206,9 +210,9 @@ class Pointer:
         height_px: int,
         covers: Callable[[float, float], bool] = covers_nothing,
     ) -> int:
-        """Applies this frame's mouse events. Returns the instant (ns) of the last that moved the camera, or 0.
+        """Applies this frame's mouse events. Returns the instant (ns) of the last event that moved the camera, or 0.
 
-        covers: of a pixel, True if a panel covers it.
+        covers: returns True if a panel covers a pixel.
         """
         acted_ns = 0
         for event in events:
@@ -231,29 +235,29 @@ class Pointer:
         return acted_ns
 
 
-# Reports of a viewer to the program whose picture it draws: keys, and the view that its user sees.
+# Reports from a viewer to the program that it shows: keys, and the view that the user sees.
 #
-# All keys are reported; keys that the viewer has used itself are marked. A view is reported when it has changed, at
+# All keys are reported. Keys that the viewer has used itself are marked. A view is reported when it has changed, at
 # most `LOOKS_PER_S` times a second.
 #
-# Always: the last view of a movement is reported; a key whose press the viewer used is marked at its release as well.
+# Always: the last view of a movement is reported. If the viewer used a key's press, its release is marked as well.
 
 
 LOOKS_PER_S = 60
 
 
 class UserReports:
-    """Reports to the simulation at the other end of `link`."""
+    """Sends reports to the simulation at the other end of `link`."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._used_keys: set[int] = set()  # codes of keys held down that the viewer has used
-        self._moved_version = -1  # of the camera that the user has moved
-        self._look: object = None  # all that the last report depended on
+        self._used_keys: set[int] = set()  # codes of held keys whose press the viewer has used
+        self._moved_version = -1  # version of the program's camera that the user has moved
+        self._look: object = None  # values on which the last report depended
         self._look_ns = 0
 
     def keys(self, events: Iterable[Event], used_ns: Container[int], draw_time_ns: int) -> None:
-        """Reports the keys of a frame. used_ns: instants of the presses that the viewer has used for itself."""
+        """Reports the keys of a frame. used_ns: instants of the presses that the viewer has used itself."""
         for event in events:
             if not isinstance(event, KeyAction):
                 continue
@@ -269,11 +273,11 @@ class UserReports:
             self._link.send_action(told)
 
     def camera_moved(self) -> None:
-        """Notes that the user has moved the camera."""
+        """Records that the user has moved the camera."""
         self._moved_version = self._link.received.camera_version
 
     def look(self, camera: StageCamera, size_px: tuple[int, int], now_ns: int) -> None:
-        """Reports the view, if it has changed and the last report is old enough."""
+        """Reports the view if it has changed and the last report was long enough ago (see `LOOKS_PER_S`)."""
         version = self._link.received.camera_version
         key = camera.place, version, self._moved_version, size_px
         if key == self._look or camera.orbit is None or now_ns - self._look_ns < 1e9 / LOOKS_PER_S:

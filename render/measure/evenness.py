@@ -1,20 +1,20 @@
-"""Evenness of frames: their intervals, missed refreshes, the grid of refreshes behind swap returns, and the motion drawn.
+"""Evenness of frames: frame intervals, missed refreshes, the grid of refreshes behind swap returns, and drawn motion.
 
-`present` of a frame is the best instant known: the display's report; else the return of the fence or of the swap, on
-the grid fitted to these returns where they wait for the display. Where the display reported some frames, the returns of
-the others are moved by the median distance between returns and reports. Intervals and their deviation are those of the
-reports and returns before the fit, so that no jitter is smoothed away.
+`present` of a frame is the best known instant at which it was shown. This is the display's report if there is one.
+Otherwise it is the return of the fence or swap; if these wait for the display, a grid is fitted to the returns. If the
+display reported only some frames, the returns of the others are shifted by the median difference between returns and
+reports. Intervals and deviations are computed before the fit, so jitter is not smoothed away.
 
-The grid: where swap blocks, the display changes at nearly equal intervals. The returns follow with jitter, sometimes
+Grid: if swap blocks, the display changes at nearly equal intervals. The swap returns follow with jitter, and sometimes
 very late because the process was not woken. Each return gets the number of its refresh. The instants of the refreshes
-are a local straight line through about half a second of returns, robust against single late ones (locally weighted
-regression with bisquare weights, Cleveland 1979), so that the grid follows a timer that drifts. A constant time between
-return and glass stays in it.
+lie on a local straight line through about half a second of returns. The fit is robust against single late returns
+(locally weighted regression with bisquare weights, Cleveland 1979) and follows a timer that drifts. A constant delay
+between a return and the visible change is not removed.
 
-Always: a frame without a frame before it (the first, the one after a refresh probe, the one after a pause in which
-nothing moved) has no interval: such a pause is in no figure, neither as a long frame nor in the mean fps. Frames that
-the display discarded are in no figure, as nobody saw them. The grid's instants never decrease.
-Pure: rows in, arrays out, one element per frame; NaN where there is no value.
+Always: a frame has no interval if it is the first one, or follows a refresh probe or a pause in which nothing moved.
+So a pause affects no figure: it is not a long frame, and does not lower the mean fps. Frames that the display
+discarded are in no figure, because nobody saw them. The grid's instants never decrease.
+Pure: rows in, arrays out, one element per frame. An element without a value is NaN.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ from twixt.render.display.present_times import DISCARDED
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report_keys import LOW_1_PERCENT
 
-# Returns on either side in a local fit: 0.25 s at 60 Hz. Fewer follow the jitter, more miss a timer that drifts.
+# A local fit uses this many returns on either side: 0.25 s at 60 Hz. With fewer the grid would follow the jitter, with
+# more it would not follow a timer that drifts.
 REACH = 15
-ROUNDS = 3  # of reweighting; further ones change nothing
-FEWEST = 8  # returns in a piece worth fitting; fewer stay as measured
-# Spread below which a return counts as on the line, so that exact returns do not divide by zero.
+ROUNDS = 3  # number of reweighting rounds; more rounds change nothing
+FEWEST = 8  # a piece with fewer returns is not fitted
+# Smallest spread (ns) used to scale distances from the line, because exact returns would lead to a division by zero.
 LEAST_SPREAD_NS = 10_000.0
-PHASE_GAIN = 0.2  # share of a return's error by which the phase moves while refreshes are counted
-LOOK_AHEAD = 2  # returns after a late one that show that it was late, and not a refresh further
-BLOCK = 4096  # frames fitted at once: bounds the memory
+PHASE_GAIN = 0.2  # while refreshes are counted, the phase moves by this share of each return's error
+LOOK_AHEAD = 2  # number of next returns that tell whether a return was only late or belongs to a later refresh
+BLOCK = 4096  # number of frames fitted at once, to limit the memory
 
 
 def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Refresh number of each return, and the number of the piece to which it belongs.
+    """Returns the refresh number of each swap return, and the number of the piece to which the return belongs.
 
-    A late return followed by an early one counts one refresh each. A return far before its time (swap did
-    not block) begins a new piece.
+    If an early return follows a late one, each counts as one refresh. If a return comes far too early (the swap did
+    not block), a new piece begins.
     """
     numbers = np.zeros(len(returns_ns), np.int64)
     pieces = np.zeros(len(returns_ns), np.int64)
@@ -68,7 +69,8 @@ def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[ND
 
 
 def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArray[np.float64]:
-    """Returns (ns) without the lateness that the next returns made up for: each return has a refresh of its own."""
+    """Moves late returns earlier (ns) if the next returns show that they were only late, so that each return keeps its
+    own refresh."""
     least = returns_ns.astype(np.float64)
     for ahead in range(1, LOOK_AHEAD + 1):
         least[:-ahead] = np.minimum(least[:-ahead], returns_ns[ahead:] - ahead * period_ns)
@@ -76,14 +78,15 @@ def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArra
 
 
 class FittedGrid(NamedTuple):
-    """Grid of refreshes. instants_ns: of each frame's refresh. period_ns: mean over the frames; None for too few."""
+    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean refresh period; None if there
+    are too few frames."""
 
     instants_ns: NDArray[np.int64]
     period_ns: float | None
 
 
 def fit_grid(returns_ns: NDArray[np.int64], period_hint_ns: float) -> FittedGrid:
-    """Grid of refreshes fitted to the returns of frames in a row. period_hint_ns: the period, within 10 %."""
+    """Fits a grid of refreshes to the returns of consecutive frames. period_hint_ns: refresh period, within 10 %."""
     numbers, pieces = count_refreshes(returns_ns, period_hint_ns)
     fitted = returns_ns.copy()
     time_ns = refreshes = 0
@@ -102,7 +105,7 @@ def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDA
     reach = min(REACH, (count - 1) // 2)
     for first in range(0, count, BLOCK):
         here = np.arange(first, min(first + BLOCK, count))
-        # at the ends the window stays inside and is no longer centred
+        # near the ends the window is shifted to stay inside, so it is not centred there
         at = np.clip(here, reach, count - 1 - reach)[:, None] + np.arange(-reach, reach + 1)
         x = (numbers[at] - numbers[here][:, None]).astype(float)
         y = (returns_ns[at] - returns_ns[here][:, None]).astype(float)
@@ -122,7 +125,7 @@ def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDA
 def _line(
     x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Level at x = 0 and slope of each row's weighted straight line."""
+    """Fits a weighted straight line to each row. Returns its values at x = 0 and its slopes."""
     total = weight.sum(1)
     mean_x = (weight * x).sum(1) / total
     mean_y = (weight * y).sum(1) / total
@@ -134,31 +137,33 @@ def _line(
 
 Floats = NDArray[np.float64]
 
-# Shortest refresh. A shorter one, from a changed log, gets no grid: its refresh numbers may exceed 64 bits.
+# Shortest refresh period. A shorter one can only come from a modified log. It gets no grid, because its refresh
+# numbers may exceed 64 bits.
 LEAST_REFRESH_MS = 1e-3
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """One element per frame that is no probe. In ms unless the name has another unit."""
+    """Intervals of a run. Arrays have one element per frame; frames of the refresh probe are left out."""
 
     frames: FrameTable
-    joined: NDArray[np.bool_]  # the row before is the frame before
+    joined: NDArray[np.bool_]  # the previous row is the previous frame, with no probe or pause between
     present_ns: NDArray[np.int64]
     interval_ms: Floats
-    planned_ms: Floats  # n refreshes, or the pacer's interval where the display does not block
+    planned_ms: Floats  # planned number of refreshes, or the pacer's interval if swap does not block
     deviation_ms: Floats
-    missed: Floats  # refreshes beyond those planned
-    late_ms: Floats  # how much longer than planned, never negative
+    missed: Floats  # number of refreshes beyond those planned
+    late_ms: Floats  # how much longer than planned; never negative
     swap_blocks: bool
-    refresh_hz: float | None  # of the grid, where swap blocks
-    source: str  # of most presents: display | fence | swap | timer; empty: there are no frames
+    refresh_hz: float | None  # refresh rate of the grid; None if swap does not block
+    source: str  # source of most present times: display | fence | swap | timer; empty if there are no frames
     is_reported: NDArray[np.bool_]  # the display reported when this frame was shown
-    return_off_ms: Floats  # the swap's return less the display's report; NaN without one
+    return_off_ms: Floats  # the swap's return minus the display's report; NaN without a report
 
 
 def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
-    """Evenness of the intervals between frames. refresh_hz, swap_blocks: None: estimated from the rows."""
+    """Evenness of the intervals between frames. refresh_hz, swap_blocks: as measured, or None to estimate them from
+    the rows."""
     table = table.where(~table.is_text("present_flags", DISCARDED))
     shown = ~table["probe"]
     frames = table.where(shown)
@@ -198,8 +203,8 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
 
 
 def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
-    """The best instant (ns) of each frame before any fit; a mask of those that the display reported; the swap's return
-    less the display's report (ms)."""
+    """Returns three arrays: the best known present time (ns) of each frame before any fit; a mask of the frames that
+    the display reported; and the swap's return minus the display's report (ms)."""
     display_ns = frames["display_present_ns"].astype(np.int64)
     present_ns = frames["present_ns"].astype(np.int64)
     is_reported = display_ns > 0
@@ -212,8 +217,8 @@ def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_],
 
 
 def _source(frames: FrameTable, swap_blocks: bool) -> str:
-    """Source of most presents. An older log has none: there it is the swap's return, or the timer where swap never
-    waits."""
+    """Source of most present times. An older log does not name it. Then it is "swap", or "timer" if swap does not
+    block."""
     if not len(frames):
         return ""
     numbers, counts = np.unique(frames["present_source"], return_counts=True)
@@ -221,7 +226,7 @@ def _source(frames: FrameTable, swap_blocks: bool) -> str:
 
 
 def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
-    """Fps by each usual definition of "1 % low", by name (`report_keys.LOW_1_PERCENT` describes each)."""
+    """The "1 % low" fps by each usual definition. `report_keys.LOW_1_PERCENT` describes the names."""
     slowest = np.sort(interval_ms[np.isfinite(interval_ms)])[::-1]
     if not len(slowest):
         return dict.fromkeys(LOW_1_PERCENT)
@@ -239,7 +244,7 @@ def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
 
 
 def since_before(values: NDArray[np.int64], joined: NDArray[np.bool_]) -> Floats:
-    """Each value less the one before; NaN where no frame is before."""
+    """Each value minus the previous value; NaN if the frame does not directly follow another frame."""
     if not len(values):
         return np.zeros(0)
     return np.where(joined, np.diff(values, prepend=values[:1]), np.nan)
@@ -248,7 +253,8 @@ def since_before(values: NDArray[np.int64], joined: NDArray[np.bool_]) -> Floats
 def _on_the_grid(
     returns_ns: NDArray[np.int64], joined: NDArray[np.bool_], hint_ms: float
 ) -> tuple[NDArray[np.int64], float]:
-    """Instant (ns) of each frame's refresh, and the mean refresh in ms, over the stretches of frames in a row."""
+    """Fits a grid to each group of consecutive frames. Returns the instant (ns) of each frame's refresh, and the mean
+    refresh period in ms."""
     grids = [fit_grid(returns_ns[a:b], hint_ms * 1e6) for a, b in pairwise([*np.flatnonzero(~joined), len(joined)])]
     measured = [(len(grid.instants_ns), grid.period_ns) for grid in grids if grid.period_ns is not None]
     frames = sum(count for count, _ in measured)
@@ -260,49 +266,52 @@ def _typical(values: Floats) -> float | None:
     return float(np.nanmedian(values)) if np.isfinite(values).any() else None
 
 
-# Evenness of the drawn motion: simulated time drawn against the time that passed on the display.
+# Evenness of the drawn motion: compares the simulated time drawn with the time that passed on the display.
 #
-# Animation error of frame i, j the one before: (drawn(i) - drawn(j)) / r(i) - (present(i) - present(j)), in ms of
-# display time, so that the same visible judder has the same figure at every time scale. r(i) is the rate of physics:
-# the simulated time that falls due within half a second on either side of present(i), per second, computed afterwards
-# from the snapshots in the log. Judder of frame i: the change of the drawn speed since frame j, relative to r(i); 1
-# is the whole speed of the world.
+# Animation error of frame i, where j is the previous frame:
+#   (drawn(i) - drawn(j)) / r(i) - (present(i) - present(j))
+# It is in ms of display time, so equally visible errors have the same figure at every time scale. r(i) is the rate of
+# physics: the simulated time per second that falls due within half a second before and after present(i). It is
+# computed afterwards from the snapshots in the log. Judder of frame i is the change of the drawn speed since frame j,
+# relative to r(i). A judder of 1 is the full speed of the world.
 #
-# Always: a constant time between present and glass changes nothing. Left out, and counted, are frames within half a
-# second of a pause, a change of time scale or a reset, where no single speed is right; and frames whose r is unknown
-# or below `LEAST_RATE`. Pure: rows in, arrays out, one element per frame; NaN where there is no value.
+# Always: a constant delay between present time and visible change has no effect. Some frames are left out and counted.
+# They are within half a second of a pause, a change of time scale or a reset, where no single speed is right, or their
+# r is unknown or below `LEAST_RATE`. Pure: rows in, arrays out, one element per frame, NaN if unknown.
 
 Mask = NDArray[np.bool_]
 
 HALF_WINDOW_NS = 500_000_000
-# Least part of the window that snapshots must cover; with less, r is a guess from a few of them.
+# Snapshots must cover at least this much of the window. With less, r would be a guess from a few snapshots.
 LEAST_COVER_NS = 250_000_000
-# Simulated per wall seconds. Slower motion is not seen as motion, and dividing by it would enlarge rounding errors.
+# Simulated seconds per wall second. Nobody sees slower motion as motion, and a division by such a rate would enlarge
+# rounding errors.
 LEAST_RATE = 0.01
-# Snapshots first seen so soon after a change may still have the older plan's due instants.
+# A snapshot first seen less than this after a change may still have a due instant from the previous plan.
 STALE_AFTER_CHANGE_NS = 100_000_000
 
 
 @dataclass(frozen=True)
 class DrawnMotion:
-    """One element per frame, in ms of display time unless the comment has another unit."""
+    """Drawn motion of a run. Arrays have one element per frame. Times are in ms of display time unless a comment says
+    otherwise."""
 
     drawn: Mask  # something was drawn
-    running: Mask  # and simulated time was meant to pass since the frame before
-    steady: Mask  # and no pause, change of scale or reset lies within half a second
-    step_ms: Floats  # simulated time drawn since the frame before, in ms of simulated time
-    shown_ms: Floats  # the same in ms of display time, by r; where that is unknown, by the rate of the snapshots
-    ideal_ms: Floats  # time since the present before: shown_ms of even motion
-    error_ms: Floats  # the animation error, signed
-    judder: Floats  # the change of drawn speed, signed, as a share of r
-    reversed: Mask  # drawn time went back without a reset
+    running: Mask  # this and the previous frame were drawn, and simulated time was meant to pass between them
+    steady: Mask  # running, and there is no pause, change of time scale or reset within half a second
+    step_ms: Floats  # simulated time drawn since the previous frame, in ms of simulated time
+    shown_ms: Floats  # step_ms converted to display time with r, or with the rate of the snapshots if r is unknown
+    ideal_ms: Floats  # time since the previous frame was shown, which is shown_ms if the motion is even
+    error_ms: Floats  # animation error, with sign
+    judder: Floats  # change of the drawn speed, with sign, as a share of r
+    reversed: Mask  # the drawn time went back without a reset
     rate: Floats  # r(i)
-    changes: int  # pauses, changes of scale and resets seen
-    left_out: int  # frames that follow a drawn frame and have no animation error
+    changes: int  # number of pauses, changes of time scale and resets
+    left_out: int  # number of frames that follow a drawn frame and have no animation error
 
 
 def motion(timing: Intervals) -> DrawnMotion:
-    """Drawn motion, and its errors against even motion at the presents."""
+    """Computes the drawn motion and its deviation from even motion."""
     frames = timing.frames
     drawn = ~frames.is_text("mode", "none")
     pair = timing.joined & drawn & np.r_[False, drawn[:-1]] if len(frames) else drawn
@@ -338,13 +347,14 @@ def _or_else(usable: Floats, published: Floats) -> Floats:
 
 
 def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) -> Floats:
-    """Difference of the drawn speeds of two frames that both have an error, relative to r of the later one."""
+    """Change of the drawn speed since the previous frame, relative to r. NaN unless both frames have an animation
+    error."""
     speed = np.where(np.isfinite(error_ms) & (passed_ms > 0), step_ms, np.nan) / np.where(passed_ms > 0, passed_ms, 1.0)
     return np.diff(speed, prepend=np.nan) / rate
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
-    """Mask of frames within half a second of a change, which lies between the frame that shows it and the one before."""
+    """Mask of frames within half a second of a change. changes: index of the first frame after each change."""
     near = np.zeros(len(present_ns), bool)
     for i in changes:
         near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)
@@ -352,7 +362,7 @@ def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
 
 
 def _rates(timing: Intervals, changes: NDArray[np.intp]) -> Floats:
-    """r(i) of every frame, each from the snapshots seen between the same two changes."""
+    """r(i) of every frame. Only snapshots between the same two changes as the frame are used."""
     rates = np.full(len(timing.frames), np.nan)
     edges = [0, *changes.tolist(), len(rates)]
     for first, end in pairwise(edges):
@@ -370,7 +380,8 @@ def _rates(timing: Intervals, changes: NDArray[np.intp]) -> Floats:
 
 
 def _due_map(timing: Intervals, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Map from due to simulated time between two changes, with one point for each newest snapshot."""
+    """Map from due instant to simulated time, for the frames from `first` to `end`. Each snapshot that was the newest
+    gives one point."""
     rows = timing.frames.packed[first:end]
     ticks = timing.frames["newest_tick"]
     new = np.ones(end - first, bool)

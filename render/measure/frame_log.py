@@ -1,13 +1,14 @@
 """Frame log: one row per frame, in memory and, on request, in a CSV file.
 
-`add` packs a row into a preallocated ring (a few microseconds, no disk). The file is written by `write_some`, which the
-frame loop calls in spare time, and by `close`.
+`add` packs a row into a preallocated ring, which takes a few microseconds and no disk access. `write_some`, which the
+frame loop calls in spare time, and `close` write the file.
 
-The first fifteen columns are those of PresentMon 1.10 in its order, so that readers of its files open these; an unknown
-value is `NA`, or that tool's value for unknown. `Runtime` is the name in 1.x (`PresentRuntime` in 2.x). Then follow all
-fields of `FrameRow` by name, and a few derived ages for the reader, which `read_log` ignores.
+The first fifteen columns are those of PresentMon 1.10 in its order, so programs that read its files can read these
+too. An unknown value is `NA`, or PresentMon's own value for unknown. `Runtime` is the column's name in version 1.x
+(2.x calls it `PresentRuntime`). Then follow all fields of `FrameRow` by name, and a few derived values for the reader,
+which `read_log` ignores.
 
-Always: memory is bounded (the newest `KEPT_FRAMES` rows). With a file, every row is written in order, and a full disk
+Always: memory is limited to the newest `KEPT_FRAMES` rows. With a file, every row is written, in order. A full disk
 ends the file between two lines.
 """
 
@@ -37,9 +38,10 @@ from twixt.render.measure.frame_rows import (
 
 
 class WholeLines:
-    """Text file of whole lines: a full disk ends it between two lines, and OSError is raised once.
+    """Text file that consists of whole lines. A full disk ends it between two lines, and OSError is raised once.
 
-    path: is overwritten. piece_bytes: size of one write to the disk. Raises OSError if the file cannot be opened.
+    path: file, which is overwritten. piece_bytes: size of one write to the disk. Raises OSError if it cannot be
+    opened.
     """
 
     def __init__(self, path: str, piece_bytes: int) -> None:
@@ -49,7 +51,7 @@ class WholeLines:
         self._waiting_bytes = 0
 
     def write(self, line: str) -> int:
-        """Adds one or more whole lines. Raises OSError; the file is closed then."""
+        """Adds one or more whole lines. If that fails, closes the file and raises OSError."""
         self._waiting.append(line)
         self._waiting_bytes += len(line)
         if self._waiting_bytes >= self._piece_bytes:
@@ -57,7 +59,8 @@ class WholeLines:
         return len(line)
 
     def flush(self) -> None:
-        """Writes the waiting lines. Raises OSError; the file is closed then, and ends with the last line that fits."""
+        """Writes the waiting lines. If that fails, ends the file with the last whole line, closes it and raises
+        OSError."""
         piece = "".join(self._waiting).encode()
         self._waiting, self._waiting_bytes = [], 0
         gone = 0
@@ -81,46 +84,49 @@ class WholeLines:
 
 MISSING = "NA"
 
-# PresentMon's columns, with swap instead of Present, and with the row's `present_ns` (the best instant known) instead of
-# the display's.
+# PresentMon's columns. Here, "Present" means the swap, and a frame is displayed at the row's `present_ns`, the best
+# instant known.
 PRESENTMON = (
     "Application",
     "ProcessID",
     "SwapChainAddress",
     "Runtime",
-    "SyncInterval",  # refreshes planned for the frame; 0 where the display does not block
+    "SyncInterval",  # number of refreshes planned for the frame; 0 if the swap does not block
     "PresentFlags",
     "Dropped",
-    "TimeInSeconds",  # of the swap call, since the first one
-    "msInPresentAPI",  # inside the swap call
-    "msBetweenPresents",  # between swap calls
+    "TimeInSeconds",  # instant of the swap call, since the first swap call
+    "msInPresentAPI",  # duration of the swap call
+    "msBetweenPresents",  # time since the previous swap call
     "AllowsTearing",
     "PresentMode",
-    "msUntilRenderComplete",  # from the swap call; negative: drawing was complete before it
-    "msUntilDisplayed",  # from the swap call to the present
-    "msBetweenDisplayChange",  # between presents: the frame interval
+    "msUntilRenderComplete",  # from the swap call until drawing is complete; negative if it was complete before
+    "msUntilDisplayed",  # from the swap call until the frame is shown
+    "msBetweenDisplayChange",  # frame interval: time since the previous frame was shown
 )
 DERIVED = ("cpu_ms", "sample_age_ms", "newest_age_ms", "sim_to_present_ms")
 
 
-# Rows held in memory, about 40 MB once full: 36 minutes at 60 fps. A report covers these.
+# Number of rows in memory: 36 minutes at 60 fps, about 40 MB when full. A report covers only these rows.
 KEPT_FRAMES = 1 << 17
-# Rows written in one call by default: 4 take about 0.1 ms, and one row comes per frame, so a backlog shrinks.
+# Default number of rows to write per call. 4 rows take about 0.1 ms. Only one row is added per frame, so a backlog
+# shrinks.
 ROWS_A_CALL = 4
-# From this backlog on, a second at 60 Hz, `add` itself writes one row: a killed loop without spare time loses no more
-# rows than any other.
+# If this many rows wait (a second at 60 Hz), `add` itself writes one row. So a loop without spare time also loses at
+# most this many rows if it is killed.
 LONGEST_BACKLOG = 60
-# Number of newest rows that are not written yet where the display reports presents, a few frames after the swap.
+# If the display reports shown frames, this many of the newest rows are not written yet, because reports come a few
+# frames after the swap.
 HELD_BACK = 12
 FILE_BUFFER = 1 << 16  # bytes; one write to the disk for about two hundred rows
 
-# A line of a log has some 500 bytes. A longer one is from another kind of file, and is not read whole.
+# A line of a log has about 500 bytes. A line longer than this is from another kind of file, and is not read
+# completely.
 LONGEST_LINE = 1 << 16
-# Range of whole numbers in a log. Columns from snapshots may have any 64-bit value, because a damaged snapshot may. The
-# viewer's own instants and durations are at most 73 years, so that their differences fit 64 bits as well.
+# Range of whole numbers in a log. Columns from snapshots may have any 64-bit value, as a damaged snapshot has. The
+# viewer's own instants and durations are limited to 73 years, so that their differences fit into 64 bits.
 INT64_RANGE = -(1 << 63), (1 << 63) - 1
 VIEWER_NS_RANGE = -(1 << 61), 1 << 61
-# A frame of a second on a display of 1 MHz.
+# Number of refreshes in a frame of one second on a display of 1 MHz.
 MOST_REFRESHES = 1_000_000
 SNAPSHOT_COLUMNS = (
     "draw_time_ns", "offset_ns", "room_ns", "newest_sim_time_ns", "newest_due_ns", "newest_published_ns",
@@ -130,26 +136,27 @@ LIMITS = {
     name: VIEWER_NS_RANGE for name in FrameRow._fields if name.endswith("_ns") and name not in SNAPSHOT_COLUMNS
 } | {"planned_refreshes": (0, MOST_REFRESHES)}
 
-LONGEST_QUOTED = 40  # characters of a cell within an error
+LONGEST_QUOTED = 40  # an error message quotes at most this many characters of a cell
 _MAKE_ONE = "make one with: twixt run --log FILE.csv"
 HEADER = (*PRESENTMON, *FrameRow._fields, *DERIVED)
 PROBE_AT = FrameRow._fields.index("probe")
 
 
 class FrameLog:
-    """Rows of the running program. path None: in memory only. Raises TwixtError where the file cannot be made."""
+    """Rows of the running program. path: CSV file, or None for rows in memory only. Raises TwixtError if the file
+    cannot be opened."""
 
     def __init__(self, path: str | None = None, kept_frames: int = KEPT_FRAMES) -> None:
         self.count = 0
         self._kept = kept_frames
-        self._packed = np.zeros(kept_frames, PACKED)  # memory pages are allocated at first use
+        self._packed = np.zeros(kept_frames, PACKED)  # the system allocates each memory page at its first use
         self._bytes = self._packed.view(np.uint8).data
         self._words = RowTexts()
         self._written = 0
         self._held_back = 0
         self._file: WholeLines | None = None
         self._writer: _RowWriter | None = None
-        self.failure = ""  # reason why the file is not complete; empty while it is
+        self.failure = ""  # reason why the file is not complete; empty if there was no failure
         if path is not None:
             try:
                 self._file = WholeLines(path, FILE_BUFFER)
@@ -160,7 +167,7 @@ class FrameLog:
             self._writer = _RowWriter(self._file)
 
     def add(self, row: FrameRow) -> None:
-        """Adds one presented frame."""
+        """Adds the row of one presented frame."""
         if self._writer is not None and self.count - self._written >= min(LONGEST_BACKLOG, self._kept):
             self._write_up_to(self._written + 1)
         offset = (self.count % self._kept) * PACKED.itemsize
@@ -170,9 +177,9 @@ class FrameLog:
         self.count += 1
 
     def display_reported(self, frame: int, present_ns: int, flags: str = "") -> None:
-        """Enters the display's report on a frame added before (`FrameRow.frame`). Reports come a few frames later: from
-        the first one on, the newest `HELD_BACK` rows wait for theirs before they are written. present_ns 0: the frame
-        was never shown, as the flags say."""
+        """Adds the display's report to the row of an earlier frame (`FrameRow.frame`). Reports come a few frames
+        later, so after the first report the newest `HELD_BACK` rows are not written until their reports can have come.
+        present_ns: 0 if the frame was never shown."""
         self._held_back = HELD_BACK
         if not max(0, self.count - self._kept) <= frame < self.count:
             return
@@ -185,7 +192,7 @@ class FrameLog:
         self._words.release(before)
 
     def write_some(self, rows: int = ROWS_A_CALL) -> None:
-        """Writes at most `rows` waiting rows, in spare time. Without a file it does nothing."""
+        """Writes at most `rows` waiting rows. Call it in spare time. Does nothing without a file."""
         self._write_up_to(min(self.count - self._held_back, self._written + rows))
 
     def _write_up_to(self, end: int) -> None:
@@ -200,18 +207,19 @@ class FrameLog:
 
     @property
     def forgotten(self) -> int:
-        """Number of rows dropped from memory, the oldest first."""
+        """Number of oldest rows that were dropped from memory."""
         return max(0, self.count - self._kept)
 
     @property
     def rows(self) -> FrameTable:
-        """The rows in memory, oldest first, as a copy."""
+        """Copy of the rows in memory, oldest first."""
         start = self.count % self._kept
         packed = self._packed[: self.count] if self.count <= self._kept else np.roll(self._packed, -start)
         return FrameTable(packed.copy(), self._words.copy())
 
     def close(self) -> None:
-        """Writes the waiting rows and closes the file. The rows in memory stay. A second call does nothing."""
+        """Writes the waiting rows and closes the file, but does not delete the rows in memory. A second call does
+        nothing."""
         self._write_up_to(self.count)
         if self._file is not None:
             try:
@@ -221,7 +229,7 @@ class FrameLog:
             self._file = self._writer = None
 
     def _give_up(self, error: OSError) -> None:
-        """Ends the file early: a full disk must not end the viewer. `failure` gives the reason."""
+        """Ends the file early and sets `failure`, because a full disk must not end the viewer."""
         self.failure = f"the frame log stops after {self._written} rows at most: {error.strerror}"
         self._file = self._writer = None
 
@@ -230,14 +238,14 @@ class FrameLog:
 
 
 class _RowWriter:
-    """Rows as lines of CSV, with the intervals since the frame before."""
+    """Writes rows as lines of CSV, with the intervals since the previous frame."""
 
     def __init__(self, file: WholeLines) -> None:
         self._csv = csv.writer(file)
         self._csv.writerow(HEADER)
         self._process = os.getpid()
         self._first_ns: int | None = None
-        self._before_ns = np.zeros(2, np.int64)  # its swap's begin and its present; 0 before the first
+        self._before_ns = np.zeros(2, np.int64)  # previous frame: swap_begin_ns, present_ns; 0 before the first frame
 
     def write(self, row: FrameRow) -> None:
         if self._first_ns is None:
@@ -267,8 +275,9 @@ class _RowWriter:
 
 
 def read_log(path: str | os.PathLike[str]) -> FrameTable:
-    """The rows of a log file. Columns are found by name; unknown ones are ignored, those that an older log lacks take
-    their defaults. Raises TwixtError, with the number of a line that no run can have written."""
+    """Reads the rows of a log file. Columns are found by name. Unknown columns are ignored, and columns that an older
+    log lacks get their defaults. Raises TwixtError if the file cannot be read, is no frame log, or has a line that no
+    run can have written; the error names that line."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             lines = csv.reader(_lines(path, file))
@@ -288,7 +297,7 @@ def read_log(path: str | os.PathLike[str]) -> FrameTable:
 
 
 def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
-    """The file's lines, of bounded length."""
+    """Lines of the file. Raises TwixtError if a line is too long."""
     number = 0
     while line := file.readline(LONGEST_LINE):
         number += 1
@@ -299,7 +308,7 @@ def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
 
 def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterator[FrameRow]:
     wanted = [(name, header.index(name), kind) for name, kind in KIND_OF.items() if name in header]
-    cut = 0  # the last line of a run that was killed
+    cut = 0  # number of an incomplete line, which is allowed only at the end: the run was killed while it wrote
     for line in lines:
         if not line:
             continue
@@ -324,7 +333,7 @@ def _ms(ns: int) -> str:
 
 
 def _read(name: str, text: str, kind: Any) -> Any:
-    """A cell. Raises ValueError with the column's name and its rule."""
+    """Value of a cell. Raises ValueError with the column's name and the rule for its values."""
     if kind is str:
         return text
     if text == MISSING and kind not in (int, bool, float):

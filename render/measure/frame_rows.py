@@ -1,9 +1,9 @@
-"""Rows of the frame log: one per frame, and many of them as columns.
+"""Rows of the frame log, single and as a table.
 
-`FrameRow`: values of one presented frame. `FrameTable`: many rows as one packed array, for the metrics. Texts are stored
-as indices into a list of texts.
+`FrameRow`: values of one presented frame. `FrameTable`: many rows as one packed array, for the calculation of figures.
+Texts are stored as indices into a list of texts.
 
-Always: a table returns exactly the rows that it was made from. Reads no clock and no file.
+Always: a table returns exactly the rows from which it was made. No clock and no file is read here.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-NO_GPU_TIME = -1  # stands for None in the packed column
+NO_GPU_TIME = -1  # value in the packed column that means None
 
 
 class FrameRow(NamedTuple):
-    """One frame. Instants and durations in ns of `time.perf_counter_ns`; 0 where nothing was drawn.
+    """One frame. Instants (`time.perf_counter_ns`) and durations are in ns; they are 0 if nothing was drawn.
 
-    draw_time_ns: the simulated time drawn, after clamping (without interpolation: that of the snapshot on the screen).
-    The work of a frame is `work_end_ns - start_ns`, and `ahead_ns` before that. present_ns: the best instant known,
-    which is the display's report, else the fence after the swap, else the swap's return (`present_source`).
+    draw_time_ns: simulated time drawn, after clamping. Without interpolation it is the time of the snapshot shown.
+    The work of a frame takes `ahead_ns` before the start, and `work_end_ns - start_ns` after it. present_ns: the best
+    known instant at which the frame was shown. This is the display's report, or else the return of the fence after the
+    swap, or else the swap's return; `present_source` names which.
     """
 
     frame: int = 0
@@ -38,47 +39,47 @@ class FrameRow(NamedTuple):
     draw_time_ns: int = 0
     alpha: float = 0.0
     mode: str = "none"  # interpolated | held | extrapolated | none
-    method: str = ""  # the interpolation that drew it
+    method: str = ""  # interpolation with which the frame was drawn
     clock_mode: str = ""
     clock_reason: str = ""
     offset_ns: int = 0
     room_ns: int = 0  # wall time from the draw time to the newest snapshot
-    play_rate: float = 0.0  # simulated per wall time that the clock played since the frame before
-    rate: float = 1.0  # of the newest snapshot
+    play_rate: float = 0.0  # simulated time per wall time that the clock played since the previous frame
+    rate: float = 1.0  # rate in the newest snapshot
     previous_tick: int = -1
     next_tick: int = -1
     newest_tick: int = -1
     newest_sim_time_ns: int = 0
     newest_due_ns: int = 0
     newest_published_ns: int = 0
-    used_published_ns: int = 0  # of the newest snapshot used
-    steps: int = 0  # ticks newly seen since the frame before
-    draw_due_ns: int = 0  # due instant of the draw time
-    group_due_ns: int = 0  # the same for the oldest of the groups that have an instant of their own; 0: none has
+    used_published_ns: int = 0  # published_ns of the newest snapshot that was used
+    steps: int = 0  # number of new ticks since the previous frame
+    draw_due_ns: int = 0  # wall instant at which the draw time falls due
+    group_due_ns: int = 0  # the same for the oldest draw time of a group; 0 if no group has its own draw time
     world_epoch: int = 0
     plan_number: int = 0
     plan_rate: float = 1.0
     pacer_interval_ns: int = 0
-    planned_refreshes: int = 0  # 0: the display does not block
+    planned_refreshes: int = 0  # 0: the swap does not block
     pacer_reason: str = ""
     gpu_ns: int | None = None
-    input_acted_ns: int = 0  # instant of the user's action that this frame shows first; 0: none
-    rested_ns: int = 0  # pause before this frame, in which nothing moved or nobody could see it
-    probe: bool = False  # a frame of the refresh probe, in no figure
-    # From here on: columns that a log of `twixt-report/1` lacks; each then has its default.
-    swap_end_ns: int = 0  # 0: not known apart from the present
-    display_present_ns: int = 0  # as the display reported; 0: it did not
-    present_flags: str = ""  # of the display's report, such as "vsync hw-clock"
-    present_source: str = ""  # display | fence | swap | timer; empty: not known
-    # Durations by cause, see `FrameCosts`; all 0: not measured.
+    input_acted_ns: int = 0  # instant of the user's last action whose effect this frame is the first to show; 0: none
+    rested_ns: int = 0  # time before this frame without frames, because nothing moved or the window was hidden
+    probe: bool = False  # True: a frame of the refresh probe, which no figure includes
+    # A log of `twixt-report/1` lacks the columns from here on. They then have their defaults.
+    swap_end_ns: int = 0  # 0: unknown; then `present_ns` is used
+    display_present_ns: int = 0  # instant that the display reported; 0: no report
+    present_flags: str = ""  # flags of the display's report, such as "vsync hw-clock"
+    present_source: str = ""  # display | fence | swap | timer; empty: unknown
+    # Durations by cause, see `FrameCosts`. If all are 0, they were not measured.
     draw_ns: int = 0
     upload_ns: int = 0
     user_ns: int = 0
     gc_ns: int = 0
     stolen_ns: int = 0
     other_ns: int = 0
-    quality: str = ""  # the level drawn; empty: there are none
-    ahead_ns: int = 0  # work done before `start_ns`, in spare time; in `cpu_ms`, not in the durations above
+    quality: str = ""  # quality level drawn; empty if there are no levels
+    ahead_ns: int = 0  # work done in spare time before `start_ns`; included in `cpu_ms`, not in the durations above
 
 
 KIND_OF: dict[str, Any] = get_type_hints(FrameRow)
@@ -96,16 +97,16 @@ PACKED = np.dtype([(name, _CODES[kind][0]) for name, kind in KIND_OF.items()])
 PACKER = struct.Struct("<" + "".join(_CODES[kind][1] for kind in KIND_OF.values()))
 
 
-# Reads only the text numbers of a packed row, in the order of `TEXT_AT`.
+# Format that reads only the text numbers of a packed row, in the order of `TEXT_AT`.
 TEXTS = struct.Struct(
     "<" + "".join("I" if kind is str else f"{struct.calcsize('<' + _CODES[kind][1])}x" for kind in KIND_OF.values())
 )
 
 
 class RowTexts:
-    """Texts by number, each stored once, for as long as a row uses it.
+    """Texts by number. Each text is stored once, as long as a row uses it.
 
-    Reasons contain figures, so their number grows with the run: texts without a row are removed.
+    Some texts (reasons) contain figures, so there are more and more different ones. Unused texts are removed.
     """
 
     def __init__(self) -> None:
@@ -115,7 +116,7 @@ class RowTexts:
         self._free: list[int] = []
 
     def acquire(self, text: str) -> int:
-        """Number of a text, for one more row that uses it."""
+        """Returns the number of a text, and counts one more row that uses the text."""
         number = self.number_of.get(text)
         if number is not None:
             self._uses[number] += 1
@@ -131,7 +132,7 @@ class RowTexts:
         return number
 
     def release(self, numbers: Iterable[int]) -> None:
-        """Ends one row's use of these texts; the numbers of texts without a row are used again."""
+        """Counts one row less for each of these texts. Removes a text that no row uses; its number is reused."""
         for number in numbers:
             self._uses[number] -= 1
             if not self._uses[number]:
@@ -156,7 +157,7 @@ def pack_into(buffer: bytearray | memoryview, offset: int, row: FrameRow, words:
         values[GPU_AT] = NO_GPU_TIME
     try:
         PACKER.pack_into(buffer, offset, *values)
-    except struct.error:  # beyond 64 bits, such as a damaged snapshot's instant
+    except struct.error:  # a value does not fit into 64 bits, such as an instant from a damaged snapshot
         PACKER.pack_into(buffer, offset, *(_fitting(value) for value in values))
 
 
@@ -165,7 +166,7 @@ def _fitting(value: Any) -> Any:
 
 
 class FrameTable:
-    """Many rows as columns: `table["present_ns"]` is an array, `table.is_text("mode", "held")` a mask."""
+    """Many rows as columns. `table["present_ns"]` is an array, and `table.is_text("mode", "held")` is a mask."""
 
     def __init__(self, packed: NDArray[np.void], words: RowTexts) -> None:
         self.packed = packed
@@ -173,11 +174,11 @@ class FrameTable:
 
     @staticmethod
     def of(rows: FrameTable | Iterable[FrameRow]) -> FrameTable:
-        """The rows as a table (a table as it is)."""
+        """Makes a table of the rows. A table is returned unchanged."""
         if isinstance(rows, FrameTable):
             return rows
         words, buffer, one = RowTexts(), bytearray(), bytearray(PACKED.itemsize)
-        for row in rows:  # one by one: packed, a row takes a tenth of its memory
+        for row in rows:  # pack row by row, because a packed row needs a tenth of the memory
             pack_into(one, 0, row, words)
             buffer += one
         return FrameTable(np.frombuffer(buffer, PACKED), words)
@@ -192,7 +193,7 @@ class FrameTable:
         return (self.row(i) for i in range(len(self)))
 
     def row(self, i: int) -> FrameRow:
-        """Row i as it was added."""
+        """Row number i, equal to the row that was added."""
         values = list(self.packed[i].item())
         for at in TEXT_AT:
             values[at] = self.words.texts[values[at]]
@@ -205,5 +206,5 @@ class FrameTable:
         return self.packed[name] == self.words.number_of.get(text, -1)
 
     def where(self, mask: NDArray[np.bool_]) -> FrameTable:
-        """The rows chosen by the mask."""
+        """Table of the rows that the mask selects."""
         return FrameTable(self.packed[mask], self.words)

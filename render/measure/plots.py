@@ -1,9 +1,9 @@
-"""Frame-pacing plot: intervals of frames, motion drawn in each, animation errors; and the style of all plots.
+"""Frame-pacing plot (frame intervals, motion drawn, animation errors), and the style of all plots.
 
-Panels share the time axis; the strip below has one stroke per frame, as the overlay has. Readable at 900 px width.
-Draws the values of `run_figures` and computes nothing itself.
+The panels share the time axis. The strip below them has one stroke per frame, as in the overlay. The plot is readable
+at a width of 900 px. It shows the values of `run_figures`; no figure is computed here.
 
-Always: errors are TwixtErrors that name the way out. matplotlib is imported only for a plot.
+Always: errors are TwixtErrors that tell the user what to do. matplotlib is imported only for a plot.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ FONT_PT = 9
 
 
 def empty_figure(width_in: float, height_in: float) -> Figure:
-    """New figure, drawn without a screen. Raises TwixtError if matplotlib is not installed, or has no writable folder."""
+    """Makes a figure that needs no screen. Raises TwixtError if matplotlib is not installed or has no writable
+    folder."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -49,7 +50,8 @@ def empty_figure(width_in: float, height_in: float) -> Figure:
 
 
 def new_figure(width_in: float, height_in: float, rows: int = 1, **how: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with `rows` panels below each other, without frames. how: as for matplotlib's `subplots`."""
+    """Makes a figure with `rows` panels below each other, without borders at the top and right. how: further arguments
+    of matplotlib's `subplots`."""
     figure = empty_figure(width_in, height_in)
     axes: list[Axes] = list(figure.subplots(rows, 1, squeeze=False, **how)[:, 0])
     for one in axes:
@@ -60,7 +62,7 @@ def new_figure(width_in: float, height_in: float, rows: int = 1, **how: Any) -> 
 
 
 def save(figure: Figure, path: str) -> None:
-    """Writes the figure, in the format of the name's ending, PNG by default. Raises TwixtError."""
+    """Writes the figure. The ending of `path` chooses the format, PNG by default. Raises TwixtError."""
     try:
         figure.savefig(path, format=os.path.splitext(path)[1][1:] or "png", facecolor="white")
     except (OSError, ValueError) as error:
@@ -71,18 +73,18 @@ def save(figure: Figure, path: str) -> None:
 
 
 WIDTH_IN = 9.0  # 900 px
-STRIP_STROKES = 500  # at most side by side in the strip: thinner than 1.5 px, a stroke may fall between two pixels
-# Length of the compared excerpts: in longer ones single frames cannot be distinguished.
+STRIP_STROKES = 500  # most strokes in the strip; a stroke under 1.5 px could disappear between two pixels
+# Length of the compared excerpts. In longer ones, single frames could not be distinguished.
 COMPARED_SECONDS = 4.0
 EVERYTHING = slice(None)
 MOVED, STOOD, GUESSED, IDEAL = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0"
-LONGEST_TITLE = 110  # characters that fit the width
+LONGEST_TITLE = 110  # number of characters that fit into the width
 
 Rows: TypeAlias = FrameTable | Iterable[FrameRow]
 
 
 def frame_pacing(rows: Rows, path: str, title: str = "", swap_blocks: bool | None = None) -> None:
-    """Saves the plot of one run (format by the name's ending, PNG by default). Raises TwixtError."""
+    """Saves the plot of one run. The ending of `path` chooses the format, PNG by default. Raises TwixtError."""
     measured = measure(FrameTable.of(rows), swap_blocks=swap_blocks)
     figure, axes = new_figure(WIDTH_IN, 6.4, 4, height_ratios=(2.2, 2.2, 1.6, 0.35))
     _share_time(axes)
@@ -95,10 +97,11 @@ def frame_pacing(rows: Rows, path: str, title: str = "", swap_blocks: bool | Non
 
 
 def compared(a: Rows, b: Rows, path: str, titles: tuple[str, str], seconds: float = COMPARED_SECONDS) -> None:
-    """Saves a plot of two runs, one above the other on the same scales: the motion drawn, frame by frame.
+    """Saves a plot that compares the motion drawn in two runs, frame by frame, one run above the other on the same
+    scales.
 
-    An excerpt from the middle of each. titles: such as ("without interpolation", "with interpolation"). Raises
-    TwixtError.
+    Shows `seconds` from the middle of each run. titles: such as ("without interpolation", "with interpolation").
+    Raises TwixtError.
     """
     runs = [measure(FrameTable.of(rows)) for rows in (a, b)]
     excerpts = [_middle(run, seconds) for run in runs]
@@ -155,7 +158,7 @@ def _errors(axes: Axes, measured: Measured) -> None:
 
 
 def _strip(axes: Axes, measured: Measured, excerpt: slice = EVERYTHING) -> None:
-    """One stroke per frame. Rare kinds are drawn last and not too thin, so that a single frame is not lost."""
+    """Draws one stroke per frame. Rare kinds are drawn last, and no stroke is too thin, so each frame is visible."""
     from matplotlib.patches import Patch
 
     seconds = _seconds(measured)[excerpt]
@@ -189,7 +192,7 @@ def _stood(measured: Measured) -> NDArray[np.bool_]:
 
 
 def _share_time(panels: list[Axes]) -> None:
-    """Gives the panels one time axis, with its labels under the last panel."""
+    """Makes the panels share one time axis, with labels only under the last panel."""
     for one in panels[:-1]:
         one.sharex(panels[-1])
         one.tick_params(labelbottom=False)
@@ -204,9 +207,9 @@ def _style_axes(axes: Axes, name: str) -> None:
 
 
 def _head(axes: Axes, title: str, measured: Measured) -> None:
-    """Sets the title, and a summary of the run below it."""
+    """Sets the title, with a summary of the run below."""
     shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
-    shown = shown.encode("utf-8", "backslashreplace").decode()  # a file's name may be any bytes, and is no formula
+    shown = shown.encode("utf-8", "backslashreplace").decode()  # a file name may contain any bytes
     axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19, parse_math=False)
     axes.annotate(_summary(measured), (0, 1), (0, 5), "axes fraction", "offset points", fontsize=FONT_PT, color=INK)
 
@@ -222,7 +225,7 @@ def _seconds(measured: Measured) -> NDArray[np.float64]:
 
 
 def _middle(measured: Measured, seconds: float) -> slice:
-    """The frames of the middle `seconds`."""
+    """Frames of the middle `seconds` of a run."""
     at = _seconds(measured)
     if not len(at):
         return slice(0, 0)

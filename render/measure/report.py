@@ -1,9 +1,10 @@
-"""Report of a run: one JSON document with the keys of `report_keys.SECTIONS`, and its text for people.
+"""Report of a run: a JSON document with the keys of `report_keys.SECTIONS`, and a text for people.
 
-The text is the result in a sentence, then every section as a table, then the conditions.
+The text has one sentence with the result, then all sections as tables, then the conditions.
 
-Always: every key is present; a figure that could not be measured is null and a line of `conditions` gives the reason.
-Physics and the channel report their own counts; the other figures come from the rows. rich is imported when needed.
+Always: every key is present. A figure that could not be measured is null, and a line of `conditions` gives the reason.
+Physics and the channel report their own counts, and all other figures come from the rows. rich is imported only when
+text is printed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 
 
 Report = dict[str, Any]
-# A run's own estimate of the refresh is finer than the probe's where the two agree to this share.
+# The run's estimate of the refresh is more precise than the probe's. It is used if the two differ by at most this
+# share.
 REFRESH_AGREES = 0.05
 
 
@@ -51,12 +53,12 @@ REFRESH_AGREES = 0.05
 class FinishedRun:
     """Data of a run that has just ended, from its viewer.
 
-    physics_blocks: {"physics": {}, "channel": {}, "start": {}} as physics answered; None where it did not.
-    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks; present_source is that of
-    most rows.
-    channel: counts of this viewer's link; they replace those of physics.
-    first_frame_parts_ms: this process's, by `START_PHASES`; those of physics are in its block "start".
-    forgotten: number of rows too old to be in memory (`FrameLog.forgotten`).
+    physics_blocks: physics' answer {"physics": {}, "channel": {}, "start": {}}; None if physics did not answer.
+    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks. (present_source is taken
+    from the rows.)
+    channel: counts of this viewer's link. They replace those from physics.
+    first_frame_parts_ms: durations of the viewer's phases in `START_PHASES`. Physics' phases are in its block "start".
+    forgotten: number of old rows that are no longer in memory (`FrameLog.forgotten`).
     """
 
     rows: FrameTable | Iterable[FrameRow]
@@ -71,7 +73,7 @@ class FinishedRun:
 
 
 def build(run: FinishedRun) -> Report:
-    """The report of a run that has just ended."""
+    """Builds the report of a run that has just ended."""
     display = run.display
     measured = measure(FrameTable.of(run.rows), display.get("refresh_measured_hz"), display.get("swap_blocks"))
     conditions = [*run.conditions, *measured.conditions]
@@ -114,7 +116,7 @@ def build(run: FinishedRun) -> Report:
 
 
 def report_log(path: str, json_file: str | None = None, plot: str | None = None) -> int:
-    """`twixt report LOG`: prints the report that a log alone can give, writes JSON and plot when asked.
+    """Implements `twixt report LOG`: prints the report from a log alone, and writes JSON and plot if requested.
 
     Returns the exit code. Raises TwixtError.
     """
@@ -132,7 +134,7 @@ def report_log(path: str, json_file: str | None = None, plot: str | None = None)
 
 
 def of_log(table: FrameTable, command: str) -> Report:
-    """The report that a log alone can give."""
+    """Builds the report from a log alone, which lacks some figures."""
     measured = measure(table)
     conditions = [
         "from a frame log alone, which holds no renderer, no counts of physics and the channel, "
@@ -161,7 +163,7 @@ def _document(command: str, known: dict[str, dict[str, Any]], conditions: list[s
 
 
 def not_measured(sections: dict[str, dict[str, Any]]) -> list[str]:
-    """Names of the keys that are null; a section without any figure has its own name."""
+    """Names of the keys that are null. If all keys of a section are null, returns the section's name instead."""
     missing = []
     for name, values in sections.items():
         empty = [key for key, value in values.items() if value is None or _is_empty(value)]
@@ -206,7 +208,7 @@ NOT_MEASURED = "-"
 
 
 def show(report: dict[str, Any], console: Console | None = None) -> None:
-    """Prints the report for people. Standard output by default."""
+    """Prints the report for people, by default on standard output."""
     from rich.text import Text
 
     console = console or standard_output()
@@ -218,7 +220,7 @@ def show(report: dict[str, Any], console: Console | None = None) -> None:
 
 
 def verdict(report: dict[str, Any]) -> str:
-    """A sentence about the run, from the figures that were measured."""
+    """One sentence about the run, from the figures that were measured."""
     frames, motion, causes = report["frames"], report["motion"], report["causes"]
     texts = []
     if frames["mean_fps"] is not None:
@@ -237,7 +239,7 @@ def verdict(report: dict[str, Any]) -> str:
 
 
 def _costs_in_words(counts: dict[str, int | None]) -> str:
-    """Costs that made frames late, in words, the most frequent first."""
+    """Costs that made frames late, with counts, in words. The most frequent cost comes first."""
     known = sorted(((count, name) for name, count in counts.items() if count), reverse=True)
     return ", ".join(f"{count} {name}" for count, name in known)
 
@@ -292,7 +294,7 @@ def _figures(report: dict[str, Any]) -> Table:
 
 
 def as_text(value: Any) -> str:
-    """Text of one figure, with few digits."""
+    """Text of one figure, rounded to a few digits."""
     if value is None:
         return NOT_MEASURED
     if isinstance(value, bool):
@@ -304,21 +306,21 @@ def as_text(value: Any) -> str:
 
 # Texts and tables on standard output, for people, in any encoding and width.
 #
-# Always: characters that the encoding lacks are written as escapes, and no word of a table is cut: in a terminal that
-# is too narrow, lines wrap.
+# Always: characters that the encoding lacks are written as escapes. No word of a table is cut; if the terminal is too
+# narrow, it wraps the lines.
 
 
-# Wider than any table, characters.
+# Number of characters that is larger than the width of any table.
 WIDEST = 100_000
 
 
 def standard_output() -> Console:
-    """Console of standard output. Texts are printed as they are: without markup, highlighting or emoji. Printing raises
-    OSError on a full disk, BrokenPipeError where its reader has ended."""
+    """Console that prints to standard output, without markup, highlighting or emoji. Printing raises OSError if the
+    disk is full, and BrokenPipeError if the program that reads the output has ended."""
     from rich.console import Console
 
     if isinstance(sys.stdout, io.TextIOWrapper):
-        with contextlib.suppress(ValueError):  # closed
+        with contextlib.suppress(ValueError):  # standard output is closed
             sys.stdout.reconfigure(errors="backslashreplace")
 
     class Output(Console):
@@ -329,13 +331,13 @@ def standard_output() -> Console:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Prints the table at the console's width, or wider where words would not fit."""
+    """Prints the table at the console's width, or wider if its words need more space."""
     from rich.cells import cell_len
     from rich.measure import Measurement
 
     unlimited = console.options.update(width=WIDEST)
     for column in table.columns:
-        if column.no_wrap:  # all of it is one word
+        if column.no_wrap:  # each line of a cell counts as one word
             cells = [str(cell) for cell in (column.header, *column.cells)]
             column.min_width = max(cell_len(line) for cell in cells for line in cell.split("\n"))
     before = console.width

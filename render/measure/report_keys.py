@@ -1,9 +1,9 @@
-"""Keys of the report, and limits on them: `--fail-if "motion.animation_error_ms.p99>2"`.
+"""Keys of the report, and limits on its figures, such as `--fail-if "motion.animation_error_ms.p99>2"`.
 
-A limit names a figure of the report and the condition under which the run fails. It is read at the start
-(`read_limits`) and checked against the report at the end (`check`).
+A limit names a figure of the report and a condition. The run fails if the condition is true. `read_limits` reads the
+limits at the start, and `check` compares them with the report at the end.
 
-Always: a figure that was not measured breaks its limit. Imports the standard library only, so that a bad limit is
+Always: if a figure was not measured, its limit counts as broken. This module imports almost nothing, so a bad limit is
 refused before anything is opened.
 """
 
@@ -19,14 +19,15 @@ from typing import Any, NamedTuple
 from twixt.ipc.errors import TwixtError
 
 SCHEMA = "twixt-report/2"
-# Written before animation errors were in ms of display time: readable, except animation errors and causes.
+# Older reports, written before animation errors were in ms of display time. They are readable, except animation errors
+# and causes.
 OLDER_SCHEMAS = ("twixt-report/1",)
 
-# Kinds of keys: one figure, a distribution of a figure (in the unit its name ends with), or figures by name.
+# Kinds of keys: one figure, a distribution of a figure (its unit is the end of its name), or several figures by name.
 FIGURE, SPREAD, NAMES, PHASES, COUNTS = "figure", "spread", "names", "parts", "counts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
-# Definitions of "1 % low" in use, each printed under its name: fps, from frame intervals.
+# Usual definitions of "1 % low" (in fps, from frame intervals). The report has a figure for each, under its name.
 LOW_1_PERCENT = {
     "percentile": "1000 / the 99th percentile of the intervals",
     "mean_of_slowest_intervals": "1000 / the mean of the slowest 1 % of the intervals",
@@ -35,8 +36,8 @@ LOW_1_PERCENT = {
     "mean_over_slowest_1_percent_of_time": "the frames per second within the slowest 1 % of the time",
 }
 
-# Phases of each process' start until the first frame, in order, see `twixt.ipc.trace.spans`: the viewer's
-# add up to first_frame_ms; physics does its own at the same time.
+# Phases of the start of each process until the first frame, in order, see `twixt.ipc.trace.spans`. The viewer's phases
+# add up to first_frame_ms. Physics' phases run at the same time.
 START_PHASES = {
     "viewer_spawn": "from the command until the viewer's process is started",
     "viewer_interpreter": "Python comes up in it",
@@ -54,7 +55,7 @@ START_PHASES = {
     "physics_viewer": "it waits for the viewer",
 }
 
-# Costs that make a frame render late, see `twixt.render.cores.thread_time`; frames are counted.
+# Costs that can make a frame render late, see `twixt.render.cores.thread_time`. The report counts frames for each.
 RENDER_COSTS = {
     "draw": "drawing and waiting for it to be complete",
     "upload": "reading snapshots and bringing them to the GPU",
@@ -93,24 +94,25 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE) | {"render_late_parts": COUNTS},
 }  # fmt: skip
-# The names below a key.
+# Names below a key, for each kind of key that has any.
 BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PHASES: tuple(START_PHASES), COUNTS: tuple(RENDER_COSTS)}
 HEAD = ("schema", "version", "command", "machine", "conditions")
 
 
 def unmeasured(kind: str) -> Any:
-    """Value of a key of this kind when nothing was measured."""
+    """Value of a key of this kind if nothing was measured."""
     return dict.fromkeys(BELOW[kind]) if kind in BELOW else None
 
 
 def section(name: str, known: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A section with all its keys in their order; those in `known` filled in, further ones of `known` behind."""
+    """Section with all its keys in order and the values from `known`. Keys of `known` that the section lacks follow at
+    the end."""
     empty = {key: unmeasured(kind) for key, kind in SECTIONS[name].items()}
     return empty | {key: value for key, value in (known or {}).items() if value is not None or key not in empty}
 
 
 def figure_paths() -> list[str]:
-    """Names of all figures that a limit may have, such as motion.animation_error_ms.p99."""
+    """Names of all figures that a limit can use, such as motion.animation_error_ms.p99."""
     paths = []
     for name, keys in SECTIONS.items():
         for key, kind in keys.items():
@@ -126,7 +128,8 @@ _WORDS = {"true": True, "false": False}
 
 
 class Limit(NamedTuple):
-    """Condition of failure: the figure at `path`, compared by `sign` with `bound`."""
+    """Condition under which a run fails: the comparison `sign` of the figure at `path` with `bound`. text: as
+    typed."""
 
     text: str
     path: str
@@ -135,15 +138,15 @@ class Limit(NamedTuple):
 
 
 def read_limits(texts: Iterable[str], known: Sequence[str] | None = None) -> list[Limit]:
-    """The limits as typed. known: names of all figures, by default the report's.
+    """Parses limits as the user typed them. known: names of all figures, by default those of the report.
 
-    Raises TwixtError with the rule that the first bad limit breaks, and the nearest names.
+    Raises TwixtError for the first bad limit, with the rule that it breaks or the most similar names.
     """
     return [_read(text, known) for text in texts]
 
 
 def check(report: dict[str, Any], limits: Iterable[str | Limit]) -> list[str]:
-    """One line for each broken limit: the limit and the measured figure."""
+    """Returns one line for each broken limit, with the limit and the measured figure."""
     broken = []
     for limit in (item if isinstance(item, Limit) else _read(item) for item in limits):
         value = _figure(report, limit.path)

@@ -1,8 +1,8 @@
-"""Figures of a run, from its rows: the sections of the report that a frame log can give, their conditions, and the cause
-of each bad frame. `evenness` defines intervals and motion.
+"""Computes the figures of a run from its rows: those sections of the report that a frame log contains, their
+conditions, and the cause of each bad frame. `evenness` defines intervals and motion.
 
-Always: a figure that could not be measured is None, never 0, and one of `conditions` gives the reason.
-Pure: rows in, figures out; reads no clock.
+Always: a figure that could not be measured is None, never 0, and one of the conditions gives the reason.
+Pure: rows in, figures out. No clock is read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twixt.render.measure.evenness import LEAST_RATE, DrawnMotion, Intervals, in
 from twixt.render.measure.frame_rows import NO_GPU_TIME, FrameTable
 from twixt.render.measure.report_keys import RENDER_COSTS
 
-# Meaning of a present, by the source of most presents, and the unknown time from there to the glass.
+# Meaning of the present time for each source of most present times, and the unknown delay until the frame is visible.
 PRESENTS = {
     "display": "present is what the display said of each frame; what it does after that is in no figure",
     "fence": "present is when the fence after the swap was passed{fitted}; the constant time from there to the glass is "
@@ -27,12 +27,12 @@ PRESENTS = {
     "timer": "present is reckoned from swap's return, which does not wait for the display; when the display takes a frame from "
     "there to the glass is unknown, may differ from frame to frame, and is in no figure",
 }
-# Most stretches of one quality level that a report names.
+# Largest number of periods with one quality level that a report lists.
 MOST_STRETCHES = 8
 
 
 def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
-    """Conditions of the figures, and reasons for missing ones."""
+    """Conditions of the figures, and reasons for missing figures."""
     frames = timing.frames
     if not timing.joined.any():
         return ["fewer than two frames were presented: no frame, motion, latency and pacer figures"]
@@ -75,7 +75,7 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
 
 
 def _quality_conditions(timing: Intervals) -> list[str]:
-    """Reports the quality levels over time, if there were several."""
+    """Condition that lists the quality levels over time; no condition if there was only one level."""
     levels, present_ns = timing.frames["quality"], timing.present_ns
     begins = [0, *(np.flatnonzero(np.diff(levels)) + 1).tolist()] if len(levels) else []
     if len(begins) < 2:
@@ -109,13 +109,14 @@ def _present_conditions(timing: Intervals) -> list[str]:
     return lines
 
 
-# A pacer that follows the measured refresh changes its interval a little all the time; a decision changes it by more.
+# The pacer often changes its interval a little to follow the measured refresh. A change by more than this factor is a
+# decision.
 DECISION = 1.02
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's values per frame for the plots, and the report's sections."""
+    """A run's values per frame, for the plots, and the sections of the report."""
 
     timing: Intervals
     motion: DrawnMotion
@@ -125,7 +126,8 @@ class Measured:
 
 
 def measure(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Measured:
-    """All figures of the rows. refresh_hz, swap_blocks: as measured in the run; None: estimated from the rows."""
+    """Computes all figures of the rows. refresh_hz, swap_blocks: measured in the run, or None to estimate them from
+    the rows."""
     timing = intervals(table, refresh_hz, swap_blocks)
     moved = motion(timing)
     why = causes(timing, moved)
@@ -228,37 +230,38 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 
 # The cause of each bad frame.
 #
-# A frame is bad when it missed a refresh, held the picture while simulated time ran, or has an animation error above
-# 2 ms of display time. Each has one cause, by the first rule that fits:
+# A frame is bad if it missed a refresh, held the picture while simulated time ran, or has an animation error above
+# 2 ms of display time. Each bad frame has one cause. The first rule that fits decides:
 #
-# 1. the picture held or was extrapolated in this frame or the one before: *physics late*
-#    (nothing newer had been published; the frame after a hold makes the jump);
-# 2. it missed no refresh, and the distance of its present from the prediction changed by less than half the error since
-#    the frame before: *physics late* (it was shown as planned; the drawn time was uneven, because snapshots came
-#    unevenly);
-# 3. the frame began or was handed over late: *render late*. One of these is true:
-#    - it woke late, or its work took longer than its planned interval;
-#    - its durations by cause were longer than usual, together by at least 1 ms and half of its lateness;
-#    - its time from handing over to the predicted present was shorter than that of nearly all frames that are not bad,
-#      because of its own work and not because the swap before it returned late (where swap does not block, shorter by at
-#      least half of its lateness);
-# 4. otherwise *display late*: it was handed over in time, and shown late.
+# 1. *Physics late*: the picture was held or extrapolated in this frame or in the previous frame, because nothing newer
+#    had been published. (After a hold, the next frame jumps.)
+# 2. *Physics late*: the frame missed no refresh and was shown as planned. This means that, since the previous frame,
+#    the difference between present time and prediction changed by less than half of the animation error. The drawn
+#    time was uneven because snapshots came unevenly.
+# 3. *Render late*: the frame began or was handed over late. One of these is true:
+#    - It woke late, or its work took longer than its planned interval.
+#    - Its durations by cause were longer than usual, together by at least 1 ms and by half of its lateness.
+#    - The time from its hand-over to its predicted present time was shorter than in nearly all frames that are not
+#      bad, and the reason is its own work, not a late return of the previous swap. If swap does not block, this time
+#      must be shorter by at least half of the lateness.
+# 4. *Display late*: all other cases. The frame was handed over in time, but shown late.
 #
-# In rule 3 the work of the frame before counts too, because its delay may show in this frame. A frame after a render
-# late one is render late as well where it missed no refresh, and its error is less than half of that one's, or has
-# the opposite sign and about the same size: the pacer's prediction settles. A frame that is render late is
-# attributed to the cost (`COST_NAMES`) that exceeded its usual value most. Pure: rows in, causes out.
+# In rule 3 the work of the previous frame counts too, because its delay may show in this frame. After a render late
+# frame, the pacer's prediction has to settle. So the next bad frame is render late as well if it missed no refresh and
+# its error is less than half of the previous error, or has the opposite sign and about the same size. A render late
+# frame is attributed to the cost (`COST_NAMES`) that exceeded its usual value most. Pure: rows in, causes out.
 
 
-BAD_ERROR_MS = 2.0  # a step of the picture that a trained eye sees at 60 Hz
-LATE_WAKE_MS = 1.0  # of the hybrid wait; its p99 on an idle machine is far below
-# A smaller excess over the usual is noise.
+BAD_ERROR_MS = 2.0  # at 60 Hz a trained eye sees an uneven step of this size
+LATE_WAKE_MS = 1.0  # lateness of a wake-up of the hybrid wait; on an idle machine its p99 is far below this
+# If a cost exceeds its usual value by less than this, it is noise.
 LEAST_EXCESS_MS = 1.0
-# Number of frames in a row whose median is the usual value: about two seconds at 60 Hz.
+# The usual value is the median of this many consecutive frames: about two seconds at 60 Hz.
 USUAL_OF = 128
-# Share of the frames that are not bad whose time from handing over to the predicted present may be shorter.
+# A frame is handed over late if its time from hand-over to predicted present time is below this quantile of the frames
+# that are not bad.
 HASTY_SHARE = 0.05
-# Largest measured ratio between a jump and the error of the frame before that it compensates.
+# A jump may compensate the error of the previous frame. This is the largest measured ratio of the jump to that error.
 JUMP_SHARE = 1.25
 NO_COST = -1
 COST_NAMES = tuple(RENDER_COSTS)
@@ -268,9 +271,10 @@ Mask = NDArray[np.bool_]
 
 
 class Causes(NamedTuple):
-    """Bad frames by cause. A frame is in one of them at most.
+    """Masks of the bad frames with each cause. A frame is in at most one of the masks.
 
-    cost: index in `COST_NAMES` of a frame that is render late; `NO_COST` for all others, and without measured costs.
+    cost: for a render late frame, index of the cost in `COST_NAMES`; for others, or if no costs were measured,
+    `NO_COST`.
     """
 
     physics_late: Mask
@@ -280,7 +284,7 @@ class Causes(NamedTuple):
 
 
 def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
-    """The cause of each bad frame."""
+    """Finds the cause of each bad frame."""
     frames = timing.frames
     error_ms = np.abs(np.nan_to_num(moved.error_ms))
     missed = np.nan_to_num(timing.missed) > 0
@@ -311,8 +315,8 @@ def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
 
 
 def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
-    """Mask of frames that jump by the lateness of the frame before, or have less than half of its error, while the
-    pacer's prediction settles."""
+    """Mask of frames in which the pacer's prediction may settle: they compensate the previous frame's error with a
+    jump, or have less than half of that error."""
     before_ms = _before(error_ms)
     opposite = np.nan_to_num(moved.error_ms) * _before(np.nan_to_num(moved.error_ms)) < 0
     good: Mask = (error_ms < before_ms / 2) | (opposite & (error_ms < JUMP_SHARE * before_ms))
@@ -320,7 +324,7 @@ def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
 
 
 def costs_of(frames: FrameTable) -> Floats:
-    """Durations in ms by cause, (frames, causes) in the order of `COST_NAMES`; all 0 where they were not measured."""
+    """Durations in ms by cause, shape (frames, causes), in the order of `COST_NAMES`. Zeros mean not measured."""
     return np.stack([frames[f"{name}_ns"] for name in COST_NAMES], axis=1) / 1e6
 
 
@@ -331,7 +335,8 @@ def _overran(timing: Intervals, costs_ms: Floats) -> Mask:
 
 
 def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask:
-    """Mask of frames handed over later, against their predicted present, than nearly all frames that were not bad."""
+    """Mask of frames handed over late because of their own work. The time from hand-over to predicted present time is
+    shorter than in nearly all frames that are not bad."""
     frames = timing.frames
     known = (frames["predicted_present_ns"] > 0) & (frames["swap_begin_ns"] > 0)
     lead_ms = np.where(known, frames["predicted_present_ns"] - frames["swap_begin_ns"], 0) / 1e6
@@ -347,8 +352,8 @@ def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask
 
 
 def _span_ms(frames: FrameTable) -> Floats:
-    """Time (ms) from the frame's planned begin, or from the return of the swap before it if that was later, to its
-    handing over."""
+    """Time (ms) until the frame's hand-over, counted from the frame's planned begin, or from the return of the
+    previous swap if that was later."""
     swap_end_ns = np.where(frames["swap_end_ns"] > 0, frames["swap_end_ns"], frames["present_ns"])
     planned_ns = frames["start_ns"] - np.maximum(frames["wake_error_ns"], 0)
     span_ms: Floats = (frames["swap_begin_ns"] - np.maximum(planned_ns, _before(swap_end_ns))) / 1e6
@@ -356,7 +361,8 @@ def _span_ms(frames: FrameTable) -> Floats:
 
 
 def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
-    """Cost with the largest excess over usual in the frame or the one before; without an excess, the longest."""
+    """Index of the cost that most exceeds its usual value in the frame or the previous frame. If no cost exceeds it,
+    index of the largest cost."""
     excess_ms, spent_ms = (np.maximum(each, _before(each)) for each in (excess_ms, costs_ms))
     unusual = excess_ms.max(1, initial=0.0) >= LEAST_EXCESS_MS / 2
     cost: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), spent_ms.argmax(1))
@@ -364,7 +370,7 @@ def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
 
 
 def _usual(values: Floats) -> Floats:
-    """For each frame, the medians of the USUAL_OF frames around it."""
+    """For each frame, the median over a block of USUAL_OF frames that contains the frame."""
     usual = np.zeros_like(values)
     for first in range(0, len(values), USUAL_OF):
         stretch = slice(max(0, min(first, len(values) - USUAL_OF)), first + USUAL_OF)
@@ -373,5 +379,5 @@ def _usual(values: Floats) -> Floats:
 
 
 def _before(values: NDArray[np.generic]) -> NDArray:  # type: ignore[type-arg]
-    """The values of the frame before each frame."""
+    """For each frame, the value of the previous frame; 0 for the first."""
     return np.concatenate((np.zeros_like(values[:1]), values[:-1]))

@@ -1,9 +1,10 @@
-"""Dear ImGui: contexts, labels in the picture, and figures of the program, each drawn with its own context.
+"""Dear ImGui contexts, and the labels and figures of the program drawn with it.
 
-Labels follow the bodies in every frame, while the panels are laid out ten times a second: hence separate contexts.
+Labels, figures and panels each have their own context, because labels follow the bodies in every frame while the
+panels are laid out only ten times a second.
 
-Always: OpenGL's state is as before when a function here returns. The current ImGui context may be another.
-Import this module late: it loads imgui-bundle.
+Always: functions here restore OpenGL's state, but may change the current ImGui context. Import this module late,
+because it loads imgui-bundle.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ PACKAGE, NATIVE = "imgui_bundle", "imgui_bundle._imgui_bundle"
 
 
 def _library() -> tuple[Any, Path]:
-    """The library's native module and its package's folder. Raises ModuleNotFoundError if it is not installed.
+    """Returns the library's native module and its package's folder. Raises ModuleNotFoundError if it is not installed.
 
-    The package itself is not imported: that would load asyncio and two dozen more modules, a quarter of the loading
-    time. A later import of the package works as usual.
+    Does not import the package itself, because that would also load asyncio and two dozen more modules, which is a
+    quarter of the loading time. A later import of the package works as usual.
     """
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
@@ -50,15 +51,15 @@ imgui: Any = _native.imgui
 implot: Any = _native.implot
 
 FONT_PX = 15.0
-# Colour of each text's shadow, offset by one unit, so that the text is readable over any picture.
+# Colour of the shadow of each text. It is offset by one unit and makes the text readable over any picture.
 SHADE = (0, 0, 0, 190)
 # Offset of a label's text from its position, in units of text size.
 LABEL_OFFSET = (6.0, -7.0)
 
 
 def new_context() -> Any:
-    """Makes an ImGui context with the overlay's font, and makes it current. It draws with the current OpenGL 3.3
-    context."""
+    """Makes an ImGui context with the overlay's font, and makes it the current one. Draws with the OpenGL 3.3 context
+    that is current now."""
     context = imgui.create_context()
     imgui.set_current_context(context)
     io = imgui.get_io()
@@ -75,7 +76,7 @@ def new_context() -> Any:
 def begin(size_px: tuple[int, int], scale: float, elapsed_s: float = 0.1) -> None:
     """Begins a layout in the current ImGui context, for a framebuffer of `size_px`.
 
-    scale: pixels per unit of text size. elapsed_s: seconds since the layout before, > 0.
+    scale: pixels per unit of text size. elapsed_s: seconds since the previous layout, > 0.
     """
     io = imgui.get_io()
     io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
@@ -93,16 +94,16 @@ def close_context(context: Any) -> None:
 
 
 class LabelOverlay:
-    """Labels over the picture. Needs a current OpenGL 3.3 context, also in `close`."""
+    """Labels over the picture. Each method, `close` included, needs a current OpenGL 3.3 context."""
 
     def __init__(self) -> None:
         self._context = new_context()
         self._laid_out: tuple[tuple[PlacedLabel, ...], tuple[int, int], float] | None = None
 
     def draw(self, labels: Iterable[PlacedLabel], size_px: tuple[int, int], scale: float = 1.0) -> None:
-        """Draws labels in their order into the framebuffer in use. Unchanged labels are not laid out anew.
+        """Draws the labels in order into the current framebuffer. Unchanged labels are not laid out again.
 
-        size_px: of the framebuffer. scale: its pixels per unit of text size.
+        size_px: size of the framebuffer. scale: pixels per unit of text size.
         """
         imgui.set_current_context(self._context)
         asked = tuple(labels), size_px, scale
@@ -141,19 +142,20 @@ class LabelOverlay:
 # Figures of the program, drawn with the library's plots.
 
 
-# Least widths and heights, in units of text size, for a figure's title, numbers at its axes, name of the x axis, and names
-# of its lines (NAME_HEIGHT more for each).
+# Parts of a figure (title, numbers on the axes, label of the x axis, legend) are drawn only if the figure has at least
+# this width and height, in units of text size. For the legend, each name needs NAME_HEIGHT more.
 LEAST_FOR_TITLE, LEAST_FOR_NUMBERS, LEAST_FOR_LABEL = (60.0, 40.0), (100.0, 70.0), (100.0, 130.0)
 LEAST_FOR_NAMES, NAME_HEIGHT = (150.0, 90.0), 18.0
-# Share of the points' range that is free above and below them.
+# Free space above and below the points, as a share of their range.
 MARGIN_SHARE = 0.05
 LINE_WIDTH, BAR_WIDTH = 1.5, 0.67
-# Colours of lines that have none, red, green, blue: distinguishable on dark ground, also by most people with colour blindness.
+# Colours (red, green, blue) of lines without a colour. They can be distinguished on a dark background, also by most
+# people with colour blindness.
 COLORS = ((0.35, 0.70, 0.90), (0.90, 0.62, 0.0), (0.0, 0.75, 0.55), (0.95, 0.90, 0.25), (0.80, 0.47, 0.65))
 
 
 class FigureOverlay:
-    """Draws figures. Needs a current OpenGL 3.3 context, also in `close`."""
+    """Draws figures. Each method, `close` included, needs a current OpenGL 3.3 context."""
 
     def __init__(self) -> None:
         self._context = new_context()
@@ -166,7 +168,8 @@ class FigureOverlay:
         imgui.get_style().window_border_size = 0.0
 
     def draw(self, figure: OverlayFigure, size_px: tuple[int, int], scale: float) -> None:
-        """Draws a figure over the whole framebuffer in use, of `size_px`. scale: its pixels per unit of text size."""
+        """Draws a figure over the whole current framebuffer, whose size is `size_px`. scale: pixels per unit of text
+        size."""
         imgui.set_current_context(self._context)
         implot.set_current_context(self._plots)
         begin(size_px, scale)
@@ -190,7 +193,8 @@ class FigureOverlay:
 
 
 def shown_ranges(figure: OverlayFigure) -> tuple[Range, Range]:
-    """Ranges of the two axes: the figure's own, else that of its points, with some room above and below them."""
+    """Ranges of the two axes. If the figure sets no range for an axis, it is the range of the points. The y range then
+    has some more space above and below."""
     x_range, y_range = figure.x_range, figure.y_range
     xs, ys = np.concatenate([line.points for line in figure.lines] or [np.zeros((0, 2))]).T
     if x_range is None:
@@ -205,7 +209,7 @@ def _range_of(values: Any, more: float) -> Range:
     if not len(values):
         return 0.0, 1.0
     low, high = float(values.min()) - more, float(values.max()) + more
-    least = 1e-6 * max(abs(low), abs(high), 1e-6)  # also for equal values
+    least = 1e-6 * max(abs(low), abs(high), 1e-6)  # a smaller range is widened, as are equal values
     return (low, high) if high - low > least else (low - max(least, 0.5), high + max(least, 0.5))
 
 

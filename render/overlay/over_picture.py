@@ -1,9 +1,9 @@
 """Layers over the picture of a frame: panels, labels, images and figures of the program, note about the last key.
 
-Importing Dear ImGui takes longer than a frame, so a thread imports it. Fonts and programs are then made in steps of some
-milliseconds between two frames. Until they are ready, frames are drawn without panels and words.
+An import of Dear ImGui takes longer than a frame, so a thread imports it. After that, fonts and OpenGL programs are
+made between frames, in steps of some milliseconds. Until they are ready, frames are drawn without panels and labels.
 
-Always: nothing of the panels is made within a frame, so that opening them delays no frame. When `OverlayLayer.close`
+Always: the panels are made only between frames, so opening them does not delay a frame. When `OverlayLayer.close`
 returns, the import has ended.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def load_overlay_library() -> None:
     """Imports the modules that draw panels and labels, on the caller's thread.
 
-    Ignores a failed import: the next import of the modules raises again, and is reported there.
+    Ignores a failed import, because the next import of these modules raises the same error and reports it.
     """
     with closing(ShortSwitchInterval()):
         try:
@@ -48,56 +48,56 @@ def load_overlay_library() -> None:
 
 
 class OverlayLibrary:
-    """Import of the library on a thread of its own; it begins when `is_loaded` is first read."""
+    """Import of the overlay's library on its own thread. The import begins when `is_loaded` is first read."""
 
     def __init__(self) -> None:
         self._loading: threading.Thread | None = None
 
     @property
     def is_loaded(self) -> bool:
-        """True if the import has ended, with or without success. The first call starts it."""
+        """True if the import has ended, with or without success. The first read starts the import."""
         if self._loading is None:
             self._loading = threading.Thread(target=load_overlay_library, name="words", daemon=True)
             self._loading.start()
         return not self._loading.is_alive()
 
     def close(self) -> None:
-        """Waits for the import."""
+        """Waits until the import has ended."""
         if self._loading is not None:
             self._loading.join()
 
 
 class OverlayFrame(NamedTuple):
-    """One frame, as far as the layers over its picture depend on it."""
+    """Properties of one frame that the layers over its picture depend on."""
 
-    link: Link  # to the simulation that is drawn
-    size_px: tuple[int, int]  # of the framebuffer
-    scale: float  # its pixels per unit of text size
-    has_panels: bool  # the user wants the panels
+    link: Link  # link to the simulation that is drawn
+    size_px: tuple[int, int]  # size of the framebuffer
+    scale: float  # framebuffer pixels per unit of text size
+    has_panels: bool  # the user wants to see the panels
     is_starting: bool
     draw_time_ns: int  # simulated time that the user saw last
-    labels: Sequence[PlacedLabel] = ()  # of the picture
-    split_labels: tuple[str, str] | None = None  # of the left and the right half
-    note: str = ""  # of the last key
+    labels: Sequence[PlacedLabel] = ()  # labels in the picture
+    split_labels: tuple[str, str] | None = None  # labels of the left and the right half
+    note: str = ""  # note about the last key
 
 
 class OverlayUse(NamedTuple):
     """Layers drawn in one frame, and the user's input on them."""
 
-    is_drawn: bool  # any layer was
-    covered: Sequence[Rectangle] | None = None  # all pixels that were drawn over; None: unknown
-    keys: Sequence[str] = ()  # whose buttons were clicked
-    turned: Turned | None = None  # sliders
+    is_drawn: bool  # at least one layer was drawn
+    covered: Sequence[Rectangle] | None = None  # rectangles that contain all pixels drawn over; None if unknown
+    keys: Sequence[str] = ()  # keys whose buttons were clicked
+    turned: Turned | None = None  # effects of moved sliders
 
 
 NOTHING_DRAWN = OverlayUse(False, ())
 
 
 class OverlayLayer:
-    """Layers over the picture of one viewer. Needs the window's OpenGL context to be current.
+    """Layers over the picture of one viewer. The window's OpenGL context must be current.
 
-    pacing: as chosen by its flag. facts: returns the present facts for the panels; called only when they are laid
-    out. panels: None until they are made. now_ns: the clock of the frames.
+    pacing: the pacing chosen with its flag. facts: returns the current values for the panels; called only when the
+    panels are laid out. panels: None until the panels are made. now_ns: the clock of the frames.
     """
 
     def __init__(
@@ -114,29 +114,29 @@ class OverlayLayer:
         self._labels: LabelOverlay | None = None
         self._pictures = ProgramPictures()
         self._making: Iterator[None] | None = None  # remaining steps before the panels or the labels can be drawn
-        self._frame: OverlayFrame | None = None  # the last one
-        self._note = ""  # on the panels
+        self._frame: OverlayFrame | None = None  # the last frame
+        self._note = ""  # the note on the panels
 
     def covers(self, x_px: float, y_px: float) -> bool:
-        """True if a shown panel covers that pixel."""
+        """Returns True if a visible panel covers this pixel."""
         panels = self.panels
         return panels is not None and self._frame is not None and self._frame.has_panels and panels.covers(x_px, y_px)
 
     @property
     def is_being_made(self) -> bool:
-        """True if the panels are wanted and not complete yet, so that the next frames will differ."""
+        """True if panels or labels are still being made, so the next frames will differ."""
         frame = self._frame
         is_wanted = frame is not None and frame.has_panels and not frame.is_starting and self.panels is None
         return self._making is not None or is_wanted
 
     def make_panels(self, size_px: tuple[int, int], scale: float) -> None:
-        """Begins making the panels between the next frames, for a framebuffer of `size_px` with `scale` pixels per unit
-        of text size. Their library must have been loaded."""
+        """Begins to make the panels, between the next frames, for a framebuffer of `size_px` with `scale` pixels per
+        unit of text size. Their library must be loaded."""
         if self.panels is None and self._making is None:
             self._making = self._panel_steps(size_px, scale)
 
     def draw(self, frame: OverlayFrame, events: list[Event]) -> OverlayUse:
-        """Draws the layers into the framebuffer in use, and applies the mouse events on the panels."""
+        """Draws the layers into the current framebuffer, and applies mouse events to the panels."""
         self._frame = frame
         link, panels = frame.link, self._shown_panels(frame) if frame.has_panels else None
         words = frame.labels
@@ -157,9 +157,9 @@ class OverlayLayer:
         return OverlayUse(True) if words or has_pictures else NOTHING_DRAWN
 
     def make_some(self) -> bool:
-        """Does one step of making panels or labels that are not ready; False if all are.
+        """Does one step of making the panels or labels. Returns False if there is no step to do.
 
-        Call it between two frames: it draws into the framebuffer in use.
+        Call it between two frames, because it draws into the current framebuffer.
         """
         if self._making is None:
             return False
@@ -169,10 +169,11 @@ class OverlayLayer:
         return True
 
     def redraw_early(self, size_px: tuple[int, int], scale: float, until_ns: int) -> bool:
-        """Does the steps of a redraw of the panels' sheet that are due and expected to end by `until_ns`; False: none.
+        """Does those steps of a redraw of the panels' sheet that are due and will probably end by `until_ns`. Returns
+        False if there are none.
 
-        size_px, scale: as the next frame's. Changes no pixel of a frame, not even of one that was drawn but is not
-        presented yet.
+        size_px, scale: values of the next frame. Does not change a frame, even if the frame is drawn and not yet
+        shown.
         """
         frame, panels = self._frame, self.panels
         if self._making is not None or panels is None or frame is None or not frame.has_panels:
@@ -183,22 +184,22 @@ class OverlayLayer:
         return is_done
 
     def add(self, row: FrameRow, newest: Head | None) -> None:
-        """Adds a presented frame to the figures of the panels."""
+        """Adds a presented frame to the figures on the panels."""
         if self._figures is not None:
             self._figures.add(row, newest)
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets whether panels that are not in use are redrawn less often, to leave the core to physics."""
+        """Sets whether panels that the user does not operate are redrawn less often, to leave the core to physics."""
         if self.panels is not None:
             self.panels.reduce_redraws(is_reduced)
 
     def forget_snapshots(self) -> None:
-        """Drops the newest snapshot: another simulation is drawn from now on."""
+        """Drops the newest snapshot. Call it when another simulation is drawn from now on."""
         if self._figures is not None:
             self._figures.forget_snapshots()
 
     def close(self) -> None:
-        """Waits for the import. Does not call OpenGL."""
+        """Waits until the import has ended. Does not call OpenGL."""
         self._library.close()
 
     def release(self) -> None:
@@ -209,13 +210,13 @@ class OverlayLayer:
         self._pictures.release()
 
     def _shown_panels(self, frame: OverlayFrame) -> Overlay | None:
-        """The panels; None while they are not ready."""
+        """Returns the panels, or None while they are not ready."""
         if self.panels is None and not frame.is_starting and self._library.is_loaded:
             self.make_panels(frame.size_px, frame.scale)
         return self.panels
 
     def _labels_without_panels(self, frame: OverlayFrame) -> list[PlacedLabel]:
-        """Labels of the two halves and the note about the last key, shown without the panels as well."""
+        """Labels of the two halves, and the note about the last key, for frames without panels."""
         halves, note, size_px, scale = frame.split_labels, frame.note, frame.size_px, frame.scale
         if frame.is_starting or not self._library.is_loaded:
             return []
@@ -226,14 +227,14 @@ class OverlayLayer:
         return [*words, foot(note, size_px, scale)] if note else words
 
     def _texts(self, texts: Sequence[OverlayText], frame: OverlayFrame, has_panels: bool) -> list[PlacedLabel]:
-        """Texts of the program, below and above the panels where those are shown."""
+        """Texts of the program. If the panels are shown, the texts are placed clear of them."""
         if frame.is_starting or not self._library.is_loaded:
             return []
         room = (TOP_HEIGHT, KEYS_HEIGHT) if has_panels else (0.0, 0.0)
         return at_borders(texts, frame.size_px, frame.scale, room)
 
     def _draw_pictures(self, frame: OverlayFrame, has_panels: bool) -> bool:
-        """Draws images and figures of the program; False without any."""
+        """Draws the program's images and figures. Returns False if there are none."""
         if frame.is_starting:
             return False
         received = frame.link.received
@@ -268,7 +269,7 @@ class OverlayLayer:
         assert self._figures is not None
         return self._figures.state(self._facts(), self._note, self._now_ns())
 
-    # -- steps between frames; each frame clears the picture first, so that trial drawing is never visible
+    # -- steps between frames. Each frame begins by clearing the picture, so what these steps draw is never visible
 
     def _panel_steps(self, size_px: tuple[int, int], scale: float) -> Iterator[None]:
         from twixt.render.overlay.overlay import Overlay
@@ -289,6 +290,6 @@ class OverlayLayer:
 
 
 def _passes_hidden(event: Event) -> bool:
-    """True for events that hidden panels receive: moves of the pointer and releases of buttons."""
+    """True if hidden panels receive this event: pointer moved, pointer left, or button released."""
     is_release = isinstance(event, MouseButton) and not event.pressed
     return is_release or isinstance(event, MouseMove | PointerLeft)

@@ -1,16 +1,17 @@
 """The overlay's panels (smoothness, its causes, keys), drawn over the picture with Dear ImGui.
 
-People read a figure a few times a second. So the panels are laid out and drawn ten times a second into a sheet, a
-texture (`draw.flat.overlay_sheet`), and a frame only copies it. A redraw has two steps, layout and drawing, of about a
-millisecond each. They are done in spare time, where they delay no frame; a frame does one of them only if a redraw is
-LATE_NS overdue. While the user operates the panels (the pointer is on a panel, or drags a slider) they are laid out and
-drawn in every frame, directly into it.
+People read a figure only a few times a second. So the panels are drawn ten times a second into a texture, the sheet
+(`draw.flat.overlay_sheet`), and each frame only copies the sheet. A redraw has two steps, layout and drawing, of about
+a millisecond each. They are done in spare time, where they delay no frame. A frame does one of the steps only if the
+redraw is LATE_NS overdue. While the user operates the panels (the pointer is on a panel, or drags a slider), every
+frame lays them out and draws them directly.
 
-Always: the library receives every mouse event at once and in order, however rarely it draws; a copied sheet was drawn
-for the size of its frame.
+Always: the library receives every mouse event at once and in order, even if it draws rarely. A sheet is copied only
+into frames of the size for which it was drawn.
 
-Calls no window: input events and the size are passed in, so it draws offscreen as well, with any libglfw. Import this
-module late: it loads imgui-bundle. Draws into the framebuffer in use, and restores OpenGL's state.
+This module does not call the window. Input events and the size are passed in, so it can also draw in memory, with any
+libglfw. Import it late, because it loads imgui-bundle. It draws into the current framebuffer and restores OpenGL's
+state.
 """
 
 from __future__ import annotations
@@ -28,24 +29,26 @@ from twixt.render.overlay.panel_layout import show_panels
 from twixt.render.overlay.panel_state import OverlayState
 from twixt.render.pacing.wait import StepCost
 
-# Interval at which the panels are redrawn in spare time, about as fast as figures can be read: a little less than six
-# frames at 60 Hz.
+# Interval at which the panels are redrawn in spare time, about as fast as figures can be read. It is a little less
+# than six frames at 60 Hz.
 REDRAW_NS = 95_000_000
-# The same while physics waits for a core: a redraw takes 3 ms of processor time.
+# The same interval while physics waits for a core, because a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
-# A redraw that is overdue by this, for want of spare time, is done in frames, one step in each: figures then change
-# five times a second. After the last change a paused picture is drawn for another 300 ms, long enough for that.
+# If there is no spare time and a redraw is overdue by this, frames do the redraw, one step in each frame. Figures then
+# change five times a second. After the last change, a paused picture is drawn for another 300 ms, which is long
+# enough.
 LATE_NS = 100_000_000
-# A redraw that is overdue by this is done whole in one frame: frames had stopped, or are rare.
+# If a redraw is overdue by this, one frame does all of it, because frames had stopped or are rare.
 LONG_LATE_NS = 400_000_000
-# A step begins if the spare time is at least this quantile of its last durations. A longer step, interrupted by another
-# program, delays the frame no more than a step done in it.
+# A step begins if the spare time is at least this quantile of the step's last durations. If another program interrupts
+# the step, the frame is delayed no more than if the step were done within the frame.
 COVERED = 0.8
-# Layouts until the panels are complete: mouse input shows in the next one, a panel's new size in the one after that.
+# Number of layouts until the panels are complete. Mouse input shows in the next layout, and a panel's new size in the
+# layout after that.
 LAYOUTS_AT_ONCE = 3
-# The library refuses a time of zero between two layouts, s.
+# Smallest time (s) between two layouts that is passed to the library, which refuses zero.
 LEAST_ELAPSED_S = 1e-4
-# Position that the library takes for a pointer outside of the window: -FLT_MAX.
+# Pointer position that the library interprets as outside the window: -FLT_MAX.
 OUTSIDE = -3.4028234663852886e38
 _BUTTONS = {"left": 0, "right": 1, "middle": 2}
 
@@ -53,8 +56,8 @@ _BUTTONS = {"left": 0, "right": 1, "middle": 2}
 class PanelInput(NamedTuple):
     """Results of mouse events on the panels."""
 
-    pressed: list[str]  # keys whose buttons were clicked, by name
-    turned: list[Turn]  # sliders that moved, in order
+    pressed: list[str]  # names of the keys whose buttons were clicked
+    turned: list[Turn]  # sliders that the user moved, in order
     all_off: bool  # "no trouble" was clicked
 
 
@@ -62,25 +65,26 @@ NO_INPUT = PanelInput([], [], False)
 
 
 class Overlay:
-    """Panels in one ImGui context. Needs a current OpenGL 3.3 context, also in `close`. now_ns: its clock."""
+    """Panels in one ImGui context. Each method, `close` included, needs a current OpenGL 3.3 context. now_ns: returns
+    the current instant."""
 
     def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
         self._now_ns = now_ns
         self._context = new_context()
-        self._laid_out_ns = self._sheet_ns = 0  # of the last layout, and of the layout on the sheet
+        self._laid_out_ns = self._sheet_ns = 0  # instants of the last layout, and of the layout that is on the sheet
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._used = NO_INPUT
         self._opened: set[str] = set()  # names of the folds that the user has opened
         self._is_turning = False  # the user drags a slider
-        self._pointer_px: tuple[float, float] | None = None  # None: not known, or not over the window
-        self._down: set[str] = set()  # buttons of the mouse
+        self._pointer_px: tuple[float, float] | None = None  # None: unknown, or not over the window
+        self._down: set[str] = set()  # mouse buttons that are down
         self._panes, self._sheet = Panes(), Sheet()
         self._shown_panes: list[Pane] = []
-        self._rectangles: tuple[Rectangle, ...] = ()  # pixels of the panes
-        self.covered: Sequence[Rectangle] | None = ()  # all that the last `draw` drew over; None: unknown
-        self.every_ns = REDRAW_NS  # between two regular redraws
-        self._layout_cost, self._drawing_cost = StepCost(COVERED), StepCost(COVERED)  # in spare time
+        self._rectangles: tuple[Rectangle, ...] = ()  # the panes in whole pixels
+        self.covered: Sequence[Rectangle] | None = ()  # pixels that the last `draw` drew over; None: unknown
+        self.every_ns = REDRAW_NS  # interval of regular redraws
+        self._layout_cost, self._drawing_cost = StepCost(COVERED), StepCost(COVERED)  # costs of steps in spare time
 
     def draw(
         self,
@@ -89,9 +93,9 @@ class Overlay:
         size_px: tuple[int, int],
         framebuffer_scale: float = 1.0,
     ) -> PanelInput:
-        """Draws the panels and returns the results of the mouse on them.
+        """Draws the panels and returns the results of the user's mouse input on them.
 
-        state: called only when the panels are laid out anew. events: of this frame, as in `render.display.input`.
+        state: called only when the panels are laid out again. events: this frame's events, see `render.display.input`.
         framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays.
         """
         now_ns = self._now_ns()
@@ -122,9 +126,9 @@ class Overlay:
         framebuffer_scale: float,
         until_ns: int,
     ) -> bool:
-        """Does the next step of a redraw of the sheet, if one is due and is expected to end by `until_ns`.
+        """Does the next step of a redraw of the sheet, if a step is due and will probably end by `until_ns`.
 
-        Returns False if nothing was done; call it again until then. Changes only the sheet's framebuffer.
+        Returns False if nothing was done; call it repeatedly until it does. Changes only the sheet's framebuffer.
         """
         now_ns = self._now_ns()
         is_known = (*size_px, framebuffer_scale) == self._size and not self._layouts_due
@@ -142,9 +146,9 @@ class Overlay:
     def prepare(
         self, state: Callable[[], OverlayState], size_px: tuple[int, int], framebuffer_scale: float
     ) -> Iterator[None]:
-        """Makes glyphs and programs before the first use, in steps of some milliseconds each.
+        """Makes glyphs and OpenGL programs before the first use, in steps of some milliseconds each.
 
-        The steps draw into the framebuffer in use: call them between two frames, as a frame begins by clearing it.
+        Do the steps between two frames. They draw into the current framebuffer, which each frame clears first.
         """
         for step in (self._lay_out, self._lay_out, self._try_straight, self._redraw_sheet):
             imgui.set_current_context(self._context)
@@ -161,7 +165,7 @@ class Overlay:
         return self._is_turning or (self._pointer_px is not None and self.covers(*self._pointer_px))
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets whether panels that are not in use are redrawn less often."""
+        """Sets whether panels that the user does not operate are redrawn less often."""
         self.every_ns = REDUCED_REDRAW_NS if is_reduced else REDRAW_NS
 
     def request_layout(self) -> None:
@@ -169,7 +173,7 @@ class Overlay:
         self._layouts_due = max(self._layouts_due, 1)
 
     def covers(self, x_px: float, y_px: float) -> bool:
-        """True if a panel covers that pixel, counted from the top left."""
+        """Returns True if a panel covers this pixel, counted from the top left."""
         return any(
             0 <= x_px - pane.left_px < pane.width_px and 0 <= y_px - pane.top_px < pane.height_px
             for pane in self._shown_panes
@@ -183,7 +187,7 @@ class Overlay:
             if isinstance(event, MouseMove):
                 self._pointer_px = event.x_px, event.y_px
                 io.add_mouse_pos_event(event.x_px / scale, event.y_px / scale)
-            elif isinstance(event, PointerLeft) and not self._down:  # a drag goes on beyond the window
+            elif isinstance(event, PointerLeft) and not self._down:  # a drag continues outside the window
                 self._pointer_px = None
                 io.add_mouse_pos_event(OUTSIDE, OUTSIDE)
             elif isinstance(event, MouseButton) and event.button in _BUTTONS:
@@ -194,7 +198,7 @@ class Overlay:
             elif isinstance(event, Scroll):
                 io.add_mouse_wheel_event(event.dx, event.dy)
         if was_in_use and not self.is_in_use:
-            self.request_layout()  # no button is highlighted any more
+            self.request_layout()  # so that no button stays highlighted
 
     def close(self) -> None:
         """Releases the context and the sheet."""
@@ -226,7 +230,7 @@ class Overlay:
         self._sheet_ns = self._laid_out_ns
 
     def _draw_straight(self, size_px: tuple[int, int]) -> None:
-        """Draws the last layout into the framebuffer in use."""
+        """Draws the last layout into the current framebuffer."""
         self._panes.draw(self._rectangles, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 

@@ -1,10 +1,11 @@
 """Layout of the overlay's panels.
 
 Frames are at the top left, physics at the top right, keys along the bottom, banners above the keys. The middle of the
-picture stays free, also at 800x600. Every figure has its unit beside it; the strip has a legend in words. Rarely needed
-items (reasons of the clock, sliders of injected trouble) are folded until the user opens them.
+picture is free even at 800x600. Every figure has its unit beside it, and the strip has a legend in words. Rarely
+needed items (reasons of the clock, sliders of injected trouble) are folded until the user opens them.
 
-Always: no panel overlaps another or leaves the window, at any size of the window; a small window shows less.
+Always: at any size of the window, no panel overlaps another or extends beyond the window. A small window shows fewer
+items.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from twixt.render.overlay.panel_state import MODES, OverlayState
 from twixt.render.overlay.widgets import PanelItem, breaks, fitting
 
 PANEL_WIDTH = 264.0
-# Least width of a half's label between its panel and the middle; with less space, the label is below its panel.
+# Smallest width of a half's label beside its panel. If there is less space, the label is placed below the panel.
 LEAST_LABEL_WIDTH = 90.0
-# Shares of the window's height: most for a panel without open folds, most for the keys, lowest end of the banners.
+# Shares of the window's height: largest height of a panel without open folds, largest height of the keys, and lowest
+# position at which the banners end.
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
-# Width of a key's button and gaps beyond its two texts.
+# Width of a key's entry beyond its two texts: the button's border and the gaps.
 KEY_WIDTH = 26.0
 SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
 
@@ -32,22 +34,22 @@ class LayoutResult(NamedTuple):
 
     pressed: list[str]  # keys whose buttons were clicked
     panels: list[tuple[float, float, float, float]]  # left, top, width, height of each panel
-    turned: list[Turn]  # sliders that moved
+    turned: list[Turn]  # sliders that the user moved
     all_off: bool  # "no trouble" was clicked
-    is_unfinished: bool  # a panel has no size yet: lay out again
+    is_unfinished: bool  # the size of a panel is not known yet, so another layout is needed
 
 
 def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> LayoutResult:
-    """Lays all panels out within `size` (width, height); lengths are in units of text size.
+    """Lays out all panels within `size` (width, height), in units of text size.
 
-    opened: names of the folds that the user has opened; a click on a fold changes the set.
+    opened: names of the folds that the user has opened. A click on a fold changes this set.
     """
     ui.style(imgui)
     return _Layout(imgui, state, size, opened).shown()
 
 
 class _Layout:
-    """One layout, from the bottom up: keys and banners first, figures in the remaining space."""
+    """One layout, made from the bottom up. Keys and banners come first, then the figures in the remaining space."""
 
     def __init__(self, imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> None:
         self._imgui, self._state, self._opened = imgui, state, opened
@@ -84,7 +86,8 @@ class _Layout:
     # -- at the bottom
 
     def _keys(self, end: float) -> float:
-        """Shows the keys above `end`, folded if they need more than KEYS_SHARE of the window; returns their top."""
+        """Shows the keys above `end` and returns their top. They are folded if they would need more than KEYS_SHARE of
+        the window's height."""
         keys = self._state.keys
         if not keys:
             return end
@@ -122,7 +125,7 @@ class _Layout:
             ui.text(imgui, does, ui.DIM)
 
     def _banners(self, end: float) -> float:
-        """Shows the messages above the keys, whose top is `end`; returns the lower end of the free space."""
+        """Shows the banners above the keys, whose top is at `end`. Returns the lower end of the remaining space."""
         lines = [(message, ui.WARNING) for message in self._state.messages]
         if self._state.note:
             lines.append((self._state.note, ui.PLAIN))
@@ -144,7 +147,7 @@ class _Layout:
     # -- at the top
 
     def _column(self, name: str, side: int, items: list[PanelItem], room: float) -> float:
-        """Shows a panel at the top of a side (0 left, 1 right), at most `room` high; returns its lower end."""
+        """Shows a panel at the top of a side (0: left, 1: right), at most `room` high. Returns its lower end."""
         if not items or self._inside <= 0:
             return 0.0
         height = sum(item.height for item in items) - ui.SPACING + 2 * ui.PADDING
@@ -235,7 +238,8 @@ class _Layout:
         return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
 
     def _diagnostics(self, lines: int) -> list[PanelItem]:
-        """The world's own figures in at most `lines` lines; if not all fit, the last line is the number left out."""
+        """The world's own figures in at most `lines` lines. If not all fit, the last line says how many are
+        missing."""
         rows = [self._row(" ".join(name.split()), f"{value:.4g}") for name, value in self._state.diagnostics.items()]
         if len(rows) <= lines:
             return rows
@@ -244,7 +248,7 @@ class _Layout:
         return [*rows[: lines - 1], says] if lines > 0 else []
 
     def _controls(self, fold: str, is_open: bool) -> list[PanelItem]:
-        """Controls of the world in one fold; two switches share a row if their names fit."""
+        """Controls of the world in one fold. Two switches share a row if their names fit."""
         imgui = self._imgui
         items = [PanelItem(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
         if not is_open:
@@ -297,7 +301,8 @@ class _Layout:
     def _pair(
         self, text: str, aside: str, rank: int, color: tuple[float, float, float] | None = None
     ) -> list[PanelItem]:
-        """A line with `aside` at its right; if both do not fit, `aside` gets a line of its own with that rank."""
+        """A line with `text` at the left and `aside` at the right. If they do not fit into one line, `aside` gets its
+        own line, which has the rank `rank`."""
         imgui, line = self._imgui, self._line
         if ui.width_of(imgui, text) + ui.GAP + ui.width_of(imgui, aside) > self._inside:
             return [
@@ -321,10 +326,11 @@ class _Layout:
         return PanelItem(0, self._imgui.get_frame_height() + ui.SPACING, draw)
 
     def _fitted(self, items: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
-        """The items that fit: into all of `room` with an open fold, else into PANEL_SHARE of the window's height."""
+        """Items that fit. With an open fold they may take all of `room`, else only PANEL_SHARE of the window's
+        height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING
-        if is_opened:  # items of rank 0 stay; those beyond `room` are reached with the wheel
+        if is_opened:  # items of rank 0 are never left out: the user scrolls to those beyond `room` with the wheel
             left -= sum(item.height for item in items if not item.rank)
             kept = fitting([item for item in items if item.rank], left)
             return [item for item in items if not item.rank or item in kept] if room > 0 else []

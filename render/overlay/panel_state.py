@@ -1,6 +1,6 @@
-"""Figures of the overlay's panels, updated in each frame, and the values of their sliders.
+"""Figures of the overlay's panels, and the values of their sliders.
 
-Always: figures are updated in every frame; the panels' values are computed only when the panels are laid out anew.
+Always: figures are updated in every frame. The values shown are computed only when the panels are laid out again.
 """
 
 from __future__ import annotations
@@ -26,38 +26,39 @@ if TYPE_CHECKING:
     from twixt.render.playback import ClockState
 
 
-# Values that the overlay shows, and the figures of recent frames behind them: plots, age, cause of lateness.
+# Figures of recent frames (plots, age, cause of lateness), and the values that the overlay shows.
 #
-# Always: the cause of lateness is empty if no frame was late in the last `SHOWN_NS`. Reads no clock and imports
-# nothing that draws.
+# Always: the cause of lateness is empty if no frame was late in the last `SHOWN_NS`. This code reads no clock and
+# imports nothing that draws.
 
 
-# Frames and steps in the plots: four seconds at 60 Hz.
+# Number of frames, and of steps, in the plots: four seconds at 60 Hz.
 REMEMBERED = 240
 
-# Modes of a frame as the frame log names them, in the order of the strip's colours.
+# Modes of a frame, named as in the frame log, in the order of the strip's colours.
 MODES = ("interpolated", "held", "extrapolated", "none")
 NUMBER_OF = {mode: number for number, mode in enumerate(MODES)}
-# Frames whose age is averaged: half a second at 60 Hz. The age of a held state grows until the next one.
+# Number of frames over which the age is averaged: half a second at 60 Hz. While a state is held, its age grows.
 AGES = 30
-# Delay after its plan from which a frame is late. The report uses the whole log instead (`measure.causes`).
+# A frame that is presented this long after its plan is late. The report decides from the whole log instead
+# (`run_figures.causes`).
 LATE_NS = 2_000_000
-# Number of frames whose median is the usual value of a cost.
+# The usual value of a cost is the median of this many frames.
 USUAL_OF = 31
-SHOWN_NS = 5_000_000_000  # for which a cause is shown
+SHOWN_NS = 5_000_000_000  # how long a cause is shown
 
 
 class PlotHistory:
-    """The last `REMEMBERED` figures, each with a mode, oldest first. Adding one costs two writes."""
+    """The last `REMEMBERED` figures, each with a mode, oldest first. To add a figure takes two writes."""
 
     def __init__(self) -> None:
         self._figures = np.zeros(REMEMBERED, np.float32)
         self._modes = np.full(REMEMBERED, MODES.index("none"), np.uint8)
-        self._next = 0  # where the next figure goes
+        self._next = 0  # index for the next figure
         self._count = 0
 
     def add(self, figure_ms: float, mode: str = "none") -> None:
-        """Adds one frame or step. mode: one of `MODES`."""
+        """Adds the figure of one frame or step. mode: one of `MODES`."""
         at = self._next
         self._figures[at] = figure_ms
         self._modes[at] = NUMBER_OF[mode]
@@ -66,20 +67,20 @@ class PlotHistory:
 
     @property
     def figures_ms(self) -> NDArray[np.float32]:
-        """A copy, oldest first, shape (up to REMEMBERED,)."""
+        """Copy of the figures, oldest first. The shape is (count,), with at most REMEMBERED elements."""
         return self._in_order(self._figures)
 
     @property
     def modes(self) -> NDArray[np.uint8]:
-        """Indices into `MODES`, a copy, oldest first."""
+        """Copy of the modes as indices into `MODES`, oldest first."""
         return self._in_order(self._modes)
 
     def percentile_ms(self, percent: float) -> float:
-        """A percentile of the remembered figures; 0 when there are none."""
+        """Percentile of the stored figures; 0 if there are none."""
         return float(np.percentile(self.figures_ms, percent)) if self._count else 0.0
 
     def mean_ms(self) -> float:
-        """The mean of the remembered figures; 0 when there are none."""
+        """Mean of the stored figures; 0 if there are none."""
         return float(self.figures_ms.mean()) if self._count else 0.0
 
     def _in_order(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -89,28 +90,29 @@ class PlotHistory:
 
 
 class DrawnAge:
-    """Age of the drawn state at its present, over recent frames."""
+    """Age of the drawn state at the moment when it is shown, averaged over recent frames."""
 
     def __init__(self) -> None:
         self._ages_ms: deque[float] = deque(maxlen=AGES)
 
     def add(self, row: FrameRow) -> None:
-        """Adds a frame. Paused frames are left out: their age grows, but is no latency."""
+        """Adds a frame. Leaves out frames of a pause, because their age grows but is not latency."""
         if row.draw_due_ns and row.clock_mode != "paused":
             self._ages_ms.append((row.present_ns - row.draw_due_ns) / 1e6)
 
     @property
     def mean_ms(self) -> float | None:
-        """Mean of the last `AGES` frames; None before the first."""
+        """Mean age of the last `AGES` frames; None before the first frame."""
         return sum(self._ages_ms) / len(self._ages_ms) if self._ages_ms else None
 
 
 class LatenessCause:
-    """Cause of the last late frame, by comparison with the frames before it.
+    """Cause of the last late frame, found by comparison with the frames before it.
 
-    Late: held while physics was not paused (the cause is physics), or presented `LATE_NS` or more after its plan. Then
-    the cause is the cost that exceeds its median most, if by a quarter of the delay or more; else the
-    display, if the swap took longer than its median; else the cause before stays.
+    A frame that was held while physics was not paused is late because of physics. A frame that was presented `LATE_NS`
+    or more after its plan is late because of the cost that most exceeds its median, if it does so by at least a
+    quarter of the delay. Otherwise, if the swap took longer than its median, the cause is the display. Otherwise the
+    cause does not change.
     """
 
     def __init__(self) -> None:
@@ -127,7 +129,7 @@ class LatenessCause:
 
     @property
     def text(self) -> str:
-        """Cause in words, such as "draw, 31 ms more than usual"; empty while frames are in time."""
+        """Cause in words, such as "draw, 31 ms more than usual"; empty if no frame was late in the last `SHOWN_NS`."""
         return self._text if self._now_ns - self._at_ns < SHOWN_NS else ""
 
     def _of(self, row: FrameRow) -> str:
@@ -158,60 +160,60 @@ def _swap_ns(row: FrameRow) -> int:
 
 @dataclass(frozen=True, eq=False)
 class OverlayState:
-    """Values shown at one moment. Times in milliseconds; None: not known (yet)."""
+    """Values that the panels show at one moment. None: unknown, or not known yet."""
 
     frames: PlotHistory  # frame intervals, with each frame's mode
     steps: PlotHistory  # costs of physics steps
-    target_ms: float | None = None  # interval the pacer aims at
-    step_budget_ms: float | None = None  # wall time a step may take to hold real time
+    target_ms: float | None = None  # frame interval that the pacer aims at
+    step_budget_ms: float | None = None  # longest wall time of a step that holds the requested time scale
     rate: float | None = None  # simulated seconds per wall second
-    time_scale: float = 1.0  # the rate asked for
-    age_ms: float | None = None  # age of the drawn state at its present
-    late_by: str = ""  # cause of the last late frame; empty: none in the last `SHOWN_NS`
-    clock: str = ""  # as chosen, such as "auto"
-    clock_mode: str = ""  # its mode now, such as "ahead"
+    time_scale: float = 1.0  # requested rate
+    age_ms: float | None = None  # age of the drawn state when it is shown
+    late_by: str = ""  # cause of the last late frame; empty if no frame was late in the last `SHOWN_NS`
+    clock: str = ""  # chosen clock, such as "auto"
+    clock_mode: str = ""  # current mode of the clock, such as "ahead"
     interpolation: str = ""
-    for_physics: str = ""  # measure in favour of physics that never waits, such as "staying off core 1"
+    for_physics: str = ""  # what the viewer does to disturb physics less, such as "staying off core 1"
     left_out: str = ""  # quality level if it is not the highest, such as "no shadows"
-    room_ms: float | None = None  # from the draw time to the newest snapshot
-    playing_rate: float | None = None  # simulated seconds per wall second at which the picture plays
+    room_ms: float | None = None  # wall time from the draw time to the newest snapshot
+    playing_rate: float | None = None  # simulated seconds per wall second at which the clock plays
     clock_reason: str = ""
     prefer: str = ""
     pacing: str = ""
-    thinned: int = 0  # snapshots dropped before they were drawn, because the viewer's ring was full
-    group_ages_ms: Mapping[str, float] = field(default_factory=dict)  # of groups with a draw time of their own
+    thinned: int = 0  # number of snapshots dropped before they were drawn, because the viewer's ring was full
+    group_ages_ms: Mapping[str, float] = field(default_factory=dict)  # age of each group with its own draw time
     troubles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # slider values, by command
-    controls: Mapping[str, tuple[Knob, float]] = field(default_factory=dict)  # of the world, with their values
-    buffer_ms: float | None = None  # of the buffered clock; 0: by the measured jitter; None: another clock
-    split_labels: tuple[str, str] | None = None  # of the left and the right half; None: no split
+    controls: Mapping[str, tuple[Knob, float]] = field(default_factory=dict)  # the world's controls and their values
+    buffer_ms: float | None = None  # buffer of the buffered clock; 0: from measured jitter; None: another clock
+    split_labels: tuple[str, str] | None = None  # labels of the left and the right half; None without a split view
     bodies: int = 0
     diagnostics: Mapping[str, float] = field(default_factory=dict)  # the world's own figures
-    messages: tuple[str, ...] = ()  # banners: paused, physics crashed, nothing published for 3 s
-    note: str = ""  # effect of the key pressed last
-    keys: Mapping[str, str] = field(default_factory=dict)  # effect by key
+    messages: tuple[str, ...] = ()  # banners, such as "paused" or that physics crashed
+    note: str = ""  # note about the last key
+    keys: Mapping[str, str] = field(default_factory=dict)  # help text by key
 
 
-# Age of the newest snapshot from which a message reports it, unless physics is paused.
+# If the newest snapshot is older than this, and physics is not paused, a banner reports it.
 SILENT_NS = 1_000_000_000
 
 
 class PanelFacts(NamedTuple):
-    """Facts that the panels show and that no `FrameRow` has."""
+    """Values that the panels show and that are not in a `FrameRow`."""
 
-    link: Link  # to the simulation that is drawn
+    link: Link  # link to the simulation that is drawn
     settings: ViewerSettings
     clock: ClockState
-    buffer_ms: float | None = None  # of the buffered clock; 0: by the measured jitter; None: another clock
-    for_physics: str = ""  # measure in favour of physics, such as "staying off core 1"
+    buffer_ms: float | None = None  # buffer of the buffered clock; 0: from measured jitter; None: another clock
+    for_physics: str = ""  # what the viewer does to disturb physics less, such as "staying off core 1"
     left_out: str = ""  # quality level if it is not the highest
-    thinned: int = 0  # snapshots dropped before they were drawn, because the viewer's ring was full
-    group_ages_ms: Mapping[str, float] = {}  # of groups with a draw time of their own, by name
-    split_labels: tuple[str, str] | None = None  # of the left and the right half
-    messages: tuple[str, ...] = ()  # banners besides those of `messages`
+    thinned: int = 0  # number of snapshots dropped before they were drawn, because the viewer's ring was full
+    group_ages_ms: Mapping[str, float] = {}  # age of each group with its own draw time, by the group's name
+    split_labels: tuple[str, str] | None = None  # labels of the left and the right half
+    messages: tuple[str, ...] = ()  # banners in addition to those from `messages`
 
 
 class PanelFigures:
-    """Figures of one viewer's panels. pacing: as chosen by its flag."""
+    """Figures of one viewer's panels. pacing: the pacing chosen with its flag."""
 
     def __init__(self, pacing: str) -> None:
         self.knobs = Knobs()
@@ -221,11 +223,12 @@ class PanelFigures:
         self._row, self._newest = FrameRow(), Head()
 
     def forget_snapshots(self) -> None:
-        """Drops the newest snapshot: another simulation is drawn from now on."""
+        """Drops the newest snapshot. Call it when another simulation is drawn from now on."""
         self._newest = Head()
 
     def add(self, row: FrameRow, newest: Head | None) -> None:
-        """Adds a presented frame, and the newest step if it is a new one. Intervals with a rest are left out."""
+        """Adds a presented frame, and the newest step if it is new. Leaves out intervals in which no frames were
+        made."""
         if self._row.present_ns and not row.rested_ns:
             self.frames.add((row.present_ns - self._row.present_ns) / 1e6, row.mode)
         if newest is not None and newest.tick != self._newest.tick:
@@ -236,7 +239,7 @@ class PanelFigures:
         self._row = row
 
     def state(self, facts: PanelFacts, note: str, now_ns: int) -> OverlayState:
-        """All values that the panels show. note: of the last key. now_ns: the instant, for the sliders."""
+        """Returns all values that the panels show. note: note about the last key. now_ns: current instant."""
         row, newest, settings, clock, knobs = self._row, self._newest, facts.settings, facts.clock, self.knobs
         status = facts.link.status
         troubles = troubles_of(status)
@@ -277,7 +280,7 @@ class PanelFigures:
 
 
 def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) -> tuple[str, ...]:
-    """Banners for the user."""
+    """Banners that the user sees now."""
     shown: list[str] = []
     if link.ended is not None:
         shown.append(
@@ -295,6 +298,6 @@ def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) 
 
 
 def troubles_of(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Injected troubles in a status of physics: values by the name of the command that sets them."""
+    """Injected troubles from a status of physics: their values, by the name of the command that sets each."""
     values = {**status, **status.get("trouble", {})}
     return {name: values[field] for name, field in FIELDS.items() if field in values}

@@ -1,7 +1,8 @@
-"""Images and figures of the program over the picture, each at its own place or at the nearest one clear of the panels.
+"""Images and figures of the program, drawn over the picture: each at its requested place, or at the nearest place that
+the panels leave free.
 
-Always: a figure is laid out once, in the frame after it arrived; other frames draw one textured rectangle for each.
-Needs a current OpenGL context once there is something to show.
+Always: a figure is laid out only once, in the frame after it arrived. Every frame draws each figure as one textured
+rectangle. Needs a current OpenGL context once there is something to show.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from twixt.render.overlay.imgui_context import FigureOverlay
 
 
-# Longest side of a figure that is drawn, pixels; a larger one is stretched.
+# Longest side (pixels) at which a figure is drawn. A larger figure is drawn at this size and stretched.
 LONGEST_PX = 4096
 
 
 class ProgramPictures:
-    """Images and figures of one program. are_shown: some were drawn last."""
+    """Images and figures of one program. are_shown: True if the last `draw` drew any."""
 
     def __init__(self) -> None:
         self._images, self._figures = _Shown(), _Shown()
@@ -36,13 +37,13 @@ class ProgramPictures:
         self.are_shown = False
 
     def set_images_shown(self, images: Sequence[OverlayImage]) -> None:
-        """Shows these images from now on."""
+        """Sets the images to show from now on."""
         if images is not self._images.source:
             self._images.source = images
             self._images.rectangles.set_images([image.pixels for image in images])
 
     def set_figures_shown(self, figures: Sequence[OverlayFigure], scale: float) -> None:
-        """Shows these figures from now on; their library must have been loaded. scale: pixels per unit of text size."""
+        """Sets the figures to show from now on. Their library must be loaded. scale: pixels per unit of text size."""
         if figures is self._figures.source and scale == self._scale:
             return
         self._scale = scale
@@ -58,7 +59,8 @@ class ProgramPictures:
                 self._overlay.draw(figure, size_px, scale)
 
     def draw(self, size_px: tuple[int, int], reserved: tuple[Rectangle, ...]) -> bool:
-        """Draws them over the framebuffer in use, of this size, clear of the places `reserved`; False without any."""
+        """Draws all images and figures over the current framebuffer, which has the size `size_px`, and moves them off
+        the rectangles `reserved`. Returns False if there are none."""
         shown = [each for each in (self._figures, self._images) if each.source]
         wanted = tuple(_from_top(one.rect, size_px[1]) for each in shown for one in each.source)
         places = clear_places(wanted, reserved, size_px)
@@ -78,7 +80,7 @@ class ProgramPictures:
 
 
 class _Shown:
-    """Images or figures as they were received, and their textures, which are made with the first of them."""
+    """Images or figures as received, and their textures. Nothing is made on the GPU before the first use."""
 
     def __init__(self) -> None:
         self.source: Sequence[OverlayImage | OverlayFigure] = ()
@@ -86,7 +88,7 @@ class _Shown:
 
     @property
     def rectangles(self) -> ImageRectangles:
-        """Their textures, in the order of `source`."""
+        """Textures in the order of `source`."""
         if self._rectangles is None:
             self._rectangles = ImageRectangles()
         return self._rectangles
@@ -102,22 +104,24 @@ def _from_top(rect: Rect, height_px: int) -> Rectangle:
     return Rectangle(left, height_px - bottom - height, left + width, height_px - bottom)
 
 
-# Places for the program's rectangles that twixt's panels leave free.
+# Free places for the program's rectangles beside twixt's panels.
 #
-# A rectangle stays where the program wants it unless a panel is there; then it moves by the least distance to where
-# neither a panel is nor another rectangle that it did not overlap before. Without such a place it stays.
+# A rectangle stays at its requested place, unless a panel is there. In that case it moves by the least distance to a
+# place where it overlaps no panel, and no other rectangle except those that it was meant to overlap. If there is no
+# such place, it does not move.
 #
-# Pure. The reserved places do not depend on the panels' content, so that pictures do not jump.
+# Pure. The reserved places do not depend on the panels' content, so pictures do not jump when the content changes.
 
 
-# Heights of the panels in the corners of the top, without open folds, and of the keys' panel, in units of text size.
+# Heights in units of text size: of the panels in the top corners without open folds, and of the panel with the keys.
 TOP_HEIGHT, KEYS_HEIGHT = 216.0, 56.0
-# More than any distance in a window, pixels.
+# Larger than any distance in a window, in pixels.
 LARGEST = 1 << 40
 
 
 def panel_places(size_px: tuple[int, int], scale: float) -> tuple[Rectangle, ...]:
-    """Rectangles of the panels without open folds in a window of this size. scale: pixels per unit of text size."""
+    """Rectangles reserved for the panels (without open folds) in a window of `size_px`. scale: pixels per unit of text
+    size."""
     width_px, height_px = size_px
     across = min(round((MARGIN + PANEL_WIDTH) * scale), width_px // 2)
     top, keys = round((MARGIN + TOP_HEIGHT) * scale), round(KEYS_HEIGHT * scale)
@@ -132,7 +136,7 @@ def panel_places(size_px: tuple[int, int], scale: float) -> tuple[Rectangle, ...
 def clear_places(
     wanted: tuple[Rectangle, ...], reserved: tuple[Rectangle, ...], size_px: tuple[int, int]
 ) -> tuple[Rectangle, ...]:
-    """The rectangles `wanted`, moved clear of those `reserved` in a window of this size, as far as there is room."""
+    """Returns the rectangles `wanted`, each moved off the rectangles `reserved` if the window (`size_px`) has room."""
     placed: list[Rectangle] = []
     for number, one in enumerate(wanted):
         others = (placed[at] for at in range(number) if not _overlap(wanted[at], one))
@@ -159,7 +163,8 @@ def _nearest(wanted: Rectangle, taken: list[Rectangle], size_px: tuple[int, int]
 def _tried(
     wanted: int, length: int, starts: NDArray[np.int64], ends: NDArray[np.int64], most: int
 ) -> NDArray[np.int64]:
-    """Starts of a length along one side: the wanted one, and those beside others that lie within the window."""
+    """Start positions to try along one axis for an interval of `length`: the wanted one, and those directly before or
+    after another rectangle, if the interval then lies within the window (0 to `most`)."""
     beside = np.concatenate([starts.ravel() - length, ends.ravel()])
     return np.append(wanted, beside[(beside >= 0) & (beside <= most - length)])
 

@@ -1,10 +1,10 @@
-"""Widgets of the overlay's panels (text, rows, curves, folds, sliders), and the choice of those that fit.
+"""Widgets of the overlay's panels (text, rows, curves, folds, sliders), and the choice of the items that fit.
 
-A panel is a list of items with known heights and ranks. If they do not all fit, those of the highest rank are left out:
-a small window shows less, and no item covers another.
+A panel is a list of items with known heights and ranks. If not all items fit, the items of the highest rank are left
+out. So a small window shows fewer items, and no item covers another.
 
-Lengths are in units of text size. Text that does not fit into a line is shortened with dots. The choice of items and
-of line breaks is pure.
+Lengths are in units of text size. Text that does not fit into a line is shortened and ends in dots. The choice of
+items and of line breaks is pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from twixt.render.overlay.panel_state import REMEMBERED
 
 
 class PanelItem(NamedTuple):
-    """Item over the whole width of a panel. rank: items of the highest rank are left out first."""
+    """Item that takes the whole width of a panel. rank: items of the highest rank are left out first."""
 
     rank: int
     height: float
@@ -27,7 +27,7 @@ class PanelItem(NamedTuple):
 
 
 def fitting(items: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
-    """The items that fit into `most_height`, in their order; of equal rank the last is left out first."""
+    """Items that fit into `most_height`, in their order. Among items of equal rank, the last is left out first."""
     kept = list(items)
     while kept and sum(item.height for item in kept) > most_height:
         highest = max(item.rank for item in kept)
@@ -36,7 +36,8 @@ def fitting(items: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
 
 
 def breaks(widths: Iterable[float], gap: float, most_width: float) -> list[bool]:
-    """Line breaks: for each word, True if it begins a line. Lines are `most_width` wide, with `gap` between words."""
+    """Line breaks: for each word, True if it begins a new line. Lines are at most `most_width` wide, with `gap`
+    between words."""
     begins: list[bool] = []
     line = 0.0
     for width in widths:
@@ -46,7 +47,7 @@ def breaks(widths: Iterable[float], gap: float, most_width: float) -> list[bool]
 
 
 def shortened(text: str, most_width: float, width_of: Callable[[str], float]) -> str:
-    """The text, or as much of its beginning as fits into `most_width`, with dots."""
+    """Returns the text, or if it is wider than `most_width`, as much of its beginning as fits, followed by dots."""
     if width_of(text) <= most_width:
         return text
     length = len(text)
@@ -56,20 +57,20 @@ def shortened(text: str, most_width: float, width_of: Callable[[str], float]) ->
 
 
 MARGIN = 8.0
-PADDING = 6.0  # of a panel, above and below
+PADDING = 6.0  # space in a panel above and below its content
 SPACING = 2.0  # between the lines of a panel
 GAP = 8.0  # between words in a line
 PLOT_HEIGHT = 44.0
 STRIP_HEIGHT = 10.0
-# Left edge of the sliders, from a panel's left.
+# Distance of the sliders from a panel's left edge.
 KNOB_NAME_WIDTH = 84.0
 KNOB_GAP = 4.0
 KNOB_TINT, GRAB_TINT = (0.22, 0.27, 0.36, 0.75), (0.31, 0.47, 0.74, 0.85)
-# Indent of a fold's triangle in the library.
+# Width by which the library indents a fold's triangle.
 FOLD_INDENT = 7.0
-# Largest share of a row for its value, so that a part of its name stays readable.
+# Largest share of a row's width for the value, so that part of the name remains readable.
 VALUE_SHARE = 0.7
-# Colours (red, green, blue, 0..1) of each of MODES, and of text.
+# Colours (red, green, blue, 0..1) of the MODES, in the same order, and of text.
 MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
 PLAIN = (1.0, 1.0, 1.0)
 DIM = (0.62, 0.66, 0.72)
@@ -80,7 +81,7 @@ Color = tuple[float, float, float]
 
 
 def style(imgui: Any) -> None:
-    """Sets the style of all panels in the current context; call it before each layout."""
+    """Sets the style of all panels in the current context. Call it before each layout."""
     its = imgui.get_style()
     its.window_padding = imgui.ImVec2(MARGIN, PADDING)
     its.item_spacing = imgui.ImVec2(GAP, SPACING)
@@ -96,7 +97,7 @@ def width_of(imgui: Any, text: str) -> float:
 
 
 def wrapped_height(imgui: Any, text: str, width: float) -> float:
-    """Height of the text in lines of at most `width`, with the space below it."""
+    """Height of the text in lines of at most `width`, including the space below the text."""
     return float(imgui.calc_text_size(text, wrap_width=width).y) + SPACING
 
 
@@ -117,13 +118,13 @@ def wrapped(imgui: Any, words: str, width: float, color: Color | None = None) ->
 
 
 def beside(imgui: Any, words: str) -> None:
-    """Draws text at the right border of the same line."""
+    """Draws text at the right border of the current line."""
     imgui.same_line(max(0.0, imgui.get_window_width() - width_of(imgui, words) - MARGIN))
     imgui.text_unformatted(words)
 
 
 def row(imgui: Any, name: str, value: str) -> None:
-    """Draws a name, and its value at the right border."""
+    """Draws a name at the left and its value at the right border."""
     across = imgui.get_content_region_avail().x
 
     def width(words: str) -> float:
@@ -135,14 +136,15 @@ def row(imgui: Any, name: str, value: str) -> None:
 
 
 def fitting_text(imgui: Any, variants: Sequence[str], color: Color | None = None) -> None:
-    """Draws the first variant that fits into the line, else as much of the last as fits."""
+    """Draws the first variant that fits into the line. If none fits, draws the last one shortened."""
     across = imgui.get_content_region_avail().x
     chosen = next((variant for variant in variants if width_of(imgui, variant) <= across), variants[-1])
     text(imgui, shortened(chosen, across, lambda item: width_of(imgui, item)), color)
 
 
 def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
-    """Draws a line that a click folds or unfolds. opened: names of the open folds. folded: text in it while folded."""
+    """Draws the heading of a fold, which opens or closes with a click. opened: names of the open folds, updated here.
+    folded: text beside the heading while the fold is closed."""
     flags = imgui.TreeNodeFlags_
     imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() - FOLD_INDENT)
     imgui.set_next_item_open(name in opened)
@@ -154,11 +156,11 @@ def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
 
 
 def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
-    """Draws a row of sliders, one for each figure; adds those that were moved to `turned`."""
+    """Draws a row of sliders, one for each figure. Adds each slider that the user moved to `turned`."""
     imgui.align_text_to_frame_padding()
     text(imgui, of.name, DIM)
     imgui.same_line(KNOB_NAME_WIDTH)
-    no_typing = imgui.SliderFlags_.no_input.value  # no key reaches the overlay
+    no_typing = imgui.SliderFlags_.no_input.value  # the overlay receives no keys
     imgui.push_style_color(imgui.Col_.frame_bg.value, imgui.ImVec4(*KNOB_TINT))
     imgui.push_style_color(imgui.Col_.slider_grab.value, imgui.ImVec4(*GRAB_TINT))
     count = len(of.sliders)
@@ -176,7 +178,7 @@ def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: li
 
 
 def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) -> None:
-    """Draws a control of the world, of any kind; adds it to `turned` if it was moved or pressed."""
+    """Draws a control of the world, of any kind. Adds it to `turned` if the user moved or pressed it."""
     if of.kind == "slider":
         knob(imgui, name, of, (figure,), turned)
     elif of.kind == "toggle":
@@ -190,12 +192,12 @@ def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) 
 
 
 def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
-    """Draws a curve of the last REMEMBERED figures, newest at the right, with a reference line at `line_ms`.
+    """Draws a curve of the last REMEMBERED figures, newest at the right, and a reference line at `line_ms`.
 
-    The vertical axis begins at 0 ms. line_ms None: no line.
+    The vertical axis begins at 0 ms. If `line_ms` is None, there is no line.
     """
     newest = f"{float(figures_ms[-1]) if len(figures_ms) else 0.0:.1f} ms"
-    # Each point is the larger of two figures: half as many points, and no peak is lost.
+    # Each point is the larger of two figures. This halves the number of points and loses no peak.
     points = np.asarray(figures_ms[len(figures_ms) % 2 :], np.float32).reshape(-1, 2).max(axis=1)
     top_ms = max(2 * (line_ms or 0.0), 1.15 * float(points.max(initial=0)), 0.1)
     line = [f"{name} {newest}, {line_name} {line_ms:.1f} ms"] if line_ms else []
@@ -215,7 +217,8 @@ def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float 
 
 
 def strip(imgui: Any, modes: Any) -> None:
-    """Draws a coloured cell for each frame, aligned with the plot above; neighbours of one mode form one rectangle.
+    """Draws a coloured cell for each frame, aligned with the plot above. Consecutive frames with the same mode are
+    drawn as one rectangle.
 
     modes: indices into MODES, oldest first.
     """
@@ -233,11 +236,11 @@ def strip(imgui: Any, modes: Any) -> None:
 
 
 class PinnedPanel:
-    """Borderless window at a fixed position, at most `most_height` high; higher content scrolls with the wheel.
+    """Borderless window at a fixed position, at most `most_height` high. Higher content scrolls with the wheel.
 
-    at: the point of the window that `pivot` (shares of width and height, 0..1) names. width None: as wide as its
-    content. Its rectangle is added to `panels`. In its first layout its size is not known yet, and the library does not
-    draw it: then its name is added to `appearing` instead.
+    at, pivot: the panel's point `pivot` (shares of its width and height, 0..1) is placed at `at`. width: None for the
+    width of the content. The panel's rectangle is added to `panels`. In the panel's first layout its size is unknown
+    and the library does not draw it, so its name is added to `appearing` instead.
     """
 
     def __init__(
