@@ -3,14 +3,14 @@
 Motion becomes uneven because of the longest frames, not because of the usual ones. So a level is judged by the *tail*
 of its frames' costs, p50 + 3 (p90 - p50). If costs vary, that is about the longest frame in 100. It ignores rare long
 frames, which no cheaper level prevents. For each step between levels, the ratio of the costs was measured in advance
-(`Level.share`); each step that is made corrects it.
+(`Level.share`). It is corrected after each step.
 
 - Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. The step is made at once if the
   median of the last 10 frames, or each of the last 4, exceeds that limit. It skips levels whose expected cost does not
   fit. A smaller picture is a separate step, made only if even the median of three blocks does not fit.
-- Reversal: if the usual frames still do not fit after a step, and it saves less than 4 %, it is reversed, if possible
-  after a trial of the cheapest level. Afterwards no cheaper level is tried until the cost has grown by half or ten
-  minutes have passed.
+- Reversal: a step is reversed if it saves less than 4 % and the usual frames still do not fit. If possible the
+  cheapest level is tried first. Afterwards no cheaper level is tried until the cost has grown by half or ten minutes
+  have passed.
 - Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
   of it for 2 s. If a cheaper level follows within a minute, both waits double, up to ten minutes. They are reset once
   a finer level has lasted a minute.
@@ -88,9 +88,9 @@ JUDGED, AT_ONCE = 10, 4
 BLOCK, BLOCKS = 40, 3
 # The tail: p50 + TAIL (QUANTILE - p50). For an exponential distribution that is p99.7, for a normal one even higher.
 TAIL, QUANTILE = 3, 0.9
-# Frames fit if they take at most this fraction of the interval. The expected time of a finer level must be shorter.
+# FITS: frames fit if they take at most this fraction of the interval. FITS_FINER: stricter limit for expected times.
 FITS, FITS_FINER = 0.92, 0.75
-# If the expected time is below this fraction, the load has really ended and is not just low for a while. The wait is
+# If the expected time is below this fraction, the load has probably ended and is not just low for a while. The wait is
 # then shorter.
 FITS_EASILY = 0.5
 # Waits before a finer level is tried. A step back to a cheaper level within RELAPSE_NS doubles them.
@@ -99,7 +99,8 @@ LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
 # A step that saves less than this fraction is useless. A cheaper level is tried again when the cost has grown by this
 # factor.
 WORTH, GROWN = 0.04, 1.5
-# A smaller picture is tried only if that step and its reversal keep the number of changes within this limit.
+# Largest number of changes within CHANGES_NS. A smaller picture is tried only if a step to it and back stays within
+# it.
 MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 # Weight of a new measurement of a step's share, and the lower and upper limit of a share.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
@@ -319,7 +320,7 @@ class Governor:
         if expected_ns > FITS_EASILY * interval_ns:
             self._much_room_since_ns = self._now_ns
         if self._finer_ns == changed_ns and self._now_ns - self._finer_ns >= RELAPSE_NS:
-            self._relapses = 0  # the last finer level has lasted
+            self._relapses = 0  # the last finer level has lasted long enough
         room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
         if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
             reason = f"drawing finer again: then {expected_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}"

@@ -53,8 +53,8 @@ class _SortedRows(NamedTuple):
 
 
 class _MarkRun(NamedTuple):
-    """Solids of marks that one draw call draws: their index in SOLIDS, the first solid among the marks', their
-    number."""
+    """Solids of marks that one draw call draws: their index in SOLIDS, the index of the first one among all solids of
+    marks, and their number."""
 
     solid: int
     first: int
@@ -265,7 +265,7 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
 #
 # Weighted blending without an order (McGuire and Bavoil 2013) was the alternative. It needs two more framebuffers that
 # share the window's depth, which a window does not allow, and a pass over the whole picture, 2 ms in software at
-# 800x600. Where two bodies overlap, its colour is only approximate; with sorting it is exact.
+# 800x600. It only approximates the colour of a pixel where bodies overlap; sorting gives the exact colour.
 #
 # A row is transparent if the colour of its record or of its shape has an alpha below 255. If two transparent bodies
 # intersect, the one whose centre is farther is drawn behind. If there are more than MOST_RUNS runs, rows are sorted

@@ -249,9 +249,9 @@ def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None
 # them, even if marks were added or removed. Marks with equal keys are matched in order.
 #
 # A mark in both snapshots is blended: position, size and colour linearly, orientation by the shortest slerp (Shoemake
-# 1985). Its kind, shape and label are those of the older mark until the newer snapshot's instant. If the kinds differ,
-# so is its size. A mark that is only in the older snapshot stays unchanged until that instant; one that is only in the
-# newer snapshot appears at that instant.
+# 1985). Its kind, shape and label are those of the older mark until the newer snapshot's instant. If the two kinds
+# differ, the size is not blended either. A mark that is only in the older snapshot stays unchanged until that instant.
+# A mark that is only in the newer snapshot appears at that instant.
 #
 # The number of drawn marks is that of the older snapshot, in the order of keys; all are finite.
 

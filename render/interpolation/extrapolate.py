@@ -9,8 +9,8 @@ true one, and this motion is mixed with the true motion. Here the mix is eased i
 either.
 
 Bodies do not jump when a snapshot arrives, with two exceptions: cuts (a new epoch), and a newer state of a known
-instant. The latter is shown unchanged, because simulated time is paused. The method predicts only while no snapshot
-arrives: a body at rest in the newest snapshot stays at rest.
+instant. The latter is shown unchanged, because simulated time is paused. A body at rest in the newest snapshot stays
+at rest, because predictions only fill in for missing snapshots.
 """
 
 from __future__ import annotations

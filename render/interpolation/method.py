@@ -157,7 +157,7 @@ class Method:
         raise NotImplementedError(f"{type(self).__name__} has no blend(previous, following, alpha, draw_time_ns)")
 
     def beyond(self, draw_time_ns: int) -> Poses:
-        """The bodies at a draw time after the newest snapshot. Here they stay where the newest snapshot has them."""
+        """The bodies at a draw time after the newest snapshot. By default they stay where that snapshot has them."""
         return self.at(len(self._snapshots) - 1)
 
     def _with_columns(self, poses: Poses, index: int, alpha: float) -> Poses:

@@ -124,7 +124,7 @@ def no_poses() -> Poses:
 
 # Limits within which values are blended or extrapolated, shared by the numpy methods and the shaders.
 #
-# It contains only constants, so that the shaders can be made before the numpy methods are imported.
+# This section contains only constants, so that the shaders can be made before the numpy methods are imported.
 
 
 # Largest coordinate, m. The square of a larger one exceeds float32. Bodies beyond it are hidden, as with NaN.

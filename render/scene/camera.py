@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 Bodies = Callable[[], NDArray[np.void]]
 WATCHER = "camera"  # name under which the camera watches poses: see Picture.watch
 NO_TURN = np.array([0, 0, 0, 1], np.float32)
-# A carried camera does not move while its picture would shift by less than this, px. Edges are about this precise.
+# A carried camera does not move while its picture would shift by less than this, px. Drawn edges are no more precise.
 REST_PX = 0.1
 
 
 class _Rest(NamedTuple):
-    """A camera that does not follow its body at present. lens: the camera in the body's frame from which it was
+    """State of a carried camera that stays in place. lens: camera in the body's frame from which `camera` was
     computed."""
 
     lens: CameraMatrices

@@ -187,8 +187,8 @@ class FramesInTime:
             frame.add(now)
 
     def _change(self, last: _Published, now: _Published) -> None:
-        """Adds one frame for the time between two snapshots whose scenes have different parents, and one from the
-        newer on."""
+        """Adds two frames: one for the time between two snapshots whose scenes have different parents, and one that
+        starts at the newer snapshot."""
         while len(self._frames) > 1 and self._frames[1].start_ns <= self._drawn_ns:
             self._frames.pop(0)
         between = np.where(last.parents == now.parents, last.parents, np.int32(-1))

@@ -75,8 +75,8 @@ class GroupDefinition(NamedTuple):
 class BodyGroup:
     """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
 
-    If the method changes, a method that a shader draws is used at once. Any other method is used once it has received
-    enough snapshots.
+    If the method changes, a method that a shader draws is used at once. Any other method is used as soon as it has
+    received enough snapshots.
     """
 
     def __init__(self, definition: GroupDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:

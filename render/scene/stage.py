@@ -64,7 +64,7 @@ class Stage:
         self, config: Config, context: Any, scene: Scene, slots: int, bodies: Bodies, parents: ParentLog = ()
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
-        self._parents = parents  # of scenes that snapshots may belong to
+        self._parents = parents  # parents of the scenes that snapshots may belong to
         self._shapes = ShapesInTime(ShapeList.of(scene.shapes))
         self.history, self.marks = History(slots), HeldMarks()
         self.renderer = SceneRenderer(context, self._scene_drawn, slots)
@@ -76,7 +76,7 @@ class Stage:
         self.main.set_scene(scene, self.count, (), parents)
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
-        self.labels: list[PlacedLabel] = []  # of marks and of the user's function, in the last frame
+        self.labels: list[PlacedLabel] = []  # labels of marks and of the user's function, in the last frame
         self.view = StageCamera(scene, bodies)
         self._trails: PictureTrails | None = None  # None while they are switched off
         self._drawing: UserDrawing | None = None
@@ -85,8 +85,8 @@ class Stage:
 
             self._drawing = load(config.draw)
             self.main.watch(DRAWING, None)
-        self._copies: dict[int, Snapshot] = {}  # by slot
-        self._present_ns = self._drawn_ns = 0  # of the last frame drawn
+        self._copies: dict[int, Snapshot] = {}  # key: slot
+        self._present_ns = self._drawn_ns = 0  # times of the last frame drawn
         self.draw_over: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])

@@ -3,8 +3,8 @@
 Drawn positions are stored in a ring buffer, one row of bodies for each frame, and drawn as dots that fade with age.
 
 If all positions are the same as in the previous frame, no dots are added and the trails do not age; so they stay
-visible during a pause. If a body is cut (a new epoch), its dots are removed. A body at rest has no dots. Present times
-and positions are arguments; no clock is read.
+visible during a pause. If a body is cut (a new epoch), its dots are removed. No dots are drawn for a body at rest.
+Present times and positions are arguments; no clock is read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TrailDots(NamedTuple):
 def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
     """Indices of the bodies that leave trails: all, or every second, fourth, eighth ...; at most `most`.
 
-    Shape (k,), ascending. The choice changes only when the number of bodies reaches a doubled limit.
+    Shape (k,), ascending. The choice changes only when the number of bodies passes `most`, twice `most`, and so on.
     """
     stride = 1
     while count > most * stride:
@@ -111,7 +111,7 @@ class Trails:
             return
         self._now_ns += passed_ns
         at = self._added % MOST_FRAMES
-        # A body at rest keeps only its newest dot.
+        # Of equal positions in a row, only the newest is stored.
         before[(before == drawn).all(axis=1)] = np.nan
         self._positions[at] = drawn
         self._instants_ns[at] = self._now_ns
@@ -143,7 +143,7 @@ class PictureTrails:
     def __init__(self) -> None:
         self.of_picture: dict[str, Trails] = {}  # key: name of the picture
         self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
-        self._world_epoch: int | None = None  # of the drawn snapshots
+        self._world_epoch: int | None = None  # world epoch of the drawn snapshots
 
     def watch(self, pictures: Sequence[Picture], scene: Scene, count: int, past: Sequence[Snapshot]) -> None:
         """Watches the bodies of these pictures. Existing trails of the same pictures and bodies are kept.

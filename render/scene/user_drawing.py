@@ -80,8 +80,7 @@ class UserFrame:
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
         self.marks = _read_only(marks)  # at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key
-        # Columns at the draw time. Those of bodies have n rows, those of parts one row per part, those of the world
-        # one.
+        # Columns at the draw time, with n rows for bodies, one row for each part, and one row for the world.
         self.columns = {**self.poses.columns, **self.poses.part_columns, **self.poses.world_columns}
         self._points: dict[float, list[tuple[NDArray[np.floating], NDArray[np.uint8]]]] = {}
         self._lines: list[tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.uint8]]] = []

@@ -1,8 +1,8 @@
 """Background of a picture: one colour or a sky, and the grid on the ground.
 
 The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. Its lines are many and
-faint, so they are plain OpenGL lines; smooth lines take three times as long in software rendering. The grid hides
-nothing (bodies below the ground are visible), because it is drawn before the bodies.
+faint, so they are plain OpenGL lines; smooth lines take three times as long in software rendering. The grid is drawn
+before the bodies and hides nothing; bodies below the ground are visible.
 
 In software rendering, sky, grid and planes that stand still are copied from a cached picture. While the camera moves
 without turning, only the sky is copied, from another cached picture: software/background_cache.py.
@@ -80,7 +80,8 @@ def grid_levels(distance_m: float) -> list[GridLevel]:
     """Levels of the grid at this distance from the target. Their spacings are powers of ten metres; the finest level
     fades as the distance grows.
 
-    Continuous: at the next power of ten each level has reached the radius and alpha of the next coarser level.
+    Continuous: at the next power of ten each level has reached the radius and alpha with which the next finer level
+    began.
     """
     decades = math.log10(distance_m * FINEST_SHARE)
     gone = decades - math.floor(decades)

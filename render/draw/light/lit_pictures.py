@@ -43,9 +43,9 @@ Steps = tuple[Callable[[], None], Callable[[], None]]
 # OpenGL capabilities that moderngl has no name for. With the first, a pixel's alpha sets the fraction of its samples
 # that are drawn; with the second, these samples are drawn opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
-# Half the depth of the map's region if there are marks, in its radii. Marks up to that far towards the light cast
-# shadows into the region. Marks do not affect the region's size, because it would change as they come and go. A deeper
-# region does not make shadows less sharp.
+# Half the depth of the map's region if there are marks, in radii of the region. Marks up to that far towards the light
+# cast shadows into the region. Marks do not affect the region's radius, because it would change as they come and go. A
+# deeper region does not make shadows less sharp.
 MARKS_DEEP = 16.0
 # A target is replaced if the picture is larger than it, or smaller than this fraction of it.
 LEAST_USED = 0.4

@@ -3,10 +3,10 @@
 Marks arrive blended, and all solids of a picture are uploaded together. Between pictures only buffers and compiled
 programs are kept. If the same array of marks is drawn again, it is not converted again.
 
-Marks, and bodies, hide each other by their true depth. Marks have the light and the look of bodies, without the
-pattern. If shadows are mapped, they fall on marks. Opaque solids cast shadows within the map's region. That region is
-chosen for the bodies alone, because marks that come and go would change its size. Transparent marks are sorted
-together with transparent bodies. Without marks no code here runs, and no program is compiled.
+Marks hide bodies and each other, and bodies hide marks, by their true depth. Marks have the light and the look of
+bodies, without the pattern. If shadows are mapped, they fall on marks. Opaque solids cast shadows within the map's
+region. That region is chosen for the bodies alone, because marks that come and go would change its size. Transparent
+marks are sorted together with transparent bodies. Without marks no code here runs, and no program is compiled.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class MarkDrawing:
         self._lines: SmoothLines | None = None
 
     def set_marks(self, marks: NDArray[np.void]) -> None:
-        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds. Do not modify the array; pass a new
-        one."""
+        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds. Do not modify the array afterwards;
+        pass a new one to change the marks."""
         if not len(marks):
             self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
         elif marks is not self._made_of:
@@ -87,14 +87,14 @@ class MarkDrawing:
         self._transparent.render((whole_pass(SOLIDS[solid]), variant_of(view, transparent=True)), first, count, view)
 
     def prepare(self, view: SceneView) -> bool:
-        """Compiles a program by drawing one solid. Other marks, more marks, or a cheaper level will need that program.
-        Returns False if no such program is left, or if there are no marks.
+        """Compiles, by drawing one solid, a program that will be needed for other marks, for more marks, or at a
+        cheaper level. Returns False if no such program is left, or if there are no marks.
         """
         variant, counts = variant_of(view), self._solids.counts
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
             for name in _passes(solid) if count else (whole_pass(solid),):
                 if not self._programs.has((name, variant)):
-                    self._opaque.render((name, variant), 0, 1, view)  # any row will do, whatever its solid
+                    self._opaque.render((name, variant), 0, 1, view)  # any row can be drawn, even one of another solid
                     return True
         return False
 

@@ -28,9 +28,9 @@ BYTES = np.dtype(f"V{SOLID.itemsize}")
 # Radius and length of an arrow's head, in radii of its shaft. If an arrow is shorter than this head, the head is
 # scaled down.
 HEAD_RADIUS, HEAD_LENGTH = 2.5, 6.0
-# Fraction of an arrow's length that a head with a given radius has.
+# Length of an arrow's head whose radius is given, as a fraction of the arrow's length.
 HEAD_SHARE = 1 / 3
-# Radius of an axis of a frame, in lengths.
+# Radius of a frame's axis, as a fraction of its length.
 AXIS_RADIUS = 1 / 20
 # Colours of a frame's x, y and z axes, multiplied by the mark's colour.
 AXIS_COLORS = np.array([(230, 60, 50), (70, 200, 70), (60, 110, 240)], np.float64)

@@ -107,7 +107,7 @@ class BackgroundCache:
             kept.key, kept.is_filled, kept.has_depth = key, False, has_depth
             draw()
         elif kept.is_filled:
-            if self._is_faster is None:  # a frame later than the first caching, because both take long
+            if self._is_faster is None:  # not in the frame that cached it: caching and timing take long
                 self._compare(target, viewport, kept, draw)
             else:
                 self._copy(target, viewport, kept)

@@ -82,7 +82,7 @@ class Pixels:
     own_framebuffer, texture: OpenGL names of the framebuffer that holds the picture, and of its colours.
     is_upside_down: True if its rows are stored from the top down. has_depth: True if its depth is copied too; if the
     format is not known, the copies leave an OpenGL error. `store` and `restore` bind other framebuffers and switch the
-    scissor off; the caller must set both again.
+    scissor off; the caller must set its framebuffer and scissor again.
     """
 
     def __init__(self, size_px: tuple[int, int], framebuffer: int, has_depth: bool = False) -> None:
@@ -117,7 +117,7 @@ class Pixels:
         first area.
 
         left_bottom: position of the picture in the framebuffer, px. is_far: True if the depth is the same everywhere.
-        Then a few rows are copied to all others, because they stay in the processor's cache.
+        Then a few rows are copied to all others, which is fast because these rows stay in the processor's cache.
         """
         self._bind(self.own_framebuffer, self.framebuffer)
         for area in areas:
@@ -201,11 +201,12 @@ def _is_bgra(gl: Functions, framebuffer: int) -> bool:
 
 # Pictures that are drawn small and enlarged to their place in the frame, for the coarsest quality level.
 #
-# llvmpipe has a faster rasterizer for textured rectangles. It is used only if the framebuffer has no depth buffer,
-# framebuffer and texture store B, G, R, A, and texture coordinates are interpolated with perspective. A window has a
-# depth buffer, so the picture is enlarged into a texture, whose memory is then copied. At 1280x800 this takes 1.3 ms;
-# a rectangle drawn into the window takes 3.5 ms, an enlarging blit 6 ms, and numpy 1.5 ms. Blending neighbouring
-# pixels would take 0.9 ms more. With few bodies, as in the default world, this level would then save nothing.
+# llvmpipe has a faster rasterizer for textured rectangles. It is used only under three conditions: the framebuffer has
+# no depth buffer, framebuffer and texture both store B, G, R, A, and texture coordinates are interpolated with
+# perspective. A window has a depth buffer, so the picture is enlarged into a texture, whose memory is then copied. At
+# 1280x800 this takes 1.3 ms; a rectangle drawn into the window takes 3.5 ms, an enlarging blit 6 ms, and numpy 1.5 ms.
+# Blending neighbouring pixels would take 0.9 ms more. With few bodies, as in the default world, this level would then
+# save nothing.
 #
 # Pixels are repeated, not blended. Small framebuffers have the formats of the frame's framebuffer, because the bodies'
 # programs are already compiled for them. Formats other than a window's give the same pixels, but more slowly.

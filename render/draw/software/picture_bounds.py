@@ -46,9 +46,9 @@ BENT = 0.15
 # Largest float32 rounding error of a position, relative to its largest coordinate. For poses made by the CPU, drawing
 # adds the error back.
 ROUNDING = 3**0.5 * 2.0**-24
-# Radius of the shadow of a ball; of the shadow of another body below it; and of that body's shadow ellipse before the
-# light leans. In radii of the bounding ball. The two rods in the ball, one that moves the ellipse and one that
-# stretches it, give 1 + FOOT_REACH.
+# BALL_SPOT: radius of a ball's shadow. LONG_FOOT: radius of the shadow below any other body. LONG_SPOT: radius of that
+# body's shadow ellipse before the light's slant stretches it. All are in radii of the bounding ball. Two rods in that
+# ball, one that moves the ellipse and one that stretches it, give 1 + FOOT_REACH.
 BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
 # A body that is not a ball may extend this many more radii of its bounding ball towards the ground.
 RODS_DOWN = 3**0.5
