@@ -1,7 +1,7 @@
-"""Compiles, in idle time, the programs that a change of method, level or number of bodies will need.
+"""Compiles, in idle time, the programs that will be needed after a change of method, level or number of bodies.
 
-Drivers compile at the first draw, so each program draws one body once, with an empty scissor rectangle.
-Always: no pixel changes; one program a call, so that idle time can end between two.
+Drivers compile a program at its first draw, so each program draws one body once, with an empty scissor rectangle. No
+pixel changes. Each call compiles one program, so that idle time can end between two calls.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class ProgramPreparation:
         self._bodies, self._meshes, self._marks, self._lit = bodies, meshes, marks, lit
 
     def prepare(self, view: SceneView, present_motion: str) -> bool:
-        """Compiles one program; False when none is left. view: drawn last, by the kind of motion `present_motion`."""
+        """Compiles one program; False if none is left. view: the last one drawn. present_motion: its kind of
+        motion."""
         bodies, target = self._bodies, self._target
         slot = next(bodies.ring.filled, None)
         if slot is None:
@@ -56,7 +57,7 @@ class ProgramPreparation:
                 continue
             layer = place(Layer(slot, group=group), bodies.ring)._replace(variant=variant)
             if bodies.members.of(group, name).drawn(layer.bodies):
-                # Drivers compile at the first draw: one body is drawn, with an empty scissor rectangle.
+                # Drivers compile a program at its first draw, so one body is drawn, with an empty scissor rectangle.
                 target.framebuffer.scissor = NOTHING
                 self._uniforms.bind()
                 bodies.begin(seen, [layer])
@@ -69,7 +70,7 @@ class ProgramPreparation:
         return self._prepare_meshes(view)
 
     def _views(self, view: SceneView) -> list[SceneView]:
-        """This view, and the views of its shadow map and of draws that are not multisampled."""
+        """This view, the view of its shadow map, and the view for draws that are not multisampled."""
         if not view.is_mapped or self._lit.light_view is None:
             return [view]
         return [view, view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
@@ -82,7 +83,7 @@ class ProgramPreparation:
         return is_more
 
     def _may_draw(self, name: str, view: SceneView, count: int, stretched: bool) -> bool:
-        """True if such a picture of `count` bodies may use this program."""
+        """True if a picture of `count` bodies may use this program."""
         by_processor, members = self._bodies.is_software, self._bodies.members
         if name in OF_ONE_DEPTH.values():
             return by_processor and not stretched and LEAST <= count <= FEW and members.are_spheres

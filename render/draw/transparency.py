@@ -1,11 +1,11 @@
-"""Draws transparent bodies and marks after all opaque ones: sorted, in runs of one kind.
+"""Draws transparent bodies and marks after all opaque ones, sorted, in runs of one kind.
 
-The programs of bodies of any size (rectangles, planes, faces of meshes) have a variant that draws only transparent
-pixels, which the usual variant leaves out. So the order is a list of row numbers, and a run of rows of one kind and
-layer is one draw call. Depth is tested, not written.
+Some programs draw bodies of any size (rectangles, planes, faces of meshes). They have a variant that draws only
+transparent pixels, which the usual variant leaves out. So the order is a list of row numbers, and one draw call draws
+a run of rows of one kind and layer. Depth is tested, not written.
 
-Always: a picture without such rows costs one look at each layer. Transparent bodies cast no shadow. Closed meshes are
-back-face culled; an open mesh shows both sides, in its own order.
+A picture without transparent rows costs one check of each layer. Transparent bodies cast no shadow. Closed meshes are
+back-face culled; open meshes show both sides, and their faces are drawn in the order of the mesh.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ FIRST_ROOM = 64
 
 
 class _SortedRows(NamedTuple):
-    """Consecutive rows that one draw call draws. shape: of meshes and shapes with a material. row: number of the first;
-    a mesh that deforms has no other."""
+    """Consecutive rows that one draw call draws. shape: set for meshes and shapes with a material. row: number of the
+    first row; a deforming mesh has only this row."""
 
     layer: PlacedLayer
     kind: int
@@ -53,7 +53,8 @@ class _SortedRows(NamedTuple):
 
 
 class _MarkRun(NamedTuple):
-    """Solids of marks that one draw call draws: their place in SOLIDS, the first among those of marks, their number."""
+    """Solids of marks that one draw call draws: their index in SOLIDS, the index of the first one among all solids of
+    marks, and their number."""
 
     solid: int
     first: int
@@ -61,8 +62,8 @@ class _MarkRun(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """Rows of all layers: number, index of the layer, kind, shape (0 without a material, except meshes), place from
-    the eye, normal."""
+    """Rows of all layers: number, index of the layer, kind, shape (0 without a material, except for meshes), position
+    relative to the eye, normal."""
 
     rows: NDArray[np.uint32]
     layers: NDArray[np.intp]
@@ -73,7 +74,7 @@ class _Listed(NamedTuple):
 
     @property
     def keys(self) -> NDArray[np.intp]:
-        """A number for each row, the same for rows that one draw call may draw."""
+        """Keys (n,): equal for rows that the same draw call may draw."""
         return (self.layers * len(KIND_NAMES) + self.kinds) * (1 << 32) + self.shapes
 
 
@@ -82,7 +83,7 @@ NOTHING_LISTED = _Listed(NO_ROWS, NO_INDICES, NO_INDICES, NO_INDICES, NO_PLACES,
 
 
 class TransparentDraws:
-    """Draws transparent bodies and marks: call `begin` before other draws of a picture, and `draw` at its end."""
+    """Draws transparent bodies and marks. Call `begin` before other draws of a picture, and `draw` at its end."""
 
     def __init__(
         self,
@@ -100,7 +101,8 @@ class TransparentDraws:
         self._runs: list[_SortedRows | _MarkRun] = []
 
     def begin(self, camera: CameraMatrices, layers: Sequence[PlacedLayer]) -> None:
-        """Sorts the rows of a picture, with the solids of the marks set last, and computes the poses of meshes."""
+        """Sorts the rows of a picture together with the solids of the marks set last, and computes the poses of
+        meshes."""
         self._runs = []
         sorting = [layer for layer in layers if layer.uniforms.has_transparent]
         through = self._marks.transparent
@@ -111,7 +113,7 @@ class TransparentDraws:
         bodies, planes = len(listed.rows), np.flatnonzero(listed.kinds == PLANES)
         place = np.concatenate([listed.place, through.rows["position"].astype(np.float64) - np.array(camera.eye)])
         to_eye = camera.view[2, :3].astype(np.float64) if camera.orthographic else None
-        # Keys of marks: below those of bodies.
+        # Keys of marks are smaller than those of bodies.
         keys = np.concatenate([listed.keys, through.solids - len(SOLIDS)])
         order, begins = sorted_runs(
             back_to_front(place, to_eye, planes, listed.normals[planes]), keys, self._are_alone(listed, len(keys))
@@ -126,7 +128,7 @@ class TransparentDraws:
         self._marks.upload_transparent(order[is_mark] - bodies)
 
     def draw(self, view: SceneView) -> None:
-        """Draws the rows of the picture begun last."""
+        """Draws the rows of the picture for which `begin` was called last."""
         for run in self._runs:
             if isinstance(run, _MarkRun):
                 self._marks.draw_transparent(run.solid, run.first, run.number, view)
@@ -145,7 +147,7 @@ class TransparentDraws:
         self._order = self._poses = None
 
     def _are_alone(self, listed: _Listed, count: int) -> NDArray[np.bool_]:
-        """Mask of the rows of meshes that deform, among `count` rows."""
+        """Mask of the deforming meshes among `count` rows."""
         deform = [deforming(shape) is not None for shape in self._bodies.members.scene.distinct_shapes]
         alone = np.zeros(count, bool)
         if any(deform):
@@ -155,7 +157,7 @@ class TransparentDraws:
     def _make_runs(
         self, listed: _Listed, layers: Sequence[PlacedLayer], order: NDArray[np.intp], begins: NDArray[np.intp]
     ) -> None:
-        """Lists the draw calls of rows in this order: those of `listed`, then those of marks."""
+        """Lists the draw calls of rows in this order. Row numbers beyond those of `listed` are marks."""
         table = (None, *self._bodies.members.scene.distinct_shapes)
         drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in layers}
         solids, first_mark = self._marks.transparent.solids, 0
@@ -216,10 +218,10 @@ class TransparentDraws:
         return _Listed(rows, np.full(len(rows), layer.number), kinds, shapes, place, normals)
 
     def _make_room(self, count: int) -> moderngl.Buffer:
-        """The buffer of row numbers, with room for `count` of them."""
+        """The buffer of row numbers, with space for `count` numbers."""
         if self._order is None or self._order.size < 4 * count:
             room = max(FIRST_ROOM, 2 * count)
-            # Vertex arrays of the old list would still read it.
+            # Vertex arrays of the old list would still read the old buffer.
             self._bodies.ring.forget_vertex_arrays()
             self._meshes.forget_transparent()
             self._release_buffers()
@@ -228,7 +230,7 @@ class TransparentDraws:
         return self._order
 
     def _pose_meshes(self) -> None:
-        """Computes the poses of runs of meshes, those of neighbouring runs of one layer together."""
+        """Computes the poses of runs of meshes. Neighbouring runs of the same layer are computed together."""
         together: list[tuple[PlacedLayer, int, int]] = []
         for run in self._runs:
             if isinstance(run, _MarkRun) or run.kind != MESHES:
@@ -244,7 +246,7 @@ class TransparentDraws:
 
 
 def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> TransparentRows:
-    """Rows of this layer that its older snapshot has, and that are drawn."""
+    """Rows of this layer that are drawn and that its older snapshot has."""
     rows = found.rows
     kept = (rows < layer.bodies) & (members.kinds[np.minimum(rows, len(members.kinds) - 1)] != NOTHING)
     listed = members.of_layer(layer.group)
@@ -254,37 +256,38 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
     return TransparentRows(rows[kept], found.records[kept])
 
 
-# Back-to-front order of transparent rows, and the runs of it that are draw calls.
+# Back-to-front order of transparent rows, and its division into runs, each of which is one draw call.
 #
-# Blending is right only from back to front ("over", Porter and Duff 1984), and few bodies are transparent. So only
-# these are sorted, by the distance of their centres. Planes divide the order instead: bodies beyond a plane come
-# before it, bodies on the eye's side after it (binary space partition: Fuchs, Kedem, Naylor 1980). So the order is
-# right for a floor or a pane of glass of any size.
+# Blending is only correct from back to front ("over", Porter and Duff 1984), and few bodies are transparent. So only
+# transparent bodies are sorted, by the distance of their centres. Planes are not sorted but divide the order: bodies
+# beyond a plane come before it, bodies on the eye's side come after it (binary space partition: Fuchs, Kedem, Naylor
+# 1980). So the order is correct for a floor or a pane of glass of any size.
 #
-# Weighted blending without an order (McGuire and Bavoil 2013) was the alternative. It needs two more framebuffers
-# with the window's depth, which a window does not share, and a pass over the whole picture, 2 ms in software at
-# 800x600. A pixel with two bodies gets a mixed colour; with sorting it is exact.
+# Weighted blending without an order (McGuire and Bavoil 2013) was the alternative. It needs two more framebuffers that
+# share the window's depth, which a window does not allow, and a pass over the whole picture, 2 ms in software at
+# 800x600. It only approximates the colour of a pixel where bodies overlap; sorting gives the exact colour.
 #
-# Always: a row is transparent if the colour of its record or of its shape has an alpha below 255. Where two such
-# bodies intersect, the one whose centre is farther lies behind. With more than MOST_RUNS runs, rows are sorted only
-# among rows of the same key. Pure.
+# A row is transparent if the colour of its record or of its shape has an alpha below 255. If two transparent bodies
+# intersect, the one whose centre is farther is drawn behind. If there are more than MOST_RUNS runs, rows are sorted
+# only among rows of the same key. Pure.
 
 
-# Most planes that divide the rows around them. Each takes a pass over the rows.
+# Largest number of planes that divide the rows. Each plane needs a pass over the rows.
 MOST_PARTING = 32
-# Most draw calls of a picture while rows of all keys are sorted together: a draw call takes 20 us.
+# Largest number of draw calls of a picture for which rows of different keys are sorted together. A draw call takes 20
+# us.
 MOST_RUNS = 512
 
 
 class SortedRuns(NamedTuple):
-    """Rows from back to front, (n,), and the places in that order at which a draw call begins, (r,)."""
+    """Rows from back to front, (n,), and the indices in that order at which a draw call begins, (r,)."""
 
     order: NDArray[np.intp]
     begins: NDArray[np.intp]
 
 
 def newest(older: TransparentRows | None, newer: TransparentRows | None) -> TransparentRows:
-    """Rows of either of two snapshots, with the newer one's record where both have it; hidden rows are left out."""
+    """Rows of either of two snapshots. If both have a row, the newer record is used; hidden rows are left out."""
     if older is not None:
         is_hidden = (older.records["flags"] & VISIBLE) == 0
         if is_hidden.any():
@@ -303,9 +306,10 @@ def newest(older: TransparentRows | None, newer: TransparentRows | None) -> Tran
 
 
 def sorted_runs(order: NDArray[np.intp], keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> SortedRuns:
-    """Runs of rows that one draw call draws, in an order from back to front.
+    """Divides rows, in an order from back to front, into runs for one draw call each.
 
-    keys: (n,), the same for rows that one draw call may draw. alone: (n,), True for a row that needs its own draw call.
+    keys: (n,), equal for rows that the same draw call may draw. alone: (n,), True for rows that need their own draw
+    call.
     """
     begins = _begins(keys[order], alone[order])
     if len(begins) > MOST_RUNS:
@@ -315,7 +319,7 @@ def sorted_runs(order: NDArray[np.intp], keys: NDArray[np.intp], alone: NDArray[
 
 
 def _begins(keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """First rows of runs of equal keys, and all rows that are alone."""
+    """First rows of runs of equal keys, and all rows that need their own draw call."""
     is_first = alone.copy()
     is_first[:1] = True
     is_first[1:] |= keys[1:] != keys[:-1]
@@ -328,12 +332,12 @@ def back_to_front(
     planes: NDArray[np.intp],
     normals: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Order in which transparent bodies are drawn: the farthest first.
+    """Order in which transparent bodies are drawn, farthest first.
 
-    place: (n, 3), middles from the eye, metres. to_eye: the direction to an orthographic camera's eye; None for
-    perspective. planes: (p,), which of them are planes. normals: (p, 3), theirs.
+    place: (n, 3), centres relative to the eye, metres. to_eye: direction to an orthographic camera's eye; None for
+    perspective. planes: (p,), rows of the planes. normals: (p, 3), normals of these planes.
     """
-    with np.errstate(all="ignore"):  # records may hold anything; rows that are not finite are not drawn
+    with np.errstate(all="ignore"):  # records may hold any values; rows that are not finite are not drawn
         nearness = -(place * place).sum(axis=1) if to_eye is None else place @ to_eye
         order = np.argsort(nearness, kind="stable")
         parting = dict(zip(planes[:MOST_PARTING].tolist(), normals, strict=False))
@@ -346,7 +350,7 @@ def _parted(
     to_eye: NDArray[np.float64] | None,
     parting: dict[int, NDArray[np.float64]],
 ) -> NDArray[np.intp]:
-    """The order, with the bodies beyond each dividing plane before it and all others after it."""
+    """Changes the order so that bodies beyond a dividing plane come before it, and all others after it."""
     if not parting or len(order) < 2:
         return order
     plane = next((row for row in parting if (order == row).any()), None)

@@ -1,6 +1,6 @@
-"""Interpolation: where every body is at a draw time, in numpy. One file a method.
+"""Interpolation: computes the pose of every body at a draw time, in numpy. One file per method.
 
-The methods are usable alone, and are the reference for the shaders.
+The methods can be used alone. They are the reference for the shaders.
 
     method = create("linear")
     method.add(snapshot)                  # duplicates and old ones are ignored; a newer tick replaces
@@ -20,8 +20,8 @@ The methods are usable alone, and are the reference for the shaders.
 | `chase` | from the pose drawn last towards the newest | arrives | | |
 | `module:Class` | the user's own, see `method` | its `reach_ns` | | |
 
-The user's columns are blended by their own rules, whatever the method: blending.py. A method's module is imported
-when it is first asked for.
+The user's columns are blended by their own rules with every method: see blending.py. A method's module is imported
+when the method is first created.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from twixt.render.interpolation.method import Method
     from twixt.render.interpolation.poses import Poses, records_of
 
-# Name -> module beside this, class. In the order in which they are offered.
+# Name -> (module in this folder, class), in the order in which the names are offered to the user.
 METHODS: dict[str, tuple[str, str]] = {
     "auto": ("hermite", "Auto"),
     "hermite": ("hermite", "Hermite"),
@@ -58,10 +58,10 @@ _HOMES = {"Method": "method", "Poses": "poses", "Rule": "blending", "records_of"
 def create(
     name: str, rules: Mapping[str, Rule] | None = None, chase_ms: float | None = None, named_by: str = "interpolation"
 ) -> Method:
-    """A method with no snapshots yet: one of METHODS, or `module:Class` of the user's own.
+    """Creates a method without snapshots: one of METHODS, or a user-defined `module:Class`.
 
-    rules: how the user's columns are blended, by name, see blending.py. chase_ms: how long `chase` takes.
-    named_by: who asked for it, for a refusal's words, such as a flag.
+    rules: how the user's columns are blended, by column name, see blending.py. chase_ms: duration of a move of
+    `chase`. named_by: the setting that named the method, such as a flag; used in error texts.
     """
     method: Method
     if name in METHODS:

@@ -1,4 +1,4 @@
-"""User columns and marks at a draw time, and calls of the user's own code.
+"""User columns and marks at a draw time, and calls of user code.
 
 Rules of columns:
 
@@ -11,11 +11,11 @@ Rules of columns:
                       if there are any; for a column of whole numbers the result is rounded, and values that do not
                       fit the column are refused
 
-A column without a rule is `linear` if it holds floats, else `none`.
+Without a rule, a column of floats is `linear`; any other column is `none`.
 
-Always: a row keeps the older snapshot's value until the newer's instant if its body was spawned, despawned or moved
-elsewhere in between; so do the rows of its parts. A world's row is always blended. Values that are not finite are not
-blended. A scale (`scale3`) does not pass zero.
+If a body was spawned, despawned or moved elsewhere between the two snapshots, its row keeps the older value until the
+newer snapshot's instant; so do the rows of its parts. A world's row is always blended. Values that are not finite are
+not blended. A scale (`scale3`) does not cross zero.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ Blender = Callable[[Column, Column, float], Any]
 Rule = str | Blender
 
 HALF_TURN, TURN = np.pi, 2 * np.pi
-# Columns that readers apply before they blend, see twixt.ipc.snapshot.
+# Columns that are applied by readers before blending, see twixt.ipc.snapshot.
 WRITERS_OWN = (CORRECTION, CORRECTED_NS)
 ALWAYS = np.ones(1, np.bool_)
 
 
 def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
-    """The rules, with references replaced by functions. Raises TwixtError for an invalid rule."""
+    """Returns the rules with references replaced by functions. Raises TwixtError for an invalid rule."""
     found: dict[str, Rule] = {}
     for column, rule in rules.items():
         if callable(rule) or rule in RULES:
@@ -59,10 +59,10 @@ def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
 def blend_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule], count: int
 ) -> dict[str, Column]:
-    """The columns of `previous` blended towards `following`, each with `count` rows or as many as it has.
+    """The columns of `previous` blended towards `following`, each with `count` rows, or fewer if the column has fewer.
 
-    rules: from `read_rules`. newest: the snapshot that the rule `latest` reads. Raises TwixtError for an error of
-    the user's function.
+    rules: from `read_rules`. newest: the snapshot that the rule `latest` reads. Raises TwixtError for an error of the
+    user's function.
     """
     columns = {name: column[:count] for name, column in previous.columns.items() if name not in WRITERS_OWN}
     return _blended(
@@ -79,8 +79,8 @@ def blend_columns(
 def blend_part_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
 ) -> dict[str, Column]:
-    """As `blend_columns`, for columns with a row for each part: where a body is cut, so are its parts. Parts whose
-    bodies are unknown, or have other parts in the other snapshot, keep the older values."""
+    """As `blend_columns`, for columns with a row for each part. Where a body is cut, so are its parts. Parts keep the
+    older values if their bodies are unknown, or have different parts in the other snapshot."""
     if not previous.part_columns:
         return {}
     return _blended(
@@ -97,7 +97,7 @@ def blend_part_columns(
 def blend_world_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
 ) -> dict[str, Column]:
-    """As `blend_columns`, for columns of one row, which lasts as long as the world."""
+    """As `blend_columns`, for columns of one row; the row is blended within a world."""
     return _blended(
         previous.world_columns, following.world_columns, newest.world_columns, ALWAYS, lambda: ALWAYS, alpha, rules
     )
@@ -112,8 +112,8 @@ def _blended(
     alpha: float,
     rules: Mapping[str, Rule],
 ) -> dict[str, Column]:
-    """Copies of `columns`, blended towards `following`. lasting: rows whose body is the same there. alive: returns the
-    same for `newest`; called where a column has the rule `latest`."""
+    """Copies of `columns`, blended towards `following`. lasting: True for rows whose body is the same in `following`.
+    alive: returns the same mask for `newest`; it is called only if a column has the rule `latest`."""
     blended: dict[str, Column] = {}
     for name, column in columns.items():
         value = blended[name] = np.array(column)
@@ -125,7 +125,7 @@ def _blended(
 
 
 def _of_parts(of_bodies: NDArray[np.bool_], previous: Snapshot, other: Snapshot) -> NDArray[np.bool_]:
-    """(p,): True for parts of `previous` whose body has True in `of_bodies` and the same parts in `other`."""
+    """(p,): True for parts of `previous` whose body is True in `of_bodies` and has the same parts in `other`."""
     bodies = previous.part_bodies
     both = min(len(bodies), len(other.part_bodies))
     lasting = np.zeros(len(bodies), np.bool_)
@@ -137,7 +137,7 @@ def _of_parts(of_bodies: NDArray[np.bool_], previous: Snapshot, other: Snapshot)
 def _blend(
     name: str, value: Column, other: Column | None, lasting: NDArray[np.bool_], alpha: float, rules: Mapping[str, Rule]
 ) -> None:
-    """Blends the `lasting` rows of `value` towards those of `other`, in place."""
+    """Blends the `lasting` rows of `value` towards the same rows of `other`, in place."""
     rule = rule_of(name, value, rules)
     if rule == "none" or other is None or not alike(value, other):
         return
@@ -153,20 +153,20 @@ def _blend(
 
 
 def rule_of(name: str, column: Column, rules: Mapping[str, Rule]) -> Rule:
-    """Rule of a column: its own, or the default by type."""
+    """Rule of a column: the one in `rules`, or else the default for its type."""
     return rules.get(name) or ("linear" if column.dtype.kind == "f" else "none")
 
 
 def alike(column: Column, other: Column) -> bool:
-    """True if rows of one column can be copied into the other."""
+    """True if rows of one column can be copied to the other."""
     return other.dtype == column.dtype and other.shape[1:] == column.shape[1:]
 
 
 def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dtype: Any = None) -> Column:
-    """Straight blend from old to new, in the type of `old` or in `dtype`. Where the result is not finite, or, with
-    keep_sign, the values pass zero, it is old.
+    """Straight blend from old to new, in the type of `old` or in `dtype`. The result is `old` where the blend is not
+    finite. With keep_sign it is also `old` where the values cross zero.
 
-    Exact at both ends and for equal values. Whole numbers are rounded and never leave the two.
+    Exact at both ends and for equal values. Whole numbers are rounded and stay between the two values.
     """
     dtype = dtype or old.dtype
     start, end = old.astype(np.float64), new.astype(np.float64)
@@ -181,9 +181,10 @@ def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dt
 
 
 def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> Column:
-    """As `straight`, but the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are."""
+    """As `straight`, but the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are within
+    it."""
     start, end = old.astype(np.float64), new.astype(np.float64)
-    # pi and 2 pi in the type of the column; the error of a difference is that of its terms.
+    # pi and 2 pi, rounded to the column's type. The error of a difference is as large as the error of its terms.
     digit = np.finfo(old.dtype if old.dtype.kind == "f" else np.float64).eps
     with np.errstate(over="ignore", invalid="ignore"):
         way = np.remainder(end - start + HALF_TURN, TURN) - HALF_TURN
@@ -201,7 +202,7 @@ def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> C
 
 
 def sign_changes(old: Column, new: Column) -> NDArray[np.bool_]:
-    """True where a straight blend from old to new passes zero."""
+    """True where a straight blend from old to new crosses zero."""
     return ((old < 0) & (new > 0)) | ((old > 0) & (new < 0))
 
 
@@ -221,7 +222,7 @@ def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: floa
 
 
 def _fitted(value: Column, dtype: Any, rule: str) -> Column:
-    """Numbers converted to another type; rounded for integers. Raises TwixtError for values that do not fit."""
+    """Numbers converted to another type, rounded for integers. Raises TwixtError for values that do not fit it."""
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = np.rint(value) if dtype.kind in "iu" and value.dtype.kind == "f" else value
         fitted = rounded.astype(dtype)
@@ -244,34 +245,35 @@ def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None
 
 # Marks at a draw time between two snapshots, in numpy.
 #
-# Marks are matched by key, not by place. Both lists are sorted by key once, when they arrive; then two binary
-# searches match them, whatever came and went. Marks of equal keys are matched in their order.
+# Marks are matched by key, not by index. Both lists are sorted by key when they arrive; then two binary searches match
+# them, even if marks were added or removed. Marks with equal keys are matched in order.
 #
 # A mark in both snapshots is blended: position, size and colour linearly, orientation by the shortest slerp (Shoemake
-# 1985). Its kind, shape and label are the older one's until the newer snapshot's instant; so is its size where the
-# kinds differ. A mark only in the older snapshot stays unchanged until that instant. A mark only in the newer one
-# appears then.
+# 1985). Its kind, shape and label are those of the older mark until the newer snapshot's instant. If the two kinds
+# differ, the size is not blended either. A mark that is only in the older snapshot stays unchanged until that instant.
+# A mark that is only in the newer snapshot appears at that instant.
 #
-# Always: as many marks are drawn as the older snapshot has, in the order of their keys; all are finite.
+# The number of drawn marks is that of the older snapshot, in the order of keys; all are finite.
 
 
-# Number of 32-bit words of a record, and the words that are floats: position, orientation, size.
+# Number of 32-bit words of a record, and the range of words that are floats: position, orientation, size.
 NUMBERS, FLOATS = 16, slice(2, 12)
-# Largest coordinate and size of a mark that is drawn, m: the square of a larger one would overflow.
+# Largest coordinate and size of a mark that is drawn, m. The square of a larger value would overflow.
 FARTHEST = 1e30
 
 
 class Matched(NamedTuple):
-    """Rows of the marks that both snapshots have, (k,) each: mark `older[i]` of the one is `newer[i]` of the other."""
+    """Rows of the marks that are in both snapshots, (k,) each: mark `older[i]` of one is mark `newer[i]` of the
+    other."""
 
     older: NDArray[np.intp]
     newer: NDArray[np.intp]
 
 
 def drawable(marks: NDArray[np.void]) -> NDArray[np.void]:
-    """The marks of a snapshot that can be drawn, sorted by key; marks of equal keys keep their order.
+    """The marks of a snapshot that can be drawn, sorted by key; marks with equal keys keep their order.
 
-    marks: (m,) of dtype `MARK`, from another process: rows that are not finite or of an unknown kind are left out.
+    marks: (m,) of dtype `MARK`, from another process. Rows that are not finite, or of an unknown kind, are left out.
     """
     with np.errstate(all="ignore"):
         floats = np.abs(np.ascontiguousarray(marks).view(np.float32).reshape(-1, NUMBERS)[:, FLOATS])
@@ -282,7 +284,8 @@ def drawable(marks: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def matched(older: NDArray[np.uint64], newer: NDArray[np.uint64]) -> Matched:
-    """Rows of equal keys in two sorted arrays of keys. Where a key occurs several times, the i-th matches the i-th."""
+    """Rows of equal keys in two sorted arrays of keys. If a key occurs several times, the i-th row matches the
+    i-th."""
     if not len(newer):
         nothing = np.zeros(0, np.intp)
         return Matched(nothing, nothing)
@@ -294,7 +297,7 @@ def matched(older: NDArray[np.uint64], newer: NDArray[np.uint64]) -> Matched:
 
 
 def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alpha: float) -> NDArray[np.void]:
-    """The marks drawn at `alpha`, 0..1, between two snapshots of `drawable` marks; at 1 those of the newer one.
+    """The marks drawn at `alpha`, 0..1, between two snapshots of `drawable` marks; at 1 the newer snapshot's marks.
 
     Returns a new array, or `older` or `newer` itself.
     """
@@ -319,17 +322,16 @@ def _rows_of(marks: NDArray[np.void], rows: NDArray[np.intp]) -> NDArray[np.void
     return np.ascontiguousarray(marks).view(RECORD)[rows].view(MARK)
 
 
-# Imports and calls of a user's method or rule, which errors name.
+# Imports and calls a user's method or rule.
 #
-# Always: an exception of the user's code becomes a `TwixtError` with the name of the function and the user's
-# traceback.
+# An exception of the user's code becomes a `TwixtError` with the name of the function and the user's traceback.
 
 
 T = TypeVar("T")
 
 
 def find_function(reference: str, what: str) -> Callable[..., Any]:
-    """Imports `module:function`. what: its name in error texts, such as "the rule of column 'heat'"."""
+    """Imports `module:function`. what: its description in error texts, such as "the rule of column 'heat'"."""
     found = find(reference, what, "my_rules:ease", "def {name}(old, new, alpha)")
     if not callable(found):
         raise TwixtError(f"{what}: {reference} must be a function, got {found!r}")
@@ -337,9 +339,10 @@ def find_function(reference: str, what: str) -> Callable[..., Any]:
 
 
 def find(reference: str, what: str, example: str, sketch: str) -> Any:
-    """The object of `module:name`. example: such a reference; sketch: code to write if it is missing, with {name}.
+    """Imports the object `module:name`. example, sketch: an example reference, and example code with {name}, for error
+    texts.
 
-    Raises TwixtError for a wrong reference, UserCodeCrashed where importing the module raised.
+    Raises TwixtError for a wrong reference, UserCodeCrashed if importing the module raised.
     """
     if not is_reference(reference):
         raise TwixtError(
@@ -356,8 +359,8 @@ def find(reference: str, what: str, example: str, sketch: str) -> Any:
 
 
 def array_of(answer: Any, rule: str) -> NDArray[Any]:
-    """Converts a result of the user's code to an array. Raises TwixtError, whose text begins with `rule`, unless it
-    has numbers or texts."""
+    """Converts a result of the user's code to an array. Raises TwixtError, with a text that begins with `rule`, if the
+    result is neither numbers nor texts."""
     try:
         array = np.asarray(answer)
     except Exception as error:  # rows of different lengths, a user's __array__ that raises
@@ -368,7 +371,7 @@ def array_of(answer: Any, rule: str) -> NDArray[Any]:
 
 
 def call_users(what: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Call the user's function. Raises UserCodeCrashed for what it raises; what: as in `user_crash`."""
+    """Calls the user's function. Raises UserCodeCrashed if the function raises; what: as in `user_crash`."""
     try:
         return function(*arguments)
     except (Exception, SystemExit) as error:  # sys.exit in a method would end the viewer without a message

@@ -1,16 +1,17 @@
 """Catmull and quadratic: smooth curves through three or four snapshots, without velocities.
 
-Catmull: every snapshot gets the velocity of the parabola through it and its two neighbours; gaps may be uneven.
-Hermite's cubic connects the snapshots: the non-uniform spline of Catmull and Rom (1974), in the form of Barry and
-Goldman (1988). Orientations likewise: the shortest turns between neighbours, as rotation vectors, give every snapshot
-an angular velocity, and hermite's rotation connects them. So speeds do not jump where intervals join.
+Catmull: each snapshot gets the velocity of the parabola through it and its two neighbours; gaps may be uneven.
+Hermite's cubic connects the snapshots. The result is the non-uniform spline of Catmull and Rom (1974), in the form of
+Barry and Goldman (1988). Orientations are treated in the same way: the shortest turns between neighbours, as rotation
+vectors, give every snapshot an angular velocity, and hermite's rotation connects them. So speeds do not jump at a
+snapshot.
 
-Always: exact at every snapshot. A body that moved d metres in the gap before (a seconds) and rests in this gap (b
-seconds) and the next overshoots its resting place by at most 4/27 d b^2 / (a (a + b)): 2/27 d with even gaps. Where
-the next snapshot is missing the factor is 1/4 instead of 4/27: 1/8 d with even gaps. A neighbour of another continuity
-epoch counts as missing, as at the ends: with one neighbour the parabola through three is drawn, with none linear. The
-snapshot after an interval bends it: if it arrives while its interval is being drawn, it changes the curve. A clock
-that buffers one interval more has it in time.
+The curve is exact at every snapshot. A body that moved d metres in the previous gap (a seconds), and rests in this gap
+(b seconds) and the next, overshoots its resting place by at most 4/27 d b^2 / (a (a + b)): 2/27 d with even gaps. If
+the next snapshot is missing, the factor is 1/4 instead of 4/27: 1/8 d with even gaps. A neighbour of another
+continuity epoch counts as missing. With one neighbour the parabola through three snapshots is drawn, with none a
+straight line. The snapshot after an interval shapes its curve; if it arrives while the interval is being drawn, the
+curve changes. A clock that buffers one more interval avoids this.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from twixt.render.interpolation.method import Linear
 from twixt.render.interpolation.poses import FARTHEST, Poses, may_be_blended
 from twixt.render.interpolation.quaternion import conjugate, log, multiply, normalized
 
-# A neighbour whose gap is shorter than this share of the interval counts as missing: with it the curve would swing out
-# by more than the whole previous step.
+# A neighbour whose gap is shorter than this fraction of the interval counts as missing. With it the curve would
+# overshoot by more than the whole previous step.
 SHORTEST_NEIGHBOUR = 1 / 8
 
 
@@ -50,15 +51,17 @@ class Catmull(Linear):
         return poses
 
     def end_motions(self, start: Floats, mean: Floats, end: Floats) -> tuple[Floats, Floats]:
-        """The motions (m, 6) at both ends of the interval, given those at its joints and the mean motion.
+        """Returns the motions (m, 6) at both ends of the interval. start, end: motions at its joints; mean: mean
+        motion.
 
-        NaN: the neighbour at that joint is missing; the parabola through the other three is used there.
+        A row of `start` or `end` is NaN if the neighbour at that joint is missing. Then the parabola through the other
+        three snapshots is used.
         """
         return np.where(np.isnan(start), 2 * mean - end, start), np.where(np.isnan(end), 2 * mean - start, end)
 
     def _joint(self, neighbour: int, rows: Rows, gap_s: float, mean: Floats) -> Floats:
-        """The motions (m, 6) at the joint with the interval that begins at snapshot `neighbour`; NaN where it is
-        missing."""
+        """The motions (m, 6) at the joint with the interval that begins at snapshot `neighbour`; NaN if that interval
+        is missing."""
         joint = np.full_like(mean, np.nan)
         if not 0 <= neighbour < len(self.snapshots) - 1:
             return joint
@@ -75,15 +78,15 @@ class Catmull(Linear):
 
 
 class Quadratic(Catmull):
-    """The parabola through three snapshots, the interval's own two and the one before.
+    """The parabola through three snapshots: the interval's own two and the one before them.
 
-    Needs no velocities and, unlike catmull, nothing newer than the interval: a snapshot that comes later never changes
-    what is drawn. In return the speed jumps a little where intervals join. Orientations are blended by rotation
+    It needs no velocities and, unlike catmull, nothing newer than the interval, so a snapshot that arrives later never
+    changes the curve. In return the speed jumps a little at each snapshot. Orientations are blended by rotation
     vectors, as in catmull; gaps may be uneven (Lagrange 1795).
 
-    Always: exact at the snapshots. A body that moved d metres in the gap before (a seconds) and rests in this one (b
-    seconds) overshoots its resting place by at most 1/4 d b^2 / (a (a + b)): 1/8 d with even gaps.
-    Where the snapshot before is missing, the parabola through the one after is drawn; without both, linear.
+    The curve is exact at the snapshots. A body that moved d metres in the previous gap (a seconds) and rests in this
+    one (b seconds) overshoots its resting place by at most 1/4 d b^2 / (a (a + b)): 1/8 d with even gaps. If the
+    previous snapshot is missing, the parabola through the next one is drawn; if both are missing, a straight line.
     """
 
     def end_motions(self, start: Floats, mean: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -91,7 +94,8 @@ class Quadratic(Catmull):
 
 
 def mean_motion(previous: Snapshot, following: Snapshot, rows: Rows) -> Floats:
-    """Mean velocity and, the short way, angular velocity of the bodies `rows` between two snapshots, (m, 6)."""
+    """Mean velocity, and mean angular velocity by the short way, of the bodies `rows` between two snapshots, (m,
+    6)."""
     old, new = previous.bodies[rows], following.bodies[rows]
     way = new["position"].astype(np.float64) - old["position"]
     turned = log(multiply(normalized(new["orientation"]), conjugate(normalized(old["orientation"]))))

@@ -1,14 +1,14 @@
-"""Chase: from the pose drawn last towards the newest snapshot. Simple, and a bit late.
+"""Chase: moves from the last drawn pose towards the newest snapshot. Simple, and slightly late.
 
-Each new snapshot is a new target. The move towards it begins at the pose drawn last before it came. It ends `chase_ms`
-of draw time later, or at the snapshot's own instant if that is further ahead. So nothing jumps, or stands still before
-the next target comes. Works with any clock.
+Each new snapshot is a new target. The move starts at the pose that was drawn last before the snapshot arrived. It ends
+`chase_ms` of draw time later, or at the snapshot's own instant if that is later still. So bodies neither jump nor stop
+before the next target arrives. Works with any clock.
 
-A newer state of the newest snapshot's instant ends the move: while time stands, the published state is shown.
+If the newest snapshot is replaced by a newer state of the same instant, the move ends and that state is shown.
 
-Always: a move begins at most its own duration before its end, so that a long silence does not stretch the move after
-it. Sampling keeps only the pose drawn last, so sampling twice gives identical bytes. Cuts (another epoch), visibility
-and discrete columns are those of the snapshot at or before the draw time.
+A move starts no earlier than its own duration before its end, so that a long silence does not stretch the next move.
+Sampling stores only the pose drawn last, so sampling twice gives identical bytes. Cuts (a new epoch), visibility and
+discrete columns come from the snapshot at or before the draw time.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from twixt.render.interpolation.blending import (
 from twixt.render.interpolation.method import PREDICTED_NS, Linear
 from twixt.render.interpolation.poses import Poses, may_be_blended, no_poses, records_of
 
-# A target more than this many usual gaps away comes after a rest; one or two lost snapshots are no rest.
+# A target more than this many usual gaps away comes after a rest. One or two lost snapshots do not count as a rest.
 REST_GAPS = 4
 
 
 class Chase(Linear):
-    """Restarts at every newest snapshot; a late one is no target."""
+    """Starts a new move at every newest snapshot; a late snapshot is not a target."""
 
-    _drawn: Snapshot | None = None  # the state drawn last, as a snapshot at that draw time
-    _start: Snapshot | None = None  # where the move to the newest began
+    _drawn: Snapshot | None = None  # the state drawn last, as a snapshot at its draw time
+    _start: Snapshot | None = None  # start of the current move
     _start_ns = _end_ns = 0
 
     def __init__(self, chase_ms: float | None = None) -> None:
@@ -51,7 +51,7 @@ class Chase(Linear):
 
     @property
     def chase_ms(self) -> float | None:
-        """Duration of a chase, unless the target is further ahead. None: the usual gap between snapshots."""
+        """Duration of a move, if the target is not further ahead. None: the usual gap between snapshots."""
         return self._chase_ms
 
     @chase_ms.setter
@@ -117,7 +117,8 @@ class Chase(Linear):
         )
 
     def _as_drawn(self, life: Snapshot, start: Snapshot) -> Snapshot:
-        """The snapshot `life`, with its bodies at the poses drawn at `start`, where their epochs are the same."""
+        """A copy of the snapshot `life`. Bodies whose epochs are the same in `start` get the poses drawn at
+        `start`."""
         rows = np.flatnonzero(may_be_blended(start.bodies, life.bodies))
         bodies = life.bodies.copy()
         for field in ("position", "orientation", "scale", "color"):
@@ -137,7 +138,7 @@ class Chase(Linear):
     def _columns_as_drawn(
         self, columns: Mapping[str, Column], drawn: Mapping[str, Column], rows: NDArray[np.intp]
     ) -> dict[str, Column]:
-        """Copies of `columns`, with the values `drawn` in these rows, ascending, except of discrete ones."""
+        """Copies of `columns` with the values of `drawn` in these rows (ascending). Discrete columns do not change."""
         copies = _copies(columns)
         for name, column in copies.items():
             seen = drawn.get(name)

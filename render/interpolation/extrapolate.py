@@ -1,15 +1,16 @@
-"""Extrapolate: straight between snapshots. Dead reckoning past the newest snapshot, so that nothing waits.
+"""Extrapolate: straight between snapshots, dead reckoning past the newest snapshot, so that drawing never waits.
 
-Past the newest every body moves on by its velocity and turns by its angular velocity. Where they are not given, the
-line of the last two snapshots is used, or an earlier one where the last gap is too short to measure a speed. After
-PREDICTED_NS all bodies hold. When snapshots come again, the drawn body is not at its true pose. It is led back by
-projective velocity blending (Curtiss Murphy, "Believable Dead Reckoning for Networked Games", in Eric Lengyel (ed.),
-Game Engine Gems 2, 2011): from its drawn pose it moves on with a velocity that becomes the true one, and this motion
-is mixed into the true one. Here the mix is eased in and out, so that speeds do not jump either.
+Past the newest snapshot every body moves by its velocity and turns by its angular velocity. If these are not given,
+they are measured between the last two snapshots, or from an earlier one if the last gap is too short to measure a
+speed. After PREDICTED_NS all bodies stop. When snapshots arrive again, the drawn body is not at its true pose.
+Projective velocity blending leads it back (Curtiss Murphy, "Believable Dead Reckoning for Networked Games", in Eric
+Lengyel (ed.), Game Engine Gems 2, 2011): from its drawn pose the body moves on with a velocity that changes into the
+true one, and this motion is mixed with the true motion. Here the mix is eased in and out, so that speeds do not jump
+either.
 
-Always: bodies do not jump when a snapshot comes, with two exceptions: cuts (another epoch), and a newer state of a
-known instant, which is shown unchanged, because time stands there. Only silence of the stream is bridged: a body at
-rest in the newest snapshot stays at rest.
+Bodies do not jump when a snapshot arrives, with two exceptions: cuts (a new epoch), and a newer state of a known
+instant. The latter is shown unchanged, because simulated time is paused. A body at rest in the newest snapshot stays
+at rest, because predictions only fill in for missing snapshots.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply,
 
 Floats = NDArray[np.float64]
 
-# Velocities of drawn bodies are measured between two instants this far apart, ns: float32 positions still differ
-# enough.
+# Velocities of drawn bodies are measured between two instants this far apart, ns. It is long enough for float32
+# positions to differ.
 GLANCE_NS = 1_000_000
-# Shortest gap to measure a velocity over, in usual gaps. Over a shorter one the noise of positions (float32, a sensor)
-# counts more than twice as much.
+# Shortest gap over which a velocity is measured, in usual gaps. Over a shorter gap the noise of positions (float32, a
+# sensor) has more than twice the effect.
 SHORTEST_GAP = 0.5
-# A larger velocity counts as not given (m/s, rad/s): its square must fit a float32.
+# A larger velocity counts as not given (m/s, rad/s), because its square must fit in float32.
 FASTEST = 1e15
 
 
@@ -53,7 +54,7 @@ class BodyMotion:
 
 @dataclass(frozen=True)
 class CorrectionBlend:
-    """Blend from the motion drawn at since_ns to the true one at until_ns."""
+    """Blend from the drawn motion at since_ns to the true motion at until_ns."""
 
     since_ns: int
     until_ns: int
@@ -61,7 +62,7 @@ class CorrectionBlend:
     true: BodyMotion
 
     def blend_into(self, poses: Poses, bodies: NDArray[np.void], draw_time_ns: int) -> None:
-        """Changes true poses into drawn ones, in place. bodies: the snapshot at or before the draw time."""
+        """Changes true poses into drawn poses, in place. bodies: the snapshot at or before the draw time."""
         drawn, true = self.drawn, self.true
         rows = np.flatnonzero(may_be_blended(drawn.bodies, bodies))
         rows = rows[rows < len(true.bodies)]
@@ -77,12 +78,12 @@ class CorrectionBlend:
 
 
 class Extrapolate(Linear):
-    """Dead reckoning through silence, and correction without a jump."""
+    """Dead reckoning while no snapshot arrives, then correction without a jump."""
 
     reach_ns = PREDICTED_NS
     _draw_time_ns: int | None = None
     _correction: CorrectionBlend | None = None
-    _stands = False  # time stands: the newest snapshot is not the first of its instant
+    _stands = False  # simulated time is paused: the newest snapshot is not the first of its instant
 
     def add(self, snapshot: Snapshot) -> None:
         now_ns = self._draw_time_ns
@@ -130,8 +131,8 @@ class Extrapolate(Linear):
         return poses
 
     def _velocities(self) -> tuple[Floats, Floats]:
-        """Linear and angular velocities of the newest snapshot's bodies, (n, 3) each: those given, else measured
-        between the last two snapshots."""
+        """Linear and angular velocities of the newest snapshot's bodies, (n, 3) each. Velocities that are not given
+        are measured between the last two snapshots."""
         newest = self._snapshots[-1].bodies
         velocity, spin = np.zeros((len(newest), 3)), np.zeros((len(newest), 3))
         if len(self._snapshots) > 1:
@@ -152,13 +153,13 @@ class Extrapolate(Linear):
         return velocity, spin
 
     def _index_to_measure_from(self) -> int:
-        """Index of the newest snapshot far enough before the last one."""
+        """Index of the newest snapshot that is far enough before the last one to measure a velocity."""
         far_ns = self.usual_gap_ns * SHORTEST_GAP
         indices = range(len(self._times) - 2, -1, -1)
         return next((index for index in indices if self._times[-1] - self._times[index] >= far_ns), 0)
 
     def _drawn(self, draw_time_ns: int) -> Poses:
-        """Poses drawn at that instant if no other snapshot comes."""
+        """Poses drawn at `draw_time_ns` if no other snapshot arrives."""
         poses, back = super().sample(draw_time_ns), self._correction
         if back is not None and back.since_ns <= draw_time_ns < back.until_ns:
             back.blend_into(poses, self._snapshots[self.index_at(draw_time_ns)].bodies, draw_time_ns)

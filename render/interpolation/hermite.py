@@ -1,13 +1,14 @@
-"""Hermite and auto: cubic curves through both snapshots with the published velocities, for positions and rotations.
+"""Hermite and auto: cubic curves through both snapshots that use the published velocities, for positions and
+rotations.
 
 Positions: the cubic of Charles Hermite (1878) through both positions with both velocities, scaled by the gap between
 the two snapshots. Orientations: the cubic curve of rotations of Kim, Kim, Shin 1995, a product of three rotations.
-Each is predicted from the angular velocities for a third of the gap: the first from the older one, the last from the
-newer one, the middle one from their mean; they may be several turns. The remainder is the short rotation from the
-product of the three to the newer orientation; it is eased in and out with the middle rotation.
+Each of the three covers a third of the gap and is predicted from angular velocities: the first from the older one, the
+last from the newer one, the middle one from their mean. They may be several turns. The remainder is the short rotation
+from the product of the three to the newer orientation. It is eased in and out together with the middle rotation.
 
-Always: exact at both snapshots; linear and angular velocities at both are the published ones; a body whose velocities
-are not given, not finite or too large moves or turns as in `linear`.
+The curve is exact at both snapshots, and has the published linear and angular velocities there. A body whose
+velocities are not given, not finite or too large moves or turns as in `linear`.
 """
 
 from __future__ import annotations
@@ -57,12 +58,12 @@ def gap_between(previous: Snapshot, following: Snapshot) -> float:
 
 
 def moving(old: Records, new: Records, rows: Rows) -> Rows:
-    """The `rows` whose velocity is given in both records, and finite."""
+    """The `rows` whose velocity is given and finite in both records."""
     return rows[_given(old[rows], "velocity", HAS_VELOCITY) & _given(new[rows], "velocity", HAS_VELOCITY)]
 
 
 def turning(old: Records, new: Records, rows: Rows, gap_s: float) -> Rows:
-    """The `rows` whose angular velocity is given in both records and turns them less than `MOST_TURN_RAD`."""
+    """The `rows` whose angular velocity is given in both records and turns the body by less than `MOST_TURN_RAD`."""
     before, after = old[rows], new[rows]
     given = _given(before, "angular_velocity", HAS_ANGULAR_VELOCITY)
     given &= _given(after, "angular_velocity", HAS_ANGULAR_VELOCITY)
@@ -72,7 +73,7 @@ def turning(old: Records, new: Records, rows: Rows, gap_s: float) -> Rows:
 
 
 def bend(poses: Poses, old: Records, new: Records, rows: Rows, gap_s: float, alpha: float) -> None:
-    """Moves the bodies `rows` of poses onto their curves, except where a curve leads beyond `FARTHEST`."""
+    """Moves the bodies `rows` of `poses` to their curves, except where a curve leads beyond `FARTHEST`."""
     before, after = old[rows], new[rows]
     place = curve(before["position"], before["velocity"], after["position"], after["velocity"], gap_s, alpha)
     within = (np.abs(place) < FARTHEST).all(axis=1)
@@ -80,7 +81,7 @@ def bend(poses: Poses, old: Records, new: Records, rows: Rows, gap_s: float, alp
 
 
 def spin(poses: Poses, old: Records, new: Records, rows: Rows, gap_s: float, alpha: float) -> None:
-    """Turns the bodies `rows` of poses by their angular velocities, see `turn`."""
+    """Turns the bodies `rows` of `poses` by their angular velocities, see `turn`."""
     before, after = old[rows], new[rows]
     start, end = before["orientation"], after["orientation"]
     poses.orientation[rows] = turn(start, before["angular_velocity"], end, after["angular_velocity"], gap_s, alpha)
@@ -94,13 +95,13 @@ def curve(
     gap_s: float,
     alpha: float,
 ) -> Floats:
-    """Places (n, 3) on the cubics from start to end, metres and m/s. Charles Hermite 1878."""
+    """Positions (n, 3) on the cubics from start to end, metres and m/s. Charles Hermite 1878."""
     h01 = ease(alpha)
     h10 = alpha * (1 - alpha) ** 2
     h11 = -(alpha**2) * (1 - alpha)
     start, end = np.asarray(start, np.float64), np.asarray(end, np.float64)
     leaving, arriving = np.asarray(start_velocity, np.float64), np.asarray(end_velocity, np.float64)
-    # Start plus differences, not a sum of four: a body at rest does not tremble.
+    # Start plus differences instead of a sum of four products, so that a body at rest does not tremble.
     return start + (end - start) * h01 + gap_s * (h10 * leaving + h11 * arriving)
 
 
@@ -114,7 +115,8 @@ def turn(
 ) -> Floats:
     """Orientations (n, 4) between start and end; velocities (n, 3) in rad/s, world axes.
 
-    Kim, Kim, Shin 1995. A body that tumbles freely is at most 0.5 degrees off at 90 degrees a snapshot, 0.15 at 60.
+    Kim, Kim, Shin 1995. The error for a freely tumbling body is at most 0.5 degrees at 90 degrees a snapshot, 0.15 at
+    60.
     """
     leaving, between, arriving = thirds(start_velocity, end_velocity, gap_s)
     missing = remainder(start, start_velocity, end, end_velocity, gap_s)
@@ -130,7 +132,8 @@ def remainder(
     end_velocity: NDArray[np.floating],
     gap_s: float,
 ) -> Floats:
-    """Rotation vectors (n, 3) from the rotations of `thirds` to the newer orientation, the short way."""
+    """Rotation vectors (n, 3), the short way, from the product of the rotations of `thirds` to the newer
+    orientation."""
     leaving, between, arriving = thirds(start_velocity, end_velocity, gap_s)
     whole = multiply(normalized(end), conjugate(normalized(start)))
     return log(multiply(multiply(exp(-between), exp(-arriving)), multiply(whole, exp(-leaving))))
@@ -139,7 +142,7 @@ def remainder(
 def thirds(
     start_velocity: NDArray[np.floating], end_velocity: NDArray[np.floating], gap_s: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Rotation vectors (n, 3) expected for each third of the gap from the angular velocities, in order of time."""
+    """Rotation vectors (n, 3) for each third of the gap, predicted from the angular velocities, in order of time."""
     leaving, arriving = (np.asarray(v, np.float64) * (gap_s / 3) for v in (start_velocity, end_velocity))
     return leaving, (leaving + arriving) / 2, arriving
 
@@ -158,34 +161,36 @@ def _squared(vectors: NDArray[np.floating]) -> Floats:
     return np.einsum("ij,ij->i", wide, wide)
 
 
-# Auto: for each body and interval the curve of hermite where it can be trusted, else a straight line.
+# Auto: for each body and interval the curve of hermite if it can be trusted, else a straight line.
 #
-# A curve is trusted if three snapshots agree on one smooth motion. They do not if there is a bounce, a landing or a
-# push in one of the two intervals. Then the body moves straight, which never leads into a floor from two places above
-# it. Motion that three snapshots cannot distinguish from a smooth one is drawn as smooth. So a body that bounces once
-# in each interval, by the same angle, seems to move on a circle. It is drawn behind the wall for a moment, within the
-# bound below (round a ring at 12 m/s, 50 ms and 29 degrees a snapshot: by 10 mm). With positions p, velocities v and
-# gaps g, b marking the interval before, and
+# A curve is trusted if three snapshots agree on one smooth motion. They do not agree if there is a bounce, a landing
+# or a push in one of the two intervals. Then the body moves straight; a straight line between two places above a floor
+# never enters the floor. If three snapshots cannot distinguish a motion from a smooth one, it is drawn as smooth. For
+# example, a body that bounces once in each interval, by the same angle, seems to move on a circle. For a moment it is
+# drawn behind the wall, within the bound below (in a ring at 12 m/s, 50 ms and 29 degrees a snapshot: by 10 mm). With
+# positions p, velocities v and gaps g, where b marks the previous interval, and
 #     j = v1 - v0,  jb = v0 - vb                                           the changes of velocity
 #     e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2      what the mean velocities do not explain
-# a body follows the curve if all of these hold:
+# the body follows the curve if all of these rules hold:
 # 1. The acceleration stays the same: |j/g - jb/gb| < ACCELERATION_CHANGE * the smaller of |j/g| and |jb/gb|. A contact
-#    in one of the intervals, or different ones in both, break this rule.
-# 2. Positions agree with velocities: |e - lag j| <= POSITION_MISMATCH g |j| and |eb - lag jb| <= POSITION_MISMATCH gb |jb|. An
-#    integrator that moves with the velocity after (or before) a step has places half a step behind (or ahead of) the
-#    velocities: `lag` is that time, one for both intervals by least squares, at most half the shorter gap. Bounces in
-#    both intervals, as of a ball that comes to rest, seldom agree on one.
-# 3. The curve does not swing out where the velocities do not turn back: along j either v0 and v1 point apart (the
-#    top of a throw), or both point the way of the body, at most SWING times as fast (Fritsch, Carlson 1980).
+#    in one of the intervals, or different contacts in the two, break this rule.
+# 2. Positions agree with velocities: |e - lag j| <= POSITION_MISMATCH g |j| and |eb - lag jb| <= POSITION_MISMATCH gb
+#    |jb|. If an integrator moves bodies with the velocity after (or before) a step, positions are half a step behind
+#    (or ahead of) the velocities. `lag` is that time. It is the same for both intervals, found by least squares, and
+#    at most half the shorter gap. Bounces in both intervals, such as of a ball that comes to rest, seldom agree on one
+#    lag.
+# 3. The curve does not overshoot unless the body turns back: along j either v0 and v1 point apart (the top of a
+#    throw), or both point in the direction of motion and are at most SWING times as fast as the mean (Fritsch, Carlson
+#    1980).
 #
-# Orientations follow hermite if the angular velocities lead near the newer orientation, else the short way.
-# Always: exact at both snapshots; no further from the straight line than 0.154 g |j| (by rule 2; a throw is off by g
-# |j| / 8); never a curve without velocities in both, nor without an earlier snapshot of the same epoch.
-# Scale-free: the same motion ten times as large or as fast is drawn by the same rule.
+# Orientations follow hermite if the angular velocities lead near the newer orientation, else the short way. The result
+# is exact at both snapshots, and at most 0.154 g |j| away from the straight line (by rule 2; a throw is off by g |j| /
+# 8). A curve needs velocities in both snapshots and an earlier snapshot of the same epoch. Scale-free: the same motion
+# ten times as large or as fast is judged alike.
 
 
 class Auto(Linear):
-    """Hermite where it is safe, else linear."""
+    """Hermite if it can be trusted, else linear."""
 
     def blend_at(self, index: int, alpha: float, draw_time_ns: int) -> Poses:
         previous, following = self.snapshots[index], self.snapshots[index + 1]
@@ -209,13 +214,13 @@ class Auto(Linear):
 def curve_is_trusted(
     before: NDArray[np.void], old: NDArray[np.void], new: NDArray[np.void], before_gap_s: float, gap_s: float
 ) -> NDArray[np.bool_]:
-    """(m,): True where the curve from `old` to `new` can be trusted, given records of m bodies at three snapshots."""
+    """(m,): True where the curve from `old` to `new` can be trusted, judged by m bodies' records at three snapshots."""
     vb, v0, v1 = (records["velocity"].astype(np.float64) for records in (before, old, new))
     pb, p0, p1 = (records["position"].astype(np.float64) for records in (before, old, new))
     j, jb, way, way_before = v1 - v0, v0 - vb, p1 - p0, p0 - pb
     comparable = (np.abs(np.concatenate((vb, v0, v1, way, way_before), axis=1)) < LARGEST_COMPARED).all(axis=1)
 
-    now, earlier = j * before_gap_s, jb * gap_s  # both accelerations times both gaps
+    now, earlier = j * before_gap_s, jb * gap_s  # both accelerations, each times both gaps
     like_before = _length(now - earlier) < ACCELERATION_CHANGE * np.minimum(_length(now), _length(earlier))
 
     e = way - (v0 + v1) * (gap_s / 2)

@@ -1,14 +1,15 @@
 """Kalman: Kalman-filtered poses for noisy states, such as those of a measured robot.
 
-One filter a body estimates position and velocity, and orientation and angular velocity, with covariances (R. E. Kalman
-1960; constant velocity, disturbed by an acceleration that is constant between snapshots: Bar-Shalom, Li, Kirubarajan,
-"Estimation with Applications to Tracking and Navigation", 2001, 6.3.2). The orientation's error is a rotation vector
-(Lefferts, Markley, Shuster 1982). Velocities are measurements too where they are given. The filtered snapshots are
-kept and drawn: straight between them, and by their velocities past the newest, see extrapolate.py.
+Each body has one filter. It estimates position and velocity, and orientation and angular velocity, with covariances
+(R. E. Kalman 1960). The model is a constant velocity, disturbed by an acceleration that is constant between snapshots
+(Bar-Shalom, Li, Kirubarajan, "Estimation with Applications to Tracking and Navigation", 2001, 6.3.2). The
+orientation's error is a rotation vector (Lefferts, Markley, Shuster 1982). Published velocities are also measurements.
+The filtered snapshots are stored and drawn: straight between them, and by their velocities past the newest, see
+extrapolate.py.
 
-Always: finite for every body whose published state is finite. A filter restarts where a body is spawned, despawned or
-moved elsewhere. A snapshot older than the newest is ignored: a filter only moves forward. A newer state of the newest
-instant is an edit, not a measurement: the filters of bodies whose record changed restart with it.
+Results are finite for every body whose published state is finite. A filter restarts if its body is spawned, despawned
+or moved elsewhere. A late snapshot is ignored, because a filter only moves forward. A newer state of the newest
+instant is an edit, not a measurement; it restarts the filters of bodies whose record changed.
 """
 
 from __future__ import annotations
@@ -24,25 +25,25 @@ from twixt.render.interpolation.extrapolate import FASTEST, Extrapolate, Floats
 from twixt.render.interpolation.poses import finite, may_be_blended
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
 
-# Standard deviations of the published values: an indoor tracker, or a robot's own odometry. Only their ratio to the
-# accelerations below affects the drawn poses: at 60 Hz half of the noise is left, and a body in free fall lags by 3
-# cm.
+# Standard deviations of the published values, typical of an indoor tracker or a robot's odometry. Only their ratio to
+# the accelerations below affects the drawn poses. At 60 Hz half of the noise remains, and a body in free fall lags by
+# 3 cm.
 POSITION_NOISE_M = 0.02
 VELOCITY_NOISE_M_S = 0.1
 TURN_NOISE_RAD = 0.04
 SPIN_NOISE_RAD_S = 0.2
-# Standard deviations of accelerations between snapshots, which a constant velocity does not model: a hand, a robot
-# that starts or turns.
+# Standard deviations of the accelerations between snapshots, which the model of constant velocity leaves out: a hand,
+# a robot that starts or turns.
 ACCELERATION_M_S2 = 5.0
 TURN_ACCELERATION_RAD_S2 = 10.0
-# Standard deviations of velocities that are not measured yet: a thrown body, a wheel.
+# Standard deviations of velocities before they are measured: a thrown body, a wheel.
 FIRST_SPEED_M_S = 10.0
 FIRST_SPIN_RAD_S = 20.0
 
 
 @dataclass(frozen=True)
 class MotionNoise:
-    """The standard deviations of a place (m or rad) and of what moves it."""
+    """Standard deviations of a position or angle (m or rad), of its velocity and of its acceleration."""
 
     position: float
     velocity: float
@@ -56,7 +57,7 @@ TURNING = MotionNoise(TURN_NOISE_RAD, SPIN_NOISE_RAD_S, TURN_ACCELERATION_RAD_S2
 
 @dataclass
 class Covariance:
-    """Covariances of n filters. Variances of place and speed, and what they have in common. All axes are alike."""
+    """Variances of position and velocity of n filters, and the covariance of the two. All axes are alike."""
 
     noise: MotionNoise
     position: Floats  # (n,)
@@ -65,7 +66,7 @@ class Covariance:
 
     @classmethod
     def initial(cls, noise: MotionNoise, given: NDArray[np.bool_]) -> Covariance:
-        """Covariances after one measurement. given: with its speed."""
+        """Covariances after one measurement. given: True for filters whose velocity was measured too."""
         count = len(given)
         velocity = np.where(given, noise.velocity**2, noise.first_velocity**2)
         return cls(noise, np.full(count, noise.position**2), np.zeros(count), velocity)
@@ -89,7 +90,8 @@ class Covariance:
         return share[:, None], gain[:, None]
 
     def velocity_gains(self, given: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Applies a velocity measurement; returns the Kalman gains of position and velocity, 0 where not given."""
+        """Applies a velocity measurement; returns the Kalman gains of position and velocity, 0 if no velocity was
+        given."""
         total = self.velocity + self.noise.velocity**2
         gain, share = np.where(given, self.cross / total, 0.0), np.where(given, self.velocity / total, 0.0)
         self.position, self.cross, self.velocity = (
@@ -100,7 +102,7 @@ class Covariance:
         return gain[:, None], share[:, None]
 
     def copy_rows(self, rows: NDArray[np.intp], other: Covariance) -> None:
-        """Copies `other`, one row for each of `rows`, into these rows."""
+        """Copies `other`, which has one row for each of `rows`, into these rows."""
         for name in ("position", "cross", "velocity"):
             getattr(self, name)[rows] = getattr(other, name)
 
@@ -125,7 +127,7 @@ class State:
 
 
 class Kalman(Extrapolate):
-    """The held `snapshots` are the filtered ones."""
+    """Filters every new snapshot. The held `snapshots` are the filtered ones."""
 
     _state: State | None = None
     _published: NDArray[np.void] | None = None  # the bodies of the newest snapshot
@@ -144,7 +146,7 @@ class Kalman(Extrapolate):
             state.copy_rows(np.flatnonzero(_same_records(self._published, snapshot.bodies)), self._state)
         elif known is not None and self._state is not None:
             gap_s = (snapshot.sim_time_ns - known.sim_time_ns) * 1e-9
-            # Filtered records have the epochs of the published ones, and are finite where those are.
+            # Filtered records have the epochs of the published records, and are finite if those are.
             rows = np.flatnonzero(may_be_blended(known.bodies, snapshot.bodies))
             _update(state, self._state, snapshot.bodies, rows, gap_s)
         super().add(replace(snapshot, bodies=_records(snapshot.bodies, state)))
@@ -156,7 +158,7 @@ class Kalman(Extrapolate):
 
 
 def _same_records(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): True for records that are equal in every byte."""
+    """(min(n, m),): True for records whose bytes are all equal."""
     both = min(len(old), len(new))
     old_bytes, new_bytes = (bodies[:both].copy().view("u1").reshape(both, BODY.itemsize) for bodies in (old, new))
     return (old_bytes == new_bytes).all(axis=1)  # type: ignore[no-any-return]
@@ -180,7 +182,8 @@ def _first_state(bodies: NDArray[np.void]) -> State:
 
 
 def _update(first: State, before: State, bodies: NDArray[np.void], rows: NDArray[np.intp], gap_s: float) -> None:
-    """Replaces the `rows` of `first`, the state by this snapshot alone, by the state `before` updated with it."""
+    """Updates the state `before` with this snapshot's measurements and writes the result into the `rows` of `first`.
+    `first` holds the states computed from this snapshot alone."""
     moves = _given(bodies, "velocity", HAS_VELOCITY)[rows]
     moving = _rows_of(before.moving, rows)
     moving.predict(gap_s)
@@ -204,7 +207,7 @@ def _update(first: State, before: State, bodies: NDArray[np.void], rows: NDArray
     gain, share = turning.velocity_gains(turns)
     missed = first.spin[rows] - spin
     orientation, spin = multiply(exp(gain * missed), orientation), spin + share * missed
-    # Filters whose values are too large to be drawn restart.
+    # Filters restart if their values are too large to be drawn.
     with np.errstate(invalid="ignore"):
         fine = (np.abs(position) < FASTEST).all(axis=1) & (np.abs(velocity) < FASTEST).all(axis=1)
         fine &= np.isfinite(spin).all(axis=1)

@@ -1,11 +1,12 @@
-"""Base class of all methods: keeps snapshots, finds the two that surround a draw time. And linear, none and latest.
+"""Base class of all methods, which stores snapshots and finds the two around a draw time. Also linear, none and
+latest.
 
-A method overrides `blend` if two snapshots are enough for it, `blend_at` if it needs their neighbours too, and
-`beyond` if it draws times after the newest. The user's columns are blended here, by their rules, for all methods.
+A method overrides `blend` if two snapshots are enough, `blend_at` if it also needs their neighbours, and `beyond` if
+it draws times after the newest snapshot. The user's columns are blended here, by their rules, for all methods.
 
-Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and `beyond` draws; one snapshot for
-each simulated time, the one with the newest tick, never blended with those that it replaced; snapshots of an older
-world epoch are gone with the first of a newer one; sampling changes nothing, so sampling twice gives identical bytes.
+Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and `beyond` draws. There is one snapshot
+for each simulated time, the one with the newest tick; it is never blended with those that it replaced. The first
+snapshot of a newer world epoch removes all older ones. Sampling twice gives identical bytes.
 """
 
 from __future__ import annotations
@@ -35,21 +36,23 @@ from twixt.render.interpolation.blending import (
 from twixt.render.interpolation.poses import FARTHEST, Poses, may_be_blended, no_poses, poses_of
 from twixt.render.interpolation.quaternion import normalized, slerp
 
-# Snapshots kept: within these bytes, and never fewer than four (a blend over three intervals), nor more than 64.
+# Number of snapshots stored: at least KEPT_LEAST (for a blend over three intervals), at most KEPT_MOST, and in between
+# as many as fit into KEPT_BYTES.
 KEPT_BYTES = 256 << 20
 KEPT_LEAST = 4
 KEPT_MOST = 64
 # Longest time for which methods predict beyond the newest snapshot, in ns of simulated time. A longer gap is a stall,
-# after which no prediction is good.
+# and no prediction is useful after it.
 PREDICTED_NS = 250_000_000
-# Number of gaps whose median is the usual one: a lost snapshot or two do not change it, and it follows a change soon.
+# Number of gaps whose median is the usual gap. One or two lost snapshots do not change it, but it soon follows a
+# change.
 GAPS = 8
 
 
 class Method:
-    """Keeps snapshots, ordered by simulated time."""
+    """Stores snapshots, ordered by simulated time."""
 
-    # How far beyond the newest snapshot a draw time may go, in ns of simulated time.
+    # How far a draw time may be beyond the newest snapshot, in ns of simulated time.
     reach_ns: int = 0
 
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
@@ -65,7 +68,7 @@ class Method:
 
     @property
     def usual_gap_ns(self) -> int:
-        """Simulated time between the last snapshots, the median; 0 with fewer than two."""
+        """Median simulated time between the last snapshots, ns; 0 with fewer than two."""
         times = self._times[-GAPS - 1 :]
         gaps = sorted(later - earlier for earlier, later in pairwise(times))
         return gaps[len(gaps) // 2] if gaps else 0
@@ -81,14 +84,15 @@ class Method:
         self._rules = dict(rules)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Take a snapshot in; one already known, of an older world, or older than all kept is ignored.
+        """Adds a snapshot. It is ignored if it is already stored, of an older world, or older than all stored
+        snapshots.
 
-        One of the same simulated time and a newer tick replaces the one that is held.
+        If it has the simulated time of a stored snapshot and a newer tick, it replaces that one.
         """
         self.take(snapshot)
 
     def take(self, snapshot: Snapshot) -> int | None:
-        """As `add`; returns its index in `snapshots`, or None if it was ignored."""
+        """As `add`; returns the snapshot's index in `snapshots`, or None if it was ignored."""
         if self._world_epoch is None or snapshot.world_epoch > self._world_epoch:
             self.reset()
             self._world_epoch = snapshot.world_epoch
@@ -110,14 +114,15 @@ class Method:
         return index
 
     def replaces(self, snapshot: Snapshot) -> bool:
-        """True if it is a newer state of a simulated time that is held already."""
+        """True if the snapshot is a newer state of a simulated time that is already stored."""
         index = bisect_left(self._times, snapshot.sim_time_ns)
         if snapshot.world_epoch != self._world_epoch or index == len(self._times):
             return False
         return self._times[index] == snapshot.sim_time_ns and snapshot.tick > self._snapshots[index].tick
 
     def sample(self, draw_time_ns: int) -> Poses:
-        """All bodies at `draw_time_ns`, or at the nearest instant within reach; none before the first snapshot."""
+        """All bodies at `draw_time_ns`, or at the nearest instant that can be drawn; empty before the first
+        snapshot."""
         if not self._snapshots:
             return no_poses()
         index = self.index_at(draw_time_ns)
@@ -130,13 +135,13 @@ class Method:
         return self._with_columns(self.blend_at(index, alpha, draw_time_ns), index, alpha)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Removes all snapshots."""
         self._snapshots.clear()
         self._times.clear()
         self._world_epoch = None
 
     def index_at(self, draw_time_ns: int) -> int:
-        """Index of the newest snapshot at or before the draw time. 0 if none is."""
+        """Index of the newest snapshot at or before the draw time; 0 if there is none."""
         return max(0, bisect_right(self._times, draw_time_ns) - 1)
 
     def at(self, index: int) -> Poses:
@@ -152,7 +157,7 @@ class Method:
         raise NotImplementedError(f"{type(self).__name__} has no blend(previous, following, alpha, draw_time_ns)")
 
     def beyond(self, draw_time_ns: int) -> Poses:
-        """The bodies at a draw time after the newest snapshot: it is drawn still."""
+        """The bodies at a draw time after the newest snapshot. By default they stay where that snapshot has them."""
         return self.at(len(self._snapshots) - 1)
 
     def _with_columns(self, poses: Poses, index: int, alpha: float) -> Poses:
@@ -171,13 +176,13 @@ class Method:
 
 # Linear, none and latest: straight blends between two snapshots, or published states.
 #
-# `linear`: positions, scales and colours by lerp, orientations by slerp. A body is blended only if it has
-# the same epoch in both snapshots: another epoch means that it was spawned, despawned or moved elsewhere in between.
-# Then the older state is drawn until the newer one's instant. The same holds for a body whose newer state is not
-# finite, and for a scale that would pass zero. Methods with other paths override only `positions` or `orientations`.
+# `linear`: positions, scales and colours by lerp, orientations by slerp. A body is blended only if it has the same
+# epoch in both snapshots, because a new epoch means that it was spawned, despawned or moved elsewhere in between.
+# Otherwise the older state is drawn until the newer snapshot's instant. The same applies if the newer state is not
+# finite, and to a scale that would cross zero. Methods with other curves override only `positions` or `orientations`.
 #
-# `none`: the newest state at or before the draw time, as in a plain viewer. `latest`: the newest at once, whatever the
-# draw time: the least delay, without any smoothing.
+# `none`: the newest state at or before the draw time, as in a simple viewer. `latest`: the newest state, whatever the
+# draw time; it has the least delay and no smoothing.
 
 
 class Linear(Method):
@@ -188,7 +193,7 @@ class Linear(Method):
         lasting = may_be_blended(previous.bodies, following.bodies)
         if not lasting.any():
             return poses
-        # Usually all bodies can be blended: then no record is copied.
+        # Usually all bodies can be blended. Then no records are copied.
         is_all = len(poses) == len(following.bodies) and bool(lasting.all())
         rows = slice(None) if is_all else np.flatnonzero(lasting)
         old, new = previous.bodies[rows], following.bodies[rows]
@@ -202,25 +207,25 @@ class Linear(Method):
     def positions(
         self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
     ) -> NDArray[np.floating]:
-        """(m, 3), metres, of m bodies whose records are `old` and, gap_s of simulated time later, `new`."""
+        """Positions (m, 3), metres, of m bodies. `old` and `new` are their records, gap_s of simulated time apart."""
         return straight(old["position"], new["position"], alpha, dtype=np.float64)
 
     def orientations(
         self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
     ) -> NDArray[np.floating]:
-        """(m, 4), unit quaternions xyzw, of m bodies: see `positions`."""
+        """Orientations (m, 4), unit quaternions xyzw, of m bodies: see `positions`."""
         return slerp(old["orientation"], new["orientation"], alpha)
 
 
 class Nearest(Method):
-    """Each snapshot is shown as it is until the next one's instant."""
+    """Shows each snapshot unchanged until the next one's instant."""
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
         return poses_of(draw_time_ns, previous.bodies)
 
 
 class Latest(Method):
-    """The draw time of the poses is the newest snapshot's; columns too are the newest's."""
+    """Shows the newest snapshot unchanged. The poses have its draw time and its columns."""
 
     def sample(self, draw_time_ns: int) -> Poses:
         if not self._snapshots:
@@ -229,25 +234,24 @@ class Latest(Method):
         return self._with_columns(self.at(newest), newest, 0.0)
 
 
-# Adapter of a user's method, `module:Class`: calls it, checks its results, and names it in errors.
+# Adapter of a user-defined method, `module:Class`: calls it, checks its results, and names it in errors.
 #
 # The class needs add(snapshot), sample(draw_time_ns) and reset(). A snapshot with the `sim_time_ns` of an earlier one
-# replaces it. The result of sample needs `position` (n, 3) and `orientation` (n, 4); `scale` (n,), `color` (n, 4),
-# `visible` (n,), `columns` and `draw_time_ns` may be left out: they are then those of the snapshot at or before the
-# draw time. The class may have `reach_ns`, the time for which it draws beyond the newest snapshot; without a
-# `draw_time_ns` in the result, the requested time counts as drawn there.
+# replaces it. The result of sample must have `position` (n, 3) and `orientation` (n, 4). It may omit `scale` (n,),
+# `color` (n, 4), `visible` (n,), `columns` and `draw_time_ns`; they are then those of the snapshot at or before the
+# draw time. The class may have `reach_ns`, the time for which it can draw beyond the newest snapshot. If a result
+# beyond the newest snapshot has no `draw_time_ns`, the requested time is used.
 #
-# Always: poses that come out have the shapes and types of `Poses`, unit orientations, and hide bodies that are not
-# finite.
+# Returned poses have the shapes and types of `Poses` and unit orientations. Bodies that are not finite are hidden.
 
 
 VERBS = ("add", "sample", "reset")
 
 
 class UserMethod(Method):
-    """The user's method with the interface of `Method`. Raises TwixtError for every fault of the user's class.
+    """A user-defined method with the interface of `Method`. Raises TwixtError for every error of the user's class.
 
-    named_by: name of the setting that refers to it, such as a flag.
+    named_by: the setting that named the method, such as a flag.
     """
 
     def __init__(self, reference: str, named_by: str = "interpolation") -> None:
@@ -356,7 +360,7 @@ class UserMethod(Method):
 
 
 def _rows(published: NDArray[Any], count: int, more: Any) -> NDArray[Any]:
-    """`count` rows: the published ones, and `more` beyond them."""
+    """`count` rows: first the published rows, then rows filled with `more`."""
     rows = np.full((count, *published.shape[1:]), more, published.dtype)
     both = min(count, len(published))
     rows[:both] = published[:both]

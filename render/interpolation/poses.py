@@ -1,6 +1,6 @@
-"""Poses: the drawn state of all bodies at one draw time; which bodies may be blended; poses in frames of parents.
+"""Poses: the drawn state of all bodies at one draw time; which bodies may be blended; poses in the frames of parents.
 
-Always: a body that is not finite is hidden and counted; arrays are the caller's own, never a snapshot's.
+A body that is not finite is hidden and counted. Returned arrays belong to the caller and never to a snapshot.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from twixt.render.interpolation.quaternion import conjugate, multiply, normalize
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """n bodies at `draw_time_ns`, the instant really drawn. Arrays are the caller's own.
+    """n bodies at `draw_time_ns`, the instant that is really drawn. The arrays belong to the caller.
 
-    Row i is body i. A body that only the newer snapshot has does not exist yet.
+    Row i is body i. A body that is only in the newer snapshot has no row yet.
     """
 
     draw_time_ns: int
-    position: NDArray[np.float64]  # (n, 3), metres; far from the origin a float32 would not tell frames apart
+    position: NDArray[np.float64]  # (n, 3), metres; float32 would be too coarse far from the origin
     orientation: NDArray[np.float32]  # (n, 4), unit quaternions xyzw
     scale: NDArray[np.float32]  # (n,)
     color: NDArray[np.uint8]  # (n, 4), rgba
     visible: NDArray[np.bool_]  # (n,)
     columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
-    not_finite: int = 0  # bodies hidden because their numbers are not finite
-    epoch: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (n,), of the life drawn
-    drawable: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), whose numbers are finite
+    not_finite: int = 0  # number of bodies hidden because their values are not finite
+    epoch: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (n,), epoch that is drawn
+    drawable: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), values are finite
     part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # a row for each part of the scene
     world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # one row
 
@@ -41,7 +41,7 @@ class Poses:
 
 
 def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(n,): True for bodies whose pose can be drawn."""
+    """(n,): True for bodies whose pose is finite and can be drawn."""
     with np.errstate(invalid="ignore"):
         return (
             (np.abs(bodies["position"]) < FARTHEST).all(axis=1)
@@ -57,13 +57,14 @@ def same_continuity(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.
 
 
 def may_be_blended(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): True for bodies that may be blended: of the same continuity, and finite in both snapshots."""
+    """(min(n, m),): True for bodies that may be blended: they have the same continuity and are finite in both
+    snapshots."""
     both = min(len(old), len(new))
     return same_continuity(old, new) & finite(old[:both]) & finite(new[:both])
 
 
 def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:
-    """State as published, copied, without columns; orientations unit."""
+    """Copies the published state, without columns, and normalizes the orientations."""
     wanted = (bodies["flags"] & VISIBLE) != 0
     drawable = finite(bodies)
     return Poses(
@@ -80,7 +81,7 @@ def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:
 
 
 def select_rows(poses: Poses, rows: NDArray[np.intp]) -> Poses:
-    """Poses of `rows` alone, as copies; columns of parts and of the world as they are."""
+    """Copies the poses of `rows`. Columns of parts and of the world are not changed."""
     return replace(
         poses,
         position=poses.position[rows],
@@ -95,8 +96,8 @@ def select_rows(poses: Poses, rows: NDArray[np.intp]) -> Poses:
 
 
 def records_of(poses: Poses) -> NDArray[np.void]:
-    """Poses as `BODY` records, (n,), for a slot that is drawn as it is: epoch 0, no velocities, but in their place
-    what a float32 leaves of each position."""
+    """Converts poses to `BODY` records, (n,), for a slot that is drawn without blending. They have epoch 0 and no
+    velocities; the velocity fields hold the rounding error of each position in float32 instead."""
     records = new_bodies(len(poses))
     with np.errstate(over="ignore", invalid="ignore"):
         records["position"] = poses.position
@@ -110,7 +111,7 @@ def records_of(poses: Poses) -> NDArray[np.void]:
 
 
 def no_poses() -> Poses:
-    """Nothing to draw yet."""
+    """Poses of no bodies."""
     return Poses(
         0,
         np.zeros((0, 3)),
@@ -123,27 +124,28 @@ def no_poses() -> Poses:
 
 # Limits within which values are blended or extrapolated, shared by the numpy methods and the shaders.
 #
-# Only constants, so that the shaders can be made before the numpy methods are imported.
+# This section contains only constants, so that the shaders can be made before the numpy methods are imported.
 
 
-# Largest coordinate, m: the square of a larger one exceeds float32. Bodies beyond it are hidden, as with NaN.
+# Largest coordinate, m. The square of a larger one exceeds float32. Bodies beyond it are hidden, as with NaN.
 FARTHEST = 1e30
-# Largest rotation between two snapshots that follows the angular velocities, radians (64 turns). In single
-# precision a larger angle has an error above 1e-4; such a body turns the short way, which looks the same.
+# Largest rotation between two snapshots that follows the angular velocities, radians (64 turns). In single precision a
+# larger angle has an error above 1e-4. Such a body turns the short way, which looks the same.
 MOST_TURN_RAD = 128 * math.pi
 
-# Rule 1 of auto (hermite.py). Change of the acceleration, relative to it: 0.52 on a circle at 30 degrees a snapshot,
-# 0.7 at 41; a bounce has over 1.
+# Rule 1 of auto (hermite.py). Largest change of the acceleration, relative to it. On a circle it is 0.52 at 30 degrees
+# a snapshot and 0.7 at 41; at a bounce it is above 1.
 ACCELERATION_CHANGE = 0.7
-# Distance from the parabola, relative to the change of velocity times the gap: 0.044 on a circle at 30 degrees a
-# snapshot, 0.07 at 48; at a bounce, its distance from the middle of the interval, as a share of that.
+# Rule 2. Largest distance from the parabola, relative to the change of velocity times the gap. On a circle it is 0.044
+# at 30 degrees a snapshot and 0.07 at 48. For a bounce it is the distance of the bounce from the middle of the
+# interval, relative to the interval.
 POSITION_MISMATCH = 0.07
-# Largest velocity at an end, relative to the mean one, with which a cubic stays between its ends.
+# Rule 3. Largest velocity at an end, relative to the mean velocity, with which a cubic stays between its ends.
 SWING = 3.0
-# Largest value (m, m/s) whose squares can be compared in float32; beyond it motion is straight.
+# Largest value (m, m/s) whose squares can be compared in float32. For larger values motion is straight.
 LARGEST_COMPARED = 1e15
-# Largest angle by which the angular velocities may miss the newer orientation: this many radians, plus this share of
-# their change times the gap.
+# Largest angle between the newer orientation and the one that the angular velocities lead to: this many radians, plus
+# this fraction of the change of the angular velocities times the gap.
 TURN_OFF_RAD = 0.25
 TURN_OFF_OF_CHANGE = 0.25
 
@@ -151,18 +153,18 @@ TURN_OFF_OF_CHANGE = 0.25
 # Composition of world poses, for bodies whose poses are given in the frame of a parent.
 #
 # A child is blended in its parent's frame, then placed in the world by the parent's drawn pose. So a child keeps its
-# distance however fast the parent turns.
+# distance from the parent however fast the parent turns.
 #
-# Always: position and orientation are composed; scale is not inherited. A child of a hidden parent is drawn. It is
-# hidden and counted if the parent cannot be drawn because its numbers are not finite. The loop runs over generations,
-# not over bodies. Bodies in a cycle of parents, which a scene refuses, keep their poses.
+# Position and orientation are composed; scale is not inherited. A child of a hidden parent is drawn. If the parent is
+# not drawn because it is not finite, the child is hidden and counted. The loop runs over generations, not over bodies.
+# Scenes refuse cycles of parents; bodies in a cycle keep their poses.
 
 
 def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
     """World poses of bodies whose poses are given in their parents' frames.
 
-    parent_rows: (n,), the row of each body's parent, -1 for none; a row that `poses` does not have counts as
-    none, and so do bodies beyond `parent_rows`. Without any parent `poses` itself is returned.
+    parent_rows: (n,), the row of each body's parent, -1 for none. A row that is not in `poses` counts as none. Bodies
+    beyond the end of `parent_rows` have no parent. If no body has a parent, `poses` itself is returned.
     """
     parents = within(parent_rows, len(poses))
     if not (parents >= 0).any():
@@ -188,7 +190,8 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
 
 
 def within(parent_rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:
-    """Parents of `count` bodies, (count,); -1 for none, for one beyond them, and for bodies beyond `parent_rows`."""
+    """Parents of `count` bodies, (count,). -1 if there is none, if its row is not below `count`, or if `parent_rows`
+    is too short."""
     parents = np.full(count, -1, np.int64)
     parents[: len(parent_rows)] = parent_rows[:count]
     parents[(parents < 0) | (parents >= count)] = -1
@@ -196,7 +199,8 @@ def within(parent_rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:
 
 
 def generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
-    """Rows of children of bodies without parents, then the children of those, and so on."""
+    """Rows of the bodies by generation: first the children of bodies without parents, then their children, and so
+    on."""
     generations = []
     placed = parents < 0
     waiting = np.flatnonzero(~placed)
@@ -210,13 +214,13 @@ def generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
     return generations
 
 
-# Conversion of records of bodies into the frames of other parents than those with which they were published.
+# Converts records of bodies from the frames of their parents into the frames of other parents.
 #
-# A body whose parent changes between two snapshots is blended in the world's frame there. The neighbouring snapshots
-# that a method reads are converted into the same frame.
+# If the parent of a body changes between two snapshots, the body is blended in the world frame between them. The
+# neighbouring snapshots that a method reads are converted into the same frame.
 #
-# Always: world poses stay the same. A velocity counts as not given unless all that it is computed from are given: its
-# own, the parent's, and the parent's angular velocity. Pure.
+# World poses stay the same. A velocity counts as given only if everything that it is computed from is given: the
+# body's velocity, the parent's velocity and the parent's angular velocity. Pure.
 
 
 Rows = NDArray[np.intp]
@@ -224,7 +228,7 @@ Floats = NDArray[np.float64]
 
 
 class _WorldMotion:
-    """Poses and velocities of n records in the world's frame."""
+    """Poses and velocities of n records in the world frame."""
 
     def __init__(self, bodies: NDArray[np.void], parents: NDArray[np.int64]) -> None:
         self.position = bodies["position"].astype(np.float64)
@@ -248,8 +252,7 @@ def in_frames_of(
 ) -> NDArray[np.void]:
     """Records (n,) of dtype `BODY`, converted from the frames of `parents` into those of `wanted`.
 
-    parents, wanted: the row of each body's parent, -1 for none. Returns `bodies` itself where the parents are the
-    same.
+    parents, wanted: the row of each body's parent, -1 for none. Returns `bodies` itself if the parents are the same.
     """
     own, others = within(parents, len(bodies)), within(wanted, len(bodies))
     rows = np.flatnonzero(own != others)
@@ -258,7 +261,7 @@ def in_frames_of(
     target = others[rows]
     used = _with_ancestors(np.concatenate((rows, target[target >= 0])), own)
     above = own[used]
-    with np.errstate(all="ignore"):  # records may hold anything
+    with np.errstate(all="ignore"):  # records may hold any values
         world = _WorldMotion(bodies[used], np.where(above < 0, -1, np.searchsorted(used, above)))
         changed = bodies.copy()
         at = np.searchsorted(used, rows)
@@ -300,7 +303,7 @@ def _write(
 
 
 def _known(flags: NDArray[np.integer], of_parent: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Flags of bodies whose motion is composed with a parent's, without those of unknown velocities."""
+    """Flags of bodies whose motion is composed with a parent's. Flags of velocities that are not known are cleared."""
     turns = (flags & of_parent & HAS_ANGULAR_VELOCITY) != 0
     moves = ((flags & of_parent & HAS_VELOCITY) != 0) & ((of_parent & HAS_ANGULAR_VELOCITY) != 0)
     kept = flags & ~np.array(HAS_VELOCITY | HAS_ANGULAR_VELOCITY, flags.dtype)

@@ -1,10 +1,11 @@
-"""Camera of the stage: its first view shows the scene's bodies; the user moves it; a body may carry it.
+"""Camera of the stage. Its first view shows the scene's bodies; the user can move it, and a body can carry it.
 
-Always: all pictures share one camera, but in each it is carried by the body as that picture draws it.
+All pictures share one camera. If a body carries it, each picture uses that body's pose as drawn in that picture.
 
-A carried camera rests: it keeps its place until its picture would shift by REST_PX, then moves to the body. So the
-picture of a floor is drawn once, not in each frame, while a body that lies still trembles. The shift at that moment is
-too small to be seen, and a body that moves faster carries the camera in each frame.
+A carried camera does not follow each small movement of its body. It stays where it is until its picture would shift by
+REST_PX, and then moves to the body. While a body at rest trembles, the picture of the floor therefore need not be
+drawn again in each frame. A shift of REST_PX is too small to be seen. If the body moves faster, the camera moves in
+each frame.
 """
 
 from __future__ import annotations
@@ -24,35 +25,37 @@ if TYPE_CHECKING:
     from twixt.render.scene.views import Picture
 
 Bodies = Callable[[], NDArray[np.void]]
-WATCHER = "camera"  # of poses: see Picture.watch
+WATCHER = "camera"  # name under which the camera watches poses: see Picture.watch
 NO_TURN = np.array([0, 0, 0, 1], np.float32)
-# A carried camera rests while its picture would shift by less, px. Edges are drawn no more finely than about this.
+# A carried camera does not move while its picture would shift by less than this, px. Drawn edges are no more precise.
 REST_PX = 0.1
 
 
 class _Rest(NamedTuple):
-    """Camera of a picture at rest. lens: the camera in the body's frame, from which it was computed."""
+    """State of a carried camera that stays in place. lens: camera in the body's frame from which `camera` was
+    computed."""
 
     lens: CameraMatrices
     camera: CameraMatrices
 
 
 class StageCamera:
-    """One orbit camera for all pictures. bodies: returns the newest ones, dtype `BODY`, for a first view that shows
+    """One orbit camera for all pictures. bodies: returns the newest bodies, dtype `BODY`; the first view shows
     them."""
 
     def __init__(self, scene: Scene, bodies: Bodies) -> None:
         self.orbit: OrbitCamera | None = None  # None until the first frame
         self._scene, self._bodies = scene, bodies
-        self._is_to_frame = False  # in the next frame
-        self._key: object = None  # all that `_lens` depends on
+        self._is_to_frame = False  # True if the next frame must show all bodies
+        self._key: object = None  # everything that `_lens` depends on
         self._lens: CameraMatrices | None = None
         # Position and orientation of the carrying body, by picture.
         self._carriers: dict[str, tuple[NDArray[np.float64], NDArray[np.float32]]] = {}
-        self._rests: dict[str, _Rest] = {}  # by picture
+        self._rests: dict[str, _Rest] = {}  # key: name of the picture
 
     def set_scene(self, scene: Scene) -> None:
-        """Sets a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
+        """Sets a newly published scene. If its camera has changed, it takes effect; otherwise the user's view is
+        kept."""
         if scene.camera != self._scene.camera:
             self.forget()
         self._scene = scene
@@ -63,7 +66,7 @@ class StageCamera:
         self.forget()
 
     def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
-        """Follows another simulation's bodies. If `scene` differs from the present one, the first view is computed
+        """Follows another simulation's bodies. If `scene` differs from the current scene, the first view is computed
         again."""
         if scene.packed().tables != self._scene.packed().tables:
             self.forget()
@@ -72,7 +75,7 @@ class StageCamera:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """All that `seen` depends on, to notice a change."""
+        """Everything that `seen` depends on; compare two values to notice a change."""
         orbit = self.orbit
         if orbit is None:
             return ()
@@ -88,25 +91,26 @@ class StageCamera:
         )
 
     def seen(self) -> Camera:
-        """The user's view as a camera of a scene. Needs a first frame."""
+        """The user's view as a scene's camera. Call it after the first frame."""
         assert self.orbit is not None
         camera = self._scene.camera
         body, turns = (None, True) if camera is None else (camera.body, camera.turns)
         return self.orbit.as_camera(body, turns)
 
     def forget(self) -> None:
-        """Drops the user's view: the next frame computes the first view again."""
+        """Discards the user's view; the next frame computes the first view again."""
         self.orbit = self._key = None
         self._carriers.clear()
 
     def frame_all(self) -> None:
-        """Makes the next frame show all bodies from the present direction; with a camera on a body, its first view."""
+        """Makes the next frame show all bodies from the current direction. A carried camera returns to its first
+        view."""
         if self._is_carried:
             self.forget()
         self._is_to_frame = True
 
     def watch(self, picture: Picture, past: list[Snapshot]) -> None:
-        """Watches the poses of the body that carries the camera, if there is one. past: copies of held snapshots."""
+        """Watches the poses of the body that carries the camera, if any. past: copies of held snapshots."""
         body = None if self._scene.camera is None else self._scene.camera.body
         if body is None:
             picture.unwatch(WATCHER)
@@ -114,7 +118,7 @@ class StageCamera:
             picture.watch(WATCHER, np.array([body], np.intp), past)
 
     def matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:
-        """View and projection of a picture of `size_px` in a window of `window_px`; both width, height."""
+        """View and projection of a picture of `size_px` in a window of `window_px`, both (width, height)."""
         camera = self.orbit
         if camera is None:
             camera = self.orbit = OrbitCamera.for_scene(self._scene, self._bodies(), window_px[0] / window_px[1])
@@ -129,7 +133,7 @@ class StageCamera:
         if not self._is_carried:
             return self._lens
         poses = picture.watched(WATCHER)
-        # While the body's position is not finite, or the body is gone, the camera stays where it was carried last.
+        # If the body's position is not finite, or the body is gone, the camera stays at its last place.
         if len(poses) and np.isfinite(poses.position[0]).all():
             turn = poses.orientation[0] if self._turns else NO_TURN
             self._carriers[picture.name] = poses.position[0], turn
@@ -137,7 +141,7 @@ class StageCamera:
         return self._lens if carrier is None else self._rested(picture.name, self._lens, *carrier, size_px[1])
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int]) -> Viewport:
-        """The viewport for the matrices of a picture that is visible in `viewport`. Call it after `matrices`."""
+        """The viewport to use with the matrices of a picture shown in `viewport`. Call it after `matrices`."""
         assert self.orbit is not None
         return self.orbit.around_axis(viewport, window_px)
 
@@ -149,7 +153,8 @@ class StageCamera:
         turn: NDArray[np.float32],
         height_px: int,
     ) -> CameraMatrices:
-        """Camera carried by a body in this pose, or the picture's last one if that differs by less than REST_PX."""
+        """Camera carried by a body in this pose; the picture's previous camera if the two differ by less than
+        REST_PX."""
         camera, rest = carried(lens, position, turn), self._rests.get(name)
         if rest is not None and rest.lens is lens and shift_px(rest.camera, camera, position, height_px) < REST_PX:
             return rest.camera

@@ -1,10 +1,10 @@
 """Frames of reference in which methods blend bodies, over simulated time, and the parents of each scene.
 
-A child is blended in its parent's frame. If its parent changes between two snapshots, it is blended between them in
-the world's frame: each of the two is composed with the parents of its own scene. So a frame applies from one snapshot
-to another one, with separate methods, which receive all snapshots converted into it.
+A child is blended in its parent's frame. If the parent changes between two snapshots, the child is blended in the
+world frame between them; each snapshot is composed with the parents of its own scene. So a frame of reference applies
+from one snapshot to another. It has its own methods, which receive all snapshots converted into it.
 
-Always: as long as no parent changes there is one frame, and snapshots go to its methods as they are.
+As long as no parent changes there is one frame of reference, and its methods receive the snapshots unchanged.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from twixt.render.interpolation import Method
 
 
-# Snapshots that new methods receive at their start: enough to estimate the usual interval, and the motion for a filter.
-# Fewer if they are large, but enough for a blend over three intervals.
+# Number of snapshots that a new method receives at its start. MOST_PAST is enough to estimate the usual interval, and
+# the motion for a filter. If they exceed PAST_BYTES there are fewer; LEAST_PAST is enough to blend over three
+# intervals.
 MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
-# Before all snapshots, ns.
+# An instant before all snapshots, ns.
 BEFORE_ALL_NS = -(1 << 62)
 
 
 class MethodInput:
-    """A method, and the first instants of the current world epoch that it received."""
+    """A method, and the first two instants that it has received of the current world epoch."""
 
     def __init__(self, method: Method) -> None:
         self.method = method
@@ -66,14 +67,15 @@ Create = Callable[[str], "Method"]
 
 
 def remember(past: deque[T], newest: T, size: int) -> None:
-    """Appends to the past, and drops the oldest snapshots beyond the limit. size: bytes of one."""
+    """Appends `newest` to the past and drops the oldest snapshots beyond the limit. size: bytes of one snapshot."""
     while len(past) == MOST_PAST or (len(past) >= LEAST_PAST and len(past) * size > PAST_BYTES):
         past.popleft()
     past.append(newest)
 
 
 def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create, past: Iterable[Snapshot]) -> None:
-    """Creates the methods of `names` that are missing, and drops all others. past: the last snapshots, for new ones."""
+    """Creates the missing methods of `names` and drops all others. past: the last snapshots, which new methods
+    receive."""
     for name in names - methods.keys():
         made = methods[name] = MethodInput(create(name))
         for snapshot in past:
@@ -83,7 +85,7 @@ def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create, pa
 
 
 class _Published(NamedTuple):
-    """A snapshot, as published, and the parents of its scene."""
+    """A snapshot as published, and the parents of its scene."""
 
     snapshot: Snapshot
     parents: ParentRows
@@ -91,7 +93,7 @@ class _Published(NamedTuple):
 
 @dataclass(eq=False)
 class _Frame:
-    """Blending in the frames of `parents`, from start_ns on. has_parents: True if any body has one."""
+    """Methods that blend in the frames of `parents`, from start_ns on. has_parents: True if any body has a parent."""
 
     parents: ParentRows
     start_ns: int
@@ -101,7 +103,7 @@ class _Frame:
         self.has_parents = bool((self.parents >= 0).any())
 
     def within(self, past: _Published) -> Snapshot:
-        """A snapshot, expressed in this frame."""
+        """The snapshot, expressed in this frame."""
         snapshot = past.snapshot
         if past.parents is not self.parents:
             bodies = in_frames_of(snapshot.bodies, past.parents, self.parents)
@@ -117,7 +119,7 @@ class _Frame:
 
 
 class FramesInTime:
-    """Methods of a poser whose bodies have parents. rows: (k,) bodies of its snapshots, ascending; None: all."""
+    """Methods of a poser whose bodies have parents. rows: (k,) the poser's bodies, ascending; None: all."""
 
     def __init__(self, parents: SceneParents, rows: NDArray[np.intp] | None, create: Create) -> None:
         self._scenes, self._create = parents, create
@@ -139,14 +141,14 @@ class FramesInTime:
             set_methods(frame.methods, names, self._create, map(frame.within, self._past))
 
     def add(self, snapshot: Snapshot) -> None:
-        """Adds a snapshot of the rows."""
+        """Adds a snapshot that holds only the bodies of `rows`."""
         now = _Published(snapshot, self._parents[self._scenes.index(snapshot.scene_version)])
         last = self._past[-1] if self._past else None
         if last is None or snapshot.world_epoch > last.snapshot.world_epoch:
             self._begin(now)
         elif snapshot.world_epoch < last.snapshot.world_epoch:
             return
-        elif snapshot.sim_time_ns < last.snapshot.sim_time_ns:  # it is late
+        elif snapshot.sim_time_ns < last.snapshot.sim_time_ns:  # a late snapshot
             for frame in self._frames:
                 frame.add(now)
             return
@@ -158,11 +160,11 @@ class FramesInTime:
         self._enter(now)
 
     def methods_at(self, draw_time_ns: int) -> MethodsInUse:
-        """Methods of the frame at that instant."""
+        """Methods of the frame that applies at `draw_time_ns`."""
         return self._at(draw_time_ns).methods
 
     def in_world(self, poses: Poses, draw_time_ns: int) -> Poses:
-        """World poses of poses that a method sampled at that instant."""
+        """Converts poses that a method sampled at `draw_time_ns` into world poses."""
         self._drawn_ns = draw_time_ns
         frame = self._at(draw_time_ns)
         return compose(poses, frame.parents) if frame.has_parents else poses
@@ -174,7 +176,7 @@ class FramesInTime:
         return frames[0]
 
     def _begin(self, first: _Published) -> None:
-        """Starts with the first snapshot, or the first of another world."""
+        """Starts again with the first snapshot, or with the first one of another world."""
         self._past.clear()
         methods = self._frames[-1].methods
         self._frames = [_Frame(first.parents, BEFORE_ALL_NS, methods)]
@@ -185,7 +187,8 @@ class FramesInTime:
             frame.add(now)
 
     def _change(self, last: _Published, now: _Published) -> None:
-        """Adds two frames: between two snapshots whose scenes have different parents, and from the newer one on."""
+        """Adds two frames: one for the time between two snapshots whose scenes have different parents, and one that
+        starts at the newer snapshot."""
         while len(self._frames) > 1 and self._frames[1].start_ns <= self._drawn_ns:
             self._frames.pop(0)
         between = np.where(last.parents == now.parents, last.parents, np.int32(-1))
@@ -196,7 +199,7 @@ class FramesInTime:
         ]
 
     def _replace_last(self, now: _Published) -> None:
-        """Replaces the last snapshot by one of the same instant whose scene has other parents."""
+        """Replaces the last snapshot by one of the same instant whose scene has different parents."""
         past = [one.snapshot for one in self._past][:-1]
         self._past.clear()
         self._frames = [_Frame(now.parents, BEFORE_ALL_NS, {})]
@@ -205,7 +208,7 @@ class FramesInTime:
             self.add(snapshot)
 
     def _made(self, parents: ParentRows, start_ns: int, past: Sequence[_Published]) -> _Frame:
-        """A frame whose methods have received these snapshots, and were sampled at the last draw time."""
+        """A frame whose methods have received the snapshots `past` and were sampled at the last draw time."""
         frame = _Frame(parents, start_ns, {})
         set_methods(frame.methods, self._names, self._create, map(frame.within, past))
         if self._drawn_ns != BEFORE_ALL_NS:
@@ -226,17 +229,18 @@ def within_rows(parent_rows: ParentRows, rows: NDArray[np.intp] | None) -> Paren
     return parents
 
 
-# Parents of bodies by the scene that a snapshot belongs to.
+# Parents of bodies, for each scene that a snapshot may belong to.
 #
-# Always: successive scenes with equal parents share one array. A snapshot whose scene has not arrived has the parents
-# of the newest one, or, if it is older than all, of the oldest. Pure.
+# Successive scenes with equal parents share one array. If a snapshot's scene has not arrived, the parents of the
+# newest scene are used; if the snapshot is older than all scenes, those of the oldest. Pure.
 
 
 ParentRows = NDArray[np.int32]
 
 
 class SceneParents:
-    """Parents of `count` bodies. rows: of each entry of the log, (count,), -1 for none."""
+    """Parents of `count` bodies. rows: one array for each entry of the log, (count,), -1 for bodies without a
+    parent."""
 
     def __init__(self, log: ParentLog, count: int) -> None:
         self._versions: list[int] = []
@@ -249,7 +253,7 @@ class SceneParents:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for equal parents of the same versions."""
+        """Key for comparison: equal if the parents and the scene versions are equal."""
         return (*self._versions[1:], *(rows.tobytes() for rows in self.rows))
 
     def index(self, scene_version: int) -> int:
@@ -257,7 +261,7 @@ class SceneParents:
         return max(0, bisect_right(self._versions, scene_version) - 1)
 
     def with_ancestors(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """`rows` and all their ancestors by any of the scenes, ascending."""
+        """`rows` and all their ancestors in any of the scenes, ascending."""
         count = len(self.rows[-1])
         known = np.unique(rows[rows < count])
         while True:
@@ -269,11 +273,11 @@ class SceneParents:
 
 
 def merged_parents(log: ParentLog) -> Mapping[int, int]:
-    """Child -> one of its parents, for all that are a child in one of these scenes. They may form a cycle."""
+    """Maps each child in any of these scenes to one of its parents. The result may contain cycles."""
     if len(log) == 1:
         return log[0].parents
     found: dict[int, int] = {}
     for entry in log:
         for child, parent in entry.parents.items():
-            found[child] = min(parent, found.get(child, parent))  # the smallest index: it exists if any does
+            found[child] = min(parent, found.get(child, parent))  # the smallest parent exists if any parent does
     return found

@@ -1,8 +1,8 @@
 """Groups of bodies of a picture that share draw time and method, and their poses computed in numpy.
 
-One group holds all bodies that have no group and no parent in the scene. Each group of the scene is one, and all
-children of other bodies together are one. The shaders' methods draw from the two snapshots on the GPU. For all other
-methods a poser computes the poses, which are uploaded and drawn without blending.
+All bodies without a group or a parent in the scene form one group. Each group of the scene forms one more, and all
+children of other bodies form another. For methods that the shaders support, the GPU blends the two snapshots. For all
+other methods a poser computes the poses, which are uploaded and drawn without blending.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
 
 
-# The method that the shaders draw from the newest snapshot alone.
+# The method by which the shaders draw the newest snapshot alone.
 OF_THE_NEWEST = "latest"
-# Methods that the shaders draw.
+# Methods that the shaders support.
 SHADED = frozenset((*METHODS, OF_THE_NEWEST))
 # Methods that show a snapshot unchanged, whatever the draw time.
 AS_PUBLISHED = ("none", OF_THE_NEWEST)
@@ -41,7 +41,7 @@ INTERIM_METHOD = "linear"
 
 
 class DrawnGroup(NamedTuple):
-    """One group in one frame. draw_time_ns: the simulated time that is shown."""
+    """One group in one frame. draw_time_ns: the simulated time that it shows."""
 
     group: str | None
     layer: Layer | None  # None: no poses yet
@@ -54,9 +54,9 @@ class DrawnGroup(NamedTuple):
 class GroupDefinition(NamedTuple):
     """Bodies of a group, and the scene's rules for drawing them.
 
-    name: of the group in the history. group: the renderer's name of the bodies. rows: (k,) ascending; None: all.
-    method: None for the run's. delay_ns: simulated time by which they are drawn later than the others. by_numpy: the
-    shaders cannot draw them, whatever the method.
+    name: the group's name in the history. group: the renderer's name of the bodies. rows: (k,) ascending; None: all.
+    method: None for the run's method. delay_ns: simulated time by which the group is drawn later than other bodies.
+    by_numpy: True if the shaders cannot draw these bodies with any method.
     """
 
     name: str
@@ -68,14 +68,15 @@ class GroupDefinition(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Key for comparison: a group with the same key is kept when a scene is published anew."""
+        """Key for comparison: if a scene is published again, groups with the same key are kept."""
         return self.name, b"" if self.rows is None else self.rows.tobytes(), self.method, self.delay_ns, self.by_numpy
 
 
 class BodyGroup:
     """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
 
-    A changed method is used at once if a shader draws it; else when it has received enough snapshots.
+    If the method changes, a method that a shader draws is used at once. Any other method is used as soon as it has
+    received enough snapshots.
     """
 
     def __init__(self, definition: GroupDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
@@ -85,23 +86,24 @@ class BodyGroup:
         self._poser: Poser | None = None
         self._watchers: dict[str, Poser] = {}
         self._draw_time_ns = 0
-        self._posed: Poses | None = None  # poses of this frame
+        self._posed: Poses | None = None  # poses of this frame, if a poser computed them
 
     @property
     def needs_copies(self) -> bool:
-        """True if it must receive private copies of snapshots."""
+        """True if this group must receive private copies of snapshots."""
         return self._poser is not None or bool(self._watchers)
 
     @property
     def shows_published_states(self) -> bool:
-        """True if its own method shows published states, so that it stands still between snapshots."""
+        """True if the group's own method shows published states unchanged, so that its bodies do not move between
+        snapshots."""
         return self.definition.method in AS_PUBLISHED
 
     @property
     def reach_ns(self) -> int:
         """Largest draw time of the picture that this group allows, in ns of simulated time beyond the newest snapshot.
 
-        Its own delay counts too: a delayed group is drawn earlier than the picture by as much.
+        It includes the group's delay, because a delayed group is drawn that much earlier than the picture.
         """
         reach_ns = 0 if self._poser is None else self._poser.reach_ns(self._method)
         return reach_ns + self.definition.delay_ns
@@ -120,7 +122,7 @@ class BodyGroup:
             poser.add(snapshot)
 
     def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
-        """Registers a watcher of the poses of those `rows` (None: all) that are in this group. past: snapshots held."""
+        """Watches the poses of those `rows` (None: all) that are in this group. past: copies of the held snapshots."""
         own_rows = self.definition.rows
         if rows is not None and own_rows is not None:
             rows = np.intersect1d(rows, own_rows)
@@ -134,11 +136,11 @@ class BodyGroup:
                 poser.add(snapshot)
 
     def unwatch(self, watcher: str) -> None:
-        """Removes a watcher, if there is one of that name."""
+        """Removes the watcher of this name, if there is one."""
         self._watchers.pop(watcher, None)
 
     def watched(self, watcher: str) -> tuple[NDArray[np.intp] | None, Poses] | None:
-        """Rows (None: all) and their poses as drawn in this frame; call it after `draw`. None: no such watcher."""
+        """Rows (None: all) and their poses as drawn in this frame; None: no such watcher. Call it after `draw`."""
         poser = self._watchers.get(watcher)
         if poser is None:
             return None
@@ -151,7 +153,7 @@ class BodyGroup:
         return poser.rows, select_rows(self._posed, at[at < len(self._posed)])
 
     def draw(self, reference_ns: int, history: History, renderer: SceneRenderer) -> DrawnGroup | None:
-        """The group in this frame; None: no snapshot is held. reference_ns: draw time of parts without a delay."""
+        """The group in this frame; None: no snapshot is held. reference_ns: draw time of groups without a delay."""
         name, group = self.definition.name, self.definition.group
         draw_time_ns = self._draw_time_ns = reference_ns - self.definition.delay_ns
         poser = self._poser
@@ -181,7 +183,7 @@ class BodyGroup:
         history.release(self.definition.name)
 
     def prepare(self) -> None:
-        """Creates or drops the poser, as the methods in use require, and sets the methods of all posers."""
+        """Creates or drops the poser, depending on the methods in use, and sets the methods of all posers."""
         if self._is_shaded(self._method) and self._is_shaded(self._wanted):
             self._poser = None
         elif self._poser is None:
@@ -191,18 +193,18 @@ class BodyGroup:
 
     @property
     def _methods(self) -> frozenset[str]:
-        """The method in use, and the one that will replace it."""
+        """The current method and the one that will replace it."""
         return frozenset((self._method, self._wanted))
 
     def _posers(self) -> list[Poser]:
         return [*self._watchers.values(), *([self._poser] if self._poser is not None else [])]
 
     def _is_shaded(self, method: str) -> bool:
-        """True if the shaders draw these bodies by that method."""
+        """True if the shaders draw these bodies with that method."""
         return method in SHADED and not self.definition.by_numpy
 
     def _is_posed_by(self, poser: Poser, draw_time_ns: int) -> bool:
-        """True if the poser draws this frame. Methods that the shaders can draw are left to them."""
+        """True if the poser computes this frame's poses. It does not for methods that the shaders support."""
         if self.definition.by_numpy:
             return True
         return self._method not in SHADED and poser.is_ready(self._method, draw_time_ns)
@@ -228,14 +230,15 @@ class BodyGroup:
 
 
 def _drawn_ns(method: str, pair: Pair, newest: HeldSnapshot, blended_ns: int) -> int:
-    """Simulated time that is shown. blended_ns: the result for methods that blend."""
+    """Simulated time that is shown. blended_ns: the draw time, used for methods that blend."""
     if method not in AS_PUBLISHED:
         return blended_ns
     return newest.head.sim_time_ns if method == OF_THE_NEWEST else pair.previous.head.sim_time_ns
 
 
 def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> Layer:
-    """Layer of a pair of snapshots that the shaders blend; without a next one, the previous is drawn still."""
+    """Layer of a pair of snapshots that the shaders blend. Without a next snapshot the previous one is drawn
+    unblended."""
     before, previous, following = pair.before, pair.previous, pair.next
     if following is None:
         return Layer(previous.slot, None, group=group)
@@ -254,17 +257,17 @@ def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> 
 
 # Poses computed in numpy, for methods without a shader, for children of bodies, and for the user's drawing.
 #
-# A poser has some rows of the world (or all), and their ancestors. Its poses are in the world frame, also for bodies
-# that have a parent. It receives private copies of snapshots. While one method replaces another it holds both.
+# A poser holds some rows of the world (or all) and their ancestors. Its poses are in the world frame, also for bodies
+# that have a parent. It receives private copies of snapshots. While one method replaces another, it runs both methods.
 
 
 @dataclass(frozen=True, eq=False)
 class PosingRules:
     """Rules of a scene for the poses of its bodies.
 
-    parents: of the bodies, by the scene of a snapshot; None: no body has one. create: makes a method of that name,
-    with the scene's rules for columns. color_by: the column whose blended values give the colours; None: colours
-    themselves are blended. discrete: fields that the shaders do not blend.
+    parents: of the bodies, for each scene that a snapshot may belong to; None: no body has a parent. create: makes a
+    method of a given name, with the scene's rules for columns. color_by: the column whose blended values give the
+    colours; None: the colours themselves are blended. discrete: fields that the shaders do not blend.
     """
 
     parents: SceneParents | None = None
@@ -280,21 +283,22 @@ class Poser:
         self.rows, self._rules = rows, rules
         self._frames: FramesInTime | None = None  # None: no held scene has parents
         self._received_rows = rows
-        self._methods: MethodsInUse = {}  # without parents
-        self._past: deque[Snapshot] = deque()  # likewise
+        self._methods: MethodsInUse = {}  # used if no held scene has parents
+        self._past: deque[Snapshot] = deque()  # used if no held scene has parents
         if rules.parents is not None:
             self._received_rows = None if rows is None else rules.parents.with_ancestors(rows)
             self._frames = FramesInTime(rules.parents, self._received_rows, rules.create)
 
     def use(self, names: frozenset[str]) -> None:
-        """Sets the methods that receive snapshots from now on; drops others. Raises TwixtError for unknown ones."""
+        """Sets the methods that receive snapshots from now on; drops others. Raises TwixtError for an unknown
+        method."""
         if self._frames is None:
             set_methods(self._methods, names, self._rules.create, self._past)
         else:
             self._frames.use(names)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Adds a snapshot, with its own memory, to every method in use."""
+        """Adds a snapshot that has its own memory to every method in use."""
         if self._received_rows is not None:
             rows = self._received_rows[: np.searchsorted(self._received_rows, len(snapshot.bodies))]
             columns = {name: values[rows] for name, values in snapshot.columns.items()}
@@ -313,7 +317,8 @@ class Poser:
         return method is not None and method.covers(draw_time_ns)
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
-        """True if the method also has the snapshot before: its poses then do not depend on when it was created."""
+        """True if the method has also received an earlier snapshot; its poses then do not depend on when it was
+        created."""
         method = self._at(draw_time_ns).get(name)
         return method is not None and method.knows_before(draw_time_ns)
 
@@ -323,8 +328,8 @@ class Poser:
         return 0 if method is None else int(getattr(method.method, "reach_ns", 0))
 
     def poses(self, draw_time_ns: int, name: str) -> Poses:
-        """Poses of `rows` in the world frame at `draw_time_ns`, by the method `name`; fewer where the snapshots have
-        fewer bodies."""
+        """Poses of `rows` in the world frame at `draw_time_ns`, computed by the method `name`. There are fewer poses
+        than rows if the snapshots have fewer bodies."""
         poses = self._posed(name, draw_time_ns)
         if self._received_rows is None or self.rows is None or len(self._received_rows) == len(self.rows):
             return poses
@@ -345,7 +350,7 @@ class Poser:
 
 
 def _places_in(rows: NDArray[np.intp], bodies: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Each body's place in `rows`, ascending; -1 for one that is not among them."""
+    """Index of each body in `rows`, which are ascending; -1 for bodies that are not in `rows`."""
     if not len(rows):
         return np.full(len(bodies), -1)
     places = np.minimum(np.searchsorted(rows, bodies), len(rows) - 1)

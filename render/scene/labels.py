@@ -1,6 +1,6 @@
-"""Labels: words at a position in the world, projected to a position on the picture.
+"""Labels: texts at positions in the world, projected to positions on the picture.
 
-Pure: positions and a camera in, pixels out. `render/overlay/imgui_context.py` draws the words.
+Pure: the inputs are positions and a camera, the outputs are pixels. `render/overlay/imgui_context.py` draws the text.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from twixt.ipc.interaction.overlay import OverlayText
 from twixt.render.draw.frame.camera import CameraMatrices
 
-Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, as OpenGL counts them
+Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, from the bottom left
 
 
 # Distance from a picture's border to its headline, in units of text size.
 MARGIN = 8.0
-# Height of a line of the overlay's letters, and the gap between two columns, in units of text size.
+# Height of a line of the overlay's text, and the gap between two columns, in units of text size.
 LINE, COLUMN_GAP = 18.0, 12.0
 HEADLINE = (255, 255, 255, 255)
-# Most labels of marks, and of a user's function, in a frame: more than can be read, and each is laid out in every
-# frame.
+# Largest number of labels of marks, and of a user's function, in a frame. It is more than anyone can read. The limit
+# keeps the cost down, because each label is laid out in every frame.
 MOST_LABELS = 500
 
 
 class Label(NamedTuple):
-    """Words in the world."""
+    """A text in the world."""
 
     position: tuple[float, float, float]  # metres
     text: str
@@ -36,21 +36,21 @@ class Label(NamedTuple):
 
 
 class PlacedLabel(NamedTuple):
-    """Words on the picture."""
+    """A text on the picture."""
 
     x_px: float  # from the left of the framebuffer
-    y_px: float  # from its top
+    y_px: float  # from the top of the framebuffer
     text: str
     color: tuple[int, int, int, int]
-    within_px: tuple[float, float, float, float] | None = None  # left, top, right, bottom of the picture it belongs to
+    within_px: tuple[float, float, float, float] | None = None  # left, top, right, bottom of the label's picture
     beside: str = ""  # a second column, to the right of the text
-    size: float = 1.0  # of the letters, as a multiple of the overlay's
-    anchor: tuple[float, float] = (0.0, 0.0)  # which share of its width and height lies before x_px and y_px
+    size: float = 1.0  # size of the letters, as a multiple of the overlay's
+    anchor: tuple[float, float] = (0.0, 0.0)  # fraction of the text's width left of x_px, and of its height above y_px
 
 
 def labels_of(marks: NDArray[np.void], texts: Sequence[str]) -> list[Label]:
-    """Labels of marks (m,) of dtype `MARK`, at their positions: `texts[i]` for the label i + 1, nothing for a number
-    without a text. At most MOST_LABELS."""
+    """Labels of marks (m,) of dtype `MARK`, at their positions. A mark with label number i + 1 gets `texts[i]`;
+    numbers without a text get no label. At most MOST_LABELS."""
     if not texts or not len(marks):
         return []
     numbers = marks["label"]
@@ -60,12 +60,13 @@ def labels_of(marks: NDArray[np.void], texts: Sequence[str]) -> list[Label]:
 
 
 def foot(text: str, size_px: tuple[int, int], scale: float) -> PlacedLabel:
-    """Words at the bottom left of a window of this size."""
+    """A text at the bottom left of a window of this size."""
     return PlacedLabel(MARGIN * scale, size_px[1] - 3 * MARGIN * scale, text, HEADLINE)
 
 
 def head(words: Sequence[str], viewports: Sequence[Viewport], height_px: int, scale: float) -> list[PlacedLabel]:
-    """Words at the top left of each picture. height_px: of the framebuffer; scale: its pixels per unit of text size."""
+    """Texts at the top left of each picture. height_px: of the framebuffer; scale: its pixels per unit of text
+    size."""
     return [
         PlacedLabel(
             viewport[0] + MARGIN * scale, height_px - viewport[1] - viewport[3] + 2 * MARGIN * scale, text, HEADLINE,
@@ -78,9 +79,9 @@ def head(words: Sequence[str], viewports: Sequence[Viewport], height_px: int, sc
 def at_borders(
     texts: Sequence[OverlayText], size_px: tuple[int, int], scale: float, room: tuple[float, float]
 ) -> list[PlacedLabel]:
-    """Texts of the program at the borders of a window of this size, those of one place one below the other.
+    """The program's texts at the borders of a window of this size. Texts at the same place are stacked.
 
-    room: heights that panels take in the corners of the top, and at the bottom, in units of text size.
+    room: heights that panels occupy in the top corners and at the bottom, in units of text size.
     """
     placed: list[PlacedLabel] = []
     lines_at: dict[str, float] = {}
@@ -104,7 +105,7 @@ def at_borders(
 def place(
     labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int, area: Viewport | None = None
 ) -> list[PlacedLabel]:
-    """Labels whose position is visible to `camera`, placed in `viewport`, farthest first.
+    """Places the labels whose position `camera` sees in `viewport`, farthest first.
 
     height_px: of the whole framebuffer. area: the drawn area of `viewport`, by default all of it. Positions that are
     not finite, or outside the view, are left out.

@@ -1,12 +1,12 @@
-"""Shapes that are drawn, over simulated time, and bodies whose own frame a scene moves.
+"""Shapes to draw, over simulated time, and bodies whose own frame is moved by a scene.
 
-Shapes are discrete: the shapes of a newer scene are drawn from the instant of its first snapshot on, so that a body
-changes its colour where it changes its place. Until then the previous shapes are drawn, with everything else of the
-newer scene. A scene without a snapshot waits for its first one, but is drawn as soon as the picture stands still. A
+Shapes are not blended. The shapes of a newer scene are drawn from the instant of its first snapshot on, so that a body
+changes its colour where it changes its position. Until then the previous shapes are drawn, with everything else of the
+newer scene. A scene waits for its first snapshot, but is drawn without one as soon as the picture stands still. A
 scene is drawn at once if its bodies have another number of parts, other deforming meshes, or parts coloured by a
 column.
 
-Always: scenes follow in the order in which they came. Pure.
+Scenes take effect in the order in which they arrived. Pure.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ SHAPE_FIELDS = ("shapes", "distinct_shapes", "shape_index")
 OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in (*SHAPE_FIELDS, "camera"))
 # Before all snapshots, ns.
 EVER = -(1 << 62)
-# Most scenes that wait: more snapshots than a clock draws behind the newest.
+# Largest number of scenes that wait: more than the number of snapshots that a clock draws behind the newest.
 MOST_WAITING = 64
 
 
 @dataclass(eq=False)
 class _Coming:
-    """Shapes that are drawn from `from_ns` on; None: no snapshot of their scene has come."""
+    """Shapes that are drawn from `from_ns` on; None: their scene's first snapshot has not arrived yet."""
 
     shapes: ShapeList
     version: int
@@ -46,8 +46,8 @@ class _Coming:
 
 
 class ShapesInTime:
-    """shown: the shapes that are drawn. own: those of the snapshots that come now. are_begun: these were others than
-    those shown before the last `show`."""
+    """shown: the shapes that are drawn now. own: the shapes of the snapshots that arrive now. are_begun: True if these
+    two differed at the last call of `show`."""
 
     def __init__(self, shapes: ShapeList) -> None:
         self.shown = self.own = shapes
@@ -57,7 +57,7 @@ class ShapesInTime:
 
     @property
     def are_waiting(self) -> bool:
-        """True if there are newer shapes than those shown."""
+        """True if newer shapes than the shown ones are waiting."""
         return bool(self._coming)
 
     @property
@@ -66,8 +66,8 @@ class ShapesInTime:
         return bool(self._coming) and self._coming[0].from_ns is None
 
     def add_scene(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
-        """Takes a scene that follows `before`. version: its own. history: of the snapshots held. Returns False where
-        its shapes are drawn at once, in place of all others."""
+        """Adds a scene that follows `before`. version: of `scene`. history: the held snapshots. Returns False if the
+        shapes of `scene` are drawn at once and replace all waiting ones."""
         newest = history.newest
         count = 0 if newest is None else newest.head.count
         differ = bool(self._coming) or not _are_kept(before, scene, count)
@@ -81,7 +81,7 @@ class ShapesInTime:
         return False
 
     def begin(self, first: Head, history: History) -> None:
-        """Sets the instant of a scene's shapes, by its first snapshot, which `history` does not have yet."""
+        """Sets the instant of a scene's shapes from its first snapshot, which is not in `history` yet."""
         newest = history.newest
         is_other_world = newest is not None and newest.head.world_epoch != first.world_epoch
         begun = [coming for coming in self._coming if coming.version <= first.scene_version]
@@ -94,8 +94,8 @@ class ShapesInTime:
             self.own = begun[-1].shapes if begun else self.shown
 
     def show(self, draw_time_ns: int, history: History, method: str, is_still: bool) -> bool:
-        """Shows the shapes that are drawn at that time by this method. is_still: it is the time of the frame before.
-        Returns False if these are the ones shown."""
+        """Shows the shapes that belong to `draw_time_ns` with this method. is_still: the previous frame had the same
+        draw time. Returns False if the shown shapes did not change."""
         held = history.entries
         if held:
             first = held[-1 if method == OF_THE_NEWEST else 0]
@@ -112,26 +112,27 @@ class ShapesInTime:
         return True
 
     def marked(self, snapshot: Snapshot, scene: Scene) -> Snapshot:
-        """A snapshot that comes now, for methods of numpy: bodies whose own frame jumps are cut. Changed in place."""
+        """Marks an arriving snapshot for numpy methods: bodies whose own frame jumps are cut. The snapshot is changed
+        in place."""
         return self._jumps.marked(snapshot, with_shapes(scene, self.own))
 
     def own_scene(self, scene: Scene) -> Scene | None:
-        """The scene with the shapes of the snapshots that come now; None: these are shown."""
+        """The scene with the shapes of the snapshots that arrive now; None if these shapes are shown."""
         return None if self.own is self.shown else with_shapes(scene, self.own)
 
 
 def with_shapes(scene: Scene, shapes: ShapeList) -> Scene:
-    """The scene with these shapes; itself if they are its own."""
+    """The scene with these shapes; `scene` itself if it already has them."""
     return scene if scene.shapes is shapes else scene.with_shapes(shapes)
 
 
 def differ_in_shapes_alone(before: Scene, scene: Scene) -> bool:
-    """True if everything except shapes and camera is the same in both."""
+    """True if the two scenes are the same except for shapes and camera."""
     return all(getattr(before, name) == getattr(scene, name) for name in OTHER_FIELDS)
 
 
 def _are_kept(before: Scene, scene: Scene, count: int) -> bool:
-    """True if the first `count` bodies have the same shapes in both."""
+    """True if the first `count` bodies have the same shapes in both scenes."""
     if before.shapes is scene.shapes or not count:
         return True
     if before.distinct_shapes == scene.distinct_shapes:
@@ -142,7 +143,8 @@ def _are_kept(before: Scene, scene: Scene, count: int) -> bool:
 
 
 def _may_wait(before: Scene, scene: Scene, count: int) -> bool:
-    """True if snapshots of `scene` may be drawn with the shapes of `before`: bodies have as many parts in both."""
+    """True if snapshots of `scene` may be drawn with the shapes of `before`: each body has the same number of parts in
+    both."""
     if not (count and before.distinct_shapes and scene.distinct_shapes):
         return False
     if before.part_columns != scene.part_columns or COLOR in scene.part_columns:
@@ -158,24 +160,25 @@ def _may_wait(before: Scene, scene: Scene, count: int) -> bool:
 
 
 def _parts_of(shape: Shape) -> int:
-    """Number of its parts; 0 for a shape that is no compound, -1 for one that deforms."""
+    """Number of parts of a shape; 0 for a shape that is not a compound, -1 for one that deforms."""
     if isinstance(shape, Compound):
         return len(shape.parts)
     return -1 if deforming(shape) is not None else 0
 
 
-# Bodies whose own frame a scene moves: numpy methods cut them there.
+# Bodies whose own frame is moved by a scene: numpy methods do not blend across that change, they cut the body there.
 #
 # A scene may move all parts of a body in its frame while the body's record compensates for it. For example, the origin
-# of a body moves to its centre of mass, or its size changes and its scale compensates. The drawn body rests, but a
-# blend of its poses would lead from one frame to the other. So the body keeps its pose until the newer snapshot is
-# drawn, with the shapes of the older scene. (The shaders blend each part by itself:
+# of a body moves to its centre of mass, or its shape grows and its scale shrinks. The drawn body is at rest, but a
+# blend of its poses would be wrong, because the two poses refer to different frames. So the body keeps its pose and
+# the older shapes until the newer snapshot is drawn. (The shaders blend each part by itself:
 # render/draw/bodies/part_changes.py.)
 #
-# Always: a body is not cut if only some of its parts move, or if its record does not compensate. Pure.
+# A body is not cut if only some of its parts move, or if its record does not compensate. Pure.
 
 
-# A record compensates for its scene if, seen from the older frame, it moves less than this share of its own motion.
+# A record compensates if, computed in the older frame, the body moves by less than this fraction of its record's
+# motion.
 MOST_LEFT = 0.5
 
 
@@ -184,12 +187,12 @@ class FrameJumps:
 
     def __init__(self) -> None:
         self._last: Snapshot | None = None
-        self._own: Scene | None = None  # of the last snapshot
+        self._own: Scene | None = None  # scene of the last snapshot
         self._counts = np.zeros(0, np.uint32)
 
     def marked(self, snapshot: Snapshot, own: Scene) -> Snapshot:
-        """The snapshot, of the scene `own`, with an epoch of its own for bodies whose frame has jumped; changed in
-        place."""
+        """Adds to the epoch of bodies whose frame has jumped; `own` is the snapshot's scene. The snapshot is changed
+        in place."""
         last, before = self._last, self._own
         self._last, self._own = snapshot, own
         bodies = snapshot.bodies
@@ -209,8 +212,8 @@ class FrameJumps:
 
 
 def jumped_bodies(older: NDArray[np.void], before: Scene, newer: NDArray[np.void], after: Scene) -> NDArray[np.intp]:
-    """Bodies whose own frame jumps from the older to the newer records, (n,) and (m,) of dtype `BODY`, of these
-    scenes, and their children, ascending."""
+    """Bodies whose own frame jumps from the older to the newer records, and their children, ascending. The records,
+    (n,) and (m,) of dtype `BODY`, belong to the scenes `before` and `after`."""
     count = min(len(older), len(newer))
     shapes, now = (row_shapes(scene, part_rows(scene, count), count) for scene in (before, after))
     moved = moved_parts(now, shapes)
@@ -232,8 +235,8 @@ def jumped_bodies(older: NDArray[np.void], before: Scene, newer: NDArray[np.void
 def _weights(
     older: NDArray[np.void], newer: NDArray[np.void], bodies: NDArray[np.intp], count: int
 ) -> NDArray[np.float64]:
-    """By how much the records of each body differ: metres, radians and scales in one number, (count,)."""
-    with np.errstate(all="ignore"):  # records may hold anything
+    """Difference of each body's two records, (count,): metres, radians and scales added up to one number."""
+    with np.errstate(all="ignore"):  # records may hold any values
         away = np.linalg.norm(newer["position"].astype(np.float64) - older["position"], axis=1)
         cosines = np.abs((normalized(newer["orientation"]) * normalized(older["orientation"])).sum(axis=1))
         turned = 2 * np.arccos(np.minimum(cosines, 1.0))

@@ -1,6 +1,6 @@
 """The stage: one picture of the world, or two side by side, with trails and the user's drawing.
 
-Each picture is drawn at its clock's draw time. The right one is logged; the left one is for comparison.
+Each picture is drawn at the draw time of its own clock. Only the right picture is logged; the left is for comparison.
 """
 
 from __future__ import annotations
@@ -39,31 +39,32 @@ if TYPE_CHECKING:
     from twixt.render.scene.user_drawing import UserDrawing
 
 MAIN, LEFT = "main", "left"
-# Method and clock (empty: the run's) of the left half without `--split`: as in a viewer that does not interpolate.
+# Method and clock (empty: the run's clock) of the left half without `--split`. They match a viewer that does not
+# interpolate.
 PLAIN = ("none", "")
-# Slots for poses of one picture, one for each group: more than a scene may have groups.
+# Number of slots for poses of one picture, one slot for each group; more than the number of groups a scene may have.
 POSE_SLOTS = 1 << 20
-DRAWING = "drawing"  # watcher of poses: see Picture.watch
-# Most held snapshots that are copied from the GPU when bodies become children: the clock draws a few behind the
-# newest.
+DRAWING = "drawing"  # name under which poses are watched: see Picture.watch
+# Largest number of held snapshots that are copied from the GPU when bodies become children. It is enough, because the
+# clock draws only a few snapshots behind the newest.
 MOST_COPIED = 16
-# Pixels of the black line between two halves.
+# Width of the black line between two halves, pixels.
 LINE_PX = 2
 
 
 class Stage:
     """All pictures of a window. Needs a current OpenGL context.
 
-    slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. parents: of
-    the latest scenes, `scene` last; empty: snapshots of all scenes have those of `scene`. Raises TwixtError for a
-    `--draw` function that cannot be loaded.
+    slots: snapshots kept on the GPU. bodies: returns the newest bodies; the first view shows them. parents: of the
+    latest scenes, ending with `scene`; empty: snapshots of all scenes use the parents of `scene`. Raises TwixtError
+    for a `--draw` function that cannot be loaded.
     """
 
     def __init__(
         self, config: Config, context: Any, scene: Scene, slots: int, bodies: Bodies, parents: ParentLog = ()
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
-        self._parents = parents  # of scenes that snapshots may belong to
+        self._parents = parents  # parents of the scenes that snapshots may belong to
         self._shapes = ShapesInTime(ShapeList.of(scene.shapes))
         self.history, self.marks = History(slots), HeldMarks()
         self.renderer = SceneRenderer(context, self._scene_drawn, slots)
@@ -75,7 +76,7 @@ class Stage:
         self.main.set_scene(scene, self.count, (), parents)
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
-        self.labels: list[PlacedLabel] = []  # of marks and of the user's own drawing, in the last frame
+        self.labels: list[PlacedLabel] = []  # labels of marks and of the user's function, in the last frame
         self.view = StageCamera(scene, bodies)
         self._trails: PictureTrails | None = None  # None while they are switched off
         self._drawing: UserDrawing | None = None
@@ -84,8 +85,8 @@ class Stage:
 
             self._drawing = load(config.draw)
             self.main.watch(DRAWING, None)
-        self._copies: dict[int, Snapshot] = {}  # by slot
-        self._present_ns = self._drawn_ns = 0  # of the last frame
+        self._copies: dict[int, Snapshot] = {}  # key: slot
+        self._present_ns = self._drawn_ns = 0  # times of the last frame drawn
         self.draw_over: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])
@@ -97,7 +98,8 @@ class Stage:
 
     @property
     def clocks(self) -> tuple[PlaybackClock, ...]:
-        """Clocks, one for each picture: the extrapolation limit of one method must not affect the other picture."""
+        """Clocks, one for each picture, so that the extrapolation limit of one method does not affect the other
+        picture."""
         return tuple(picture.clock for picture in self.pictures)
 
     @property
@@ -108,8 +110,9 @@ class Stage:
     # -- scenes, snapshots and plans
 
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
-        """Sets a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents:
-        of the latest scenes, this one last, with which their snapshots are composed. version: of the scene."""
+        """Sets a newly published scene. If its camera has changed, it takes effect; otherwise the user's view is kept.
+        parents: of the latest scenes, ending with this one; snapshots are composed with them. version: of the
+        scene."""
         self.view.set_scene(scene)
         waits = self._shapes.add_scene(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents
@@ -120,12 +123,12 @@ class Stage:
         self._divide_anew()
 
     def begin_scene(self, head: Head) -> None:
-        """Call it before the first snapshot of a scene, that with this head, is uploaded."""
+        """Prepares for a new scene. Call it before the scene's first snapshot, which has this head, is uploaded."""
         self._shapes.begin(head, self.history)
         self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
 
     def set_camera(self, camera: Camera | None) -> None:
-        """Applies a camera that was published by itself; it replaces the user's view."""
+        """Applies a camera that was published without a scene; it replaces the user's view."""
         self.scene = self.scene.with_camera(camera)
         self.view.apply_camera(self.scene)
         past = self._past()
@@ -133,8 +136,8 @@ class Stage:
             self.view.watch(picture, past)
 
     def begin_anew(self, scene: Scene, bodies: Bodies, parents: ParentLog = ()) -> None:
-        """Follows another simulation: sets its scene and drops all snapshots. In an equal scene the user's view is
-        kept."""
+        """Follows another simulation: sets its scene and drops all snapshots. If the scene is equal, the user's view
+        is kept."""
         self.count = len(scene.shapes)
         self.history.clear()
         self.marks.clear()
@@ -158,7 +161,8 @@ class Stage:
                 self._divide_anew()
             else:
                 self._watch_trails()
-        # Not the instant at which this viewer read it: that depends on the viewer's frames, not on physics.
+        # Uses the publish instant, not the instant at which this viewer read the snapshot, which depends on its frame
+        # times.
         for clock in self.clocks:
             clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
 
@@ -170,7 +174,7 @@ class Stage:
     # -- settings of the user
 
     def choose(self, interpolation: str, clock: str, prefer: str, split: bool, trails: bool) -> None:
-        """Sets methods, clocks and views from the next frame on; does nothing for values that did not change."""
+        """Sets methods, clocks and views from the next frame on. Values that did not change have no effect."""
         if interpolation != self.main.method:
             self.main.choose(interpolation)
             if self.left is not None and not self._left_choice[0]:
@@ -228,22 +232,23 @@ class Stage:
             self._watch_trails()
 
     def _watch_trails(self) -> None:
-        """Updates the trails to the present pictures and bodies, if they are switched on."""
+        """Makes the trails watch the current pictures and bodies, if they are switched on."""
         if self._trails is not None:
             self._trails.watch(self.pictures, self.scene, self.count, self._past())
 
     @property
     def _scene_of_children(self) -> Scene:
-        """The scene, where bodies that had a parent in the scene of a held snapshot count as children."""
+        """The scene for drawing: bodies that had a parent in the scene of any held snapshot also count as children."""
         return self.scene if len(self._parents) < 2 else self.scene.with_children(merged_parents(self._parents))
 
     @property
     def _scene_drawn(self) -> Scene:
-        """The scene with the shapes of the draw time."""
+        """The scene with the shapes that belong to the draw time."""
         return with_shapes(self._scene_of_children, self._shapes.shown)
 
     def _forget_old_parents(self) -> bool:
-        """Drops the parents of scenes without a held snapshot. True if fewer bodies are children now."""
+        """Drops the parents of scenes without a held snapshot. Returns True if fewer bodies are children
+        afterwards."""
         oldest = self.history.oldest
         kept = self._parents if oldest is None else from_version(self._parents, oldest.head.scene_version)
         if len(kept) == len(self._parents):
@@ -252,7 +257,8 @@ class Stage:
         return merged_parents(before).keys() != merged_parents(kept).keys()
 
     def _copy_held(self) -> None:
-        """Copies the latest held snapshots that only the GPU has, when bodies become children."""
+        """Copies the latest held snapshots from the GPU if they exist only there. Called when bodies become
+        children."""
         for slot, head in self.history.entries[-MOST_COPIED:]:
             known = self._copies.get(slot)
             if known is None or known.tick != head.tick:
@@ -277,15 +283,15 @@ class Stage:
         self._watch_trails()
 
     def _past(self) -> list[Snapshot]:
-        """Private copies of the held snapshots, for groups and watchers that begin now."""
+        """Private copies of the held snapshots, for groups and watchers that start now."""
         held = ((self._copies.get(slot), head.tick) for slot, head in self.history.entries)
         return [snapshot for snapshot, tick in held if snapshot is not None and snapshot.tick == tick]
 
     # -- a frame
 
     def draw(self, present_ns: int, size_px: tuple[int, int]) -> DrawnPicture | None:
-        """Draws the frame of `present_ns` into a framebuffer of `size_px`. Returns the run's own picture; None, after
-        clearing, while no snapshot is held."""
+        """Draws the frame of `present_ns` into a framebuffer of `size_px`. Returns the run's own picture. While no
+        snapshot is held it clears the framebuffer and returns None."""
         pictures = self.pictures
         draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
         viewports = side_by_side(size_px, len(pictures))
@@ -335,7 +341,7 @@ class Stage:
 
     @property
     def moves_by_itself(self) -> bool:
-        """True if frames may differ although their draw time is the same."""
+        """True if two frames at the same draw time may differ."""
         return self._drawing is not None or self._shapes.await_snapshot
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
@@ -345,7 +351,7 @@ class Stage:
         return clock.advance_to(present_ns)
 
     def _marks_of(self, drawn: DrawnPicture, newest: HeldSnapshot | None) -> NDArray[np.void]:
-        """Marks of a picture, (m,), by the method of its bodies in no group."""
+        """Marks of a picture, (m,), drawn with the method of its bodies in no group."""
         held, main = self.marks, drawn.main
         if not held:
             return NO_MARKS
@@ -356,7 +362,7 @@ class Stage:
     def _draw_users(
         self, drawing: UserDrawing, drawn: DrawnPicture, marks: NDArray[np.void], present_ns: int
     ) -> Sequence[Label]:
-        """Draws the user's points and lines over the picture drawn last; returns the user's labels."""
+        """Draws the user's points and lines over the last drawn picture; returns the user's labels."""
         pair, poses = drawn.main.pair, self.main.watched(DRAWING)
         previous = self._copies.get(pair.previous.slot)
         if previous is None or not len(poses):
@@ -381,7 +387,7 @@ class Stage:
 def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
     """Viewports of `count` equal columns of the window, from left to right, with lines of `LINE_PX` between them.
 
-    Pixels that do not divide evenly stay empty at the right.
+    If the width does not divide evenly, the remaining pixels at the right stay empty.
     """
     width_px, height_px = size_px
     width = max(1, (width_px - (count - 1) * LINE_PX) // count)

@@ -1,10 +1,10 @@
 """Trails: dots where bodies were drawn during the last second.
 
-A ring buffer of drawn positions, one row of bodies a frame, is drawn as dots that fade with age.
+Drawn positions are stored in a ring buffer, one row of bodies for each frame, and drawn as dots that fade with age.
 
-Always: a frame with the same positions as the frame before adds no dots, and the trails do not age, so that they stay
-visible in a pause. The dots of a body that was cut (a new epoch) are removed. A body at rest has none. Present instants
-and positions are arguments; no clock is read.
+If all positions are the same as in the previous frame, no dots are added and the trails do not age; so they stay
+visible during a pause. If a body is cut (a new epoch), its dots are removed. No dots are drawn for a body at rest.
+Present times and positions are arguments; no clock is read.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.scene.views import Picture
 
-# Frames kept: one second at 480 Hz. With MOST_DOTTED bodies that is at most 32,768 dots.
+# Number of frames kept: one second at 480 Hz. With MOST_DOTTED bodies that is at most 32,768 dots.
 MOST_FRAMES = 512
-# Most bodies watched, evenly chosen, and most bodies of these whose dots are drawn: those that moved furthest.
+# Largest number of bodies watched, chosen evenly, and of bodies whose dots are drawn: those that moved furthest.
 MOST_BODIES = 256
 MOST_DOTTED = 64
 WHITE = (255, 255, 255)
-# Pixels of a dot.
+# Diameter of a dot, pixels.
 DOT_PX = 5.0
-WATCHER = "trails"  # of poses: see Picture.watch
+WATCHER = "trails"  # name under which poses are watched: see Picture.watch
 
 
 class TrailDots(NamedTuple):
@@ -45,7 +45,7 @@ class TrailDots(NamedTuple):
 def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
     """Indices of the bodies that leave trails: all, or every second, fourth, eighth ...; at most `most`.
 
-    Shape (k,), ascending. The choice changes only when the number of bodies has doubled.
+    Shape (k,), ascending. The choice changes only when the number of bodies passes `most`, twice `most`, and so on.
     """
     stride = 1
     while count > most * stride:
@@ -54,7 +54,7 @@ def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
 
 
 class Trails:
-    """The trails of the bodies `rows`, over `seconds` of a picture that moves.
+    """Trails of the bodies `rows`, over the last `seconds` during which the picture moved.
 
     colors: of the dots, (k, 3), 0..255; may be changed at any time.
     """
@@ -66,14 +66,14 @@ class Trails:
         self.colors = np.zeros((count, 3))
         self.colors[:] = colors
         self._positions = np.full((MOST_FRAMES, count, 3), np.nan)
-        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # in the trails' own time, which stops with the picture
+        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # in trail time, which stops with the picture
         self._epochs: NDArray[np.uint32] | None = None
         self._added = 0
         self._present_ns: int | None = None
         self._now_ns = 0
 
     def of(self, rows: NDArray[np.integer]) -> Trails:
-        """Trails of the bodies `rows`; the dots of bodies in both are kept."""
+        """Trails of the bodies `rows`. Bodies that are in both keep their dots."""
         other = Trails(rows)
         other._length_ns, other._instants_ns = self._length_ns, self._instants_ns
         other._added, other._present_ns, other._now_ns = self._added, self._present_ns, self._now_ns
@@ -91,15 +91,15 @@ class Trails:
         visible: NDArray[np.bool_],
         epoch: NDArray[np.integer],
     ) -> None:
-        """Adds one frame as drawn. positions (m, 3) metres, visible and epoch (m,): of the first m of `rows`, in that
-        order; the other bodies do not exist yet."""
+        """Adds one drawn frame. positions (m, 3) metres, visible (m,) and epoch (m,) belong to the first m of `rows`,
+        in that order; the other bodies do not exist yet."""
         passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
         self._present_ns = present_ns
         known = len(positions)
         drawn = np.full((len(self.rows), 3), np.nan)
         with np.errstate(over="ignore", invalid="ignore"):
             drawn[:known] = positions
-            holds = np.isfinite(drawn[:known].astype(np.float32)).all(axis=1)  # the GPU has float32
+            holds = np.isfinite(drawn[:known].astype(np.float32)).all(axis=1)  # the GPU uses float32
             drawn[:known][~(np.asarray(visible, np.bool_) & holds)] = np.nan
         if self._epochs is None:
             self._epochs = np.zeros(len(self.rows), np.uint32)
@@ -111,14 +111,14 @@ class Trails:
             return
         self._now_ns += passed_ns
         at = self._added % MOST_FRAMES
-        # A body at rest keeps one dot, its newest.
+        # Of equal positions in a row, only the newest is stored.
         before[(before == drawn).all(axis=1)] = np.nan
         self._positions[at] = drawn
         self._instants_ns[at] = self._now_ns
         self._added += 1
 
     def dots(self) -> TrailDots:
-        """Dots to draw now; alpha falls linearly with age."""
+        """Dots to draw now. Their alpha falls linearly with age."""
         held = min(self._added, MOST_FRAMES)
         left = 1.0 - (self._now_ns - self._instants_ns[:held]) / self._length_ns
         frames = np.flatnonzero(left > 0)
@@ -131,7 +131,7 @@ class Trails:
         return TrailDots(positions[shown], colors[shown])
 
     def clear(self) -> None:
-        """Removes all dots, for another world."""
+        """Removes all dots; called for another world."""
         self._positions[:] = np.nan
         self._epochs = None
         self._added = 0
@@ -141,14 +141,14 @@ class PictureTrails:
     """Trails of the pictures on the stage, while they are switched on."""
 
     def __init__(self) -> None:
-        self.of_picture: dict[str, Trails] = {}  # by its name
+        self.of_picture: dict[str, Trails] = {}  # key: name of the picture
         self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
-        self._world_epoch: int | None = None  # of the drawn snapshots
+        self._world_epoch: int | None = None  # world epoch of the drawn snapshots
 
     def watch(self, pictures: Sequence[Picture], scene: Scene, count: int, past: Sequence[Snapshot]) -> None:
-        """Watches the bodies of these pictures; existing trails of pictures and bodies are kept.
+        """Watches the bodies of these pictures. Existing trails of the same pictures and bodies are kept.
 
-        count: of bodies. past: private copies of the held snapshots.
+        count: number of bodies. past: private copies of the held snapshots.
         """
         rows = trail_rows(count)
         had, self.of_picture = self.of_picture, {}
@@ -166,7 +166,7 @@ class PictureTrails:
             picture.unwatch(WATCHER)
 
     def begin_world(self, world_epoch: int) -> None:
-        """Removes all trails if `world_epoch` is a new one."""
+        """Removes all trails if `world_epoch` differs from the current one."""
         if world_epoch != self._world_epoch:
             self._world_epoch = world_epoch
             for trails in self.of_picture.values():
@@ -182,7 +182,7 @@ class PictureTrails:
 
 
 def _furthest(positions: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask (k,) of the bodies that moved; with more than MOST_DOTTED bodies, of those that moved furthest.
+    """Mask (k,) of the bodies that moved. If more than MOST_DOTTED moved, the mask selects those that moved furthest.
 
     positions: (f, k, 3) of f frames. known: (f, k). Distance: the longest side of the box around a body's positions.
     """

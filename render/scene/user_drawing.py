@@ -3,8 +3,8 @@
     def draw(frame):
         frame.points(frame.poses.position, color=(1, 0.8, 0.2), size_px=4)
 
-Always: arrays passed to it are read-only. Once it raises, its traceback is printed and it is not called again; the
-viewer goes on without it. Nothing here draws: the additions are returned as plain arrays.
+Arrays passed to the function are read-only. If it raises, its traceback is printed and it is not called again; the
+viewer continues without it. This module does not draw: it returns the additions as plain arrays.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Lines(NamedTuple):
 
 
 class UserAdditions(NamedTuple):
-    """Points, lines and labels of one call. points: by size, smallest first; lines: None where there are none."""
+    """Points, lines and labels added by one call. points: by size, smallest first; lines: None if there are none."""
 
     points: tuple[Points, ...] = ()
     lines: Lines | None = None
@@ -56,9 +56,10 @@ class UserFrame:
     """Arguments of the user's function. Arrays are read-only; row i is body i.
 
     `previous` and `next` are the two snapshots around the draw time (`twixt.ipc.snapshot.Snapshot`); next is None
-    while the picture holds still. `poses` (position, orientation, scale, color, visible) and `columns` are the drawn
-    state at the draw time. Colours are (r, g, b) or (r, g, b, a), 0..1 (or uint8, 0..255): one for all, or one for
-    each. Positions that are not finite are left out. The methods raise TwixtError for arrays of another shape.
+    while the picture stands still. `poses` (position, orientation, scale, color, visible) and `columns` are the drawn
+    state at the draw time. A colour is (r, g, b) or (r, g, b, a), 0..1 (or uint8, 0..255). Pass one colour for all
+    items or one colour for each. Positions that are not finite are left out. The methods raise TwixtError if an array
+    has the wrong shape.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class UserFrame:
         poses: Poses,
         marks: NDArray[np.void] = NO_MARKS,
     ) -> None:
-        self.dt = dt  # wall seconds since the frame before, 0.0 in the first
+        self.dt = dt  # wall seconds since the previous frame, 0.0 in the first frame
         self.draw_time_ns = draw_time_ns  # simulated time, ns
         self.draw_time = draw_time_ns / 1e9  # the same in seconds
         self.alpha = alpha  # position of the draw time between the two snapshots, 0..1
@@ -79,14 +80,14 @@ class UserFrame:
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
         self.marks = _read_only(marks)  # at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key
-        # The world's own columns at the draw time: n rows each, those of parts as many as there are, the world's one.
+        # Columns at the draw time, with n rows for bodies, one row for each part, and one row for the world.
         self.columns = {**self.poses.columns, **self.poses.part_columns, **self.poses.world_columns}
         self._points: dict[float, list[tuple[NDArray[np.floating], NDArray[np.uint8]]]] = {}
         self._lines: list[tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.uint8]]] = []
         self._labels: list[Label] = []
 
     def points(self, positions: ArrayLike, color: ArrayLike = WHITE, size_px: float = POINT_PX) -> None:
-        """Round dots at positions (n, 3), or one at (3,), metres. size_px: diameter in pixels, > 0."""
+        """Adds round dots at positions (n, 3), or one dot at (3,), metres. size_px: diameter in pixels, > 0."""
         if not 0 < size_px < np.inf:
             raise TwixtError(f"frame.points takes a size_px > 0 (pixels), got {size_px!r}")
         places = _places("frame.points", "positions", positions)
@@ -95,21 +96,22 @@ class UserFrame:
         self._points.setdefault(float(size_px), []).append((places[kept], colors[kept]))
 
     def line(self, a: ArrayLike, b: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """A line from a to b, each (3,)."""
+        """Adds a line from a to b, each (3,), metres."""
         self._add_lines("frame.line", a, b, color)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """Lines from starts (n, 3) to ends (n, 3)."""
+        """Adds lines from starts (n, 3) to ends (n, 3), metres."""
         self._add_lines("frame.lines", starts, ends, color)
 
     def polyline(self, points: ArrayLike, color: ArrayLike = WHITE) -> None:
-        """A line through points (n, 3), in their order. With a colour for each, a piece has that of its first point."""
+        """Adds a line through points (n, 3), in order. If each point has a colour, a segment has the colour of its
+        first point."""
         places = _places("frame.polyline", "points", points)
         colors = _colors("frame.polyline", color, len(places))
         self._add_lines("frame.polyline", places[:-1], places[1:], colors[: max(0, len(places) - 1)])
 
     def label(self, position: ArrayLike, text: object, color: ArrayLike = WHITE) -> None:
-        """Text at a position (3,). At most MOST_LABELS a frame; further ones are left out."""
+        """Adds text at a position (3,), metres. At most MOST_LABELS per frame; further ones are left out."""
         places = _places("frame.label", "position", position)
         if len(places) != 1:
             raise TwixtError(f"frame.label takes one position, got {len(places)}; call it once for each")
@@ -128,7 +130,7 @@ class UserFrame:
         self._lines.append((first[kept], last[kept], colors[kept]))
 
     def drawn(self) -> UserAdditions:
-        """All that was added so far."""
+        """Everything that was added so far."""
         points = tuple(
             Points(np.concatenate([at for at, _ in parts]), np.concatenate([colors for _, colors in parts]), size_px)
             for size_px, parts in sorted(self._points.items())
@@ -138,7 +140,8 @@ class UserFrame:
 
 
 class UserDrawing:
-    """A user's function. name: as given to `--draw`. failed: its exception as one line; empty if it has not raised."""
+    """A user's function. name: as given to `--draw`. failed: its exception as one line; empty if it has not raised
+    one."""
 
     def __init__(self, function: Callable[[UserFrame], object], name: str) -> None:
         self.name = name
@@ -146,7 +149,8 @@ class UserDrawing:
         self._function = function
 
     def draw(self, frame: UserFrame) -> UserAdditions:
-        """Calls the function and returns what it adds; nothing once it has raised."""
+        """Calls the function and returns what it adds. After it has raised once, it is not called and nothing is
+        returned."""
         if self.failed:
             return UserAdditions()
         try:
@@ -171,7 +175,7 @@ def _places(name: str, argument: str, values: ArrayLike) -> NDArray[np.floating]
     places = np.array(values)
     if places.dtype != np.float32:
         places = places.astype(np.float64)
-        with np.errstate(over="ignore"):  # the GPU has float32: larger positions are left out
+        with np.errstate(over="ignore"):  # the GPU uses float32; larger positions are left out
             places[~np.isfinite(places.astype(np.float32))] = np.inf
     if places.ndim == 1 and places.shape == (3,):
         places = places[None]

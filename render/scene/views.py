@@ -1,6 +1,6 @@
 """Picture: one view of the world, with its clock, its method, and the groups into which the scene divides the bodies.
 
-Always: the groups of an unchanged scene are kept, so that publishing it again changes nothing in the picture.
+If a scene is published again unchanged, its groups are kept, so the picture does not change.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     from twixt.render.playback import PlaybackClock
 
 
-# Rules of columns by which the shaders can blend colours and scales.
+# Column rules with which the shaders can blend colours and scales.
 SHADED_RULES = frozenset(("linear", "none"))
 
 
 class DrawnPicture(NamedTuple):
-    """One frame of a picture. main: the group of bodies in no group."""
+    """One frame of a picture. main: the group of the bodies that belong to no group of the scene."""
 
     main: DrawnGroup
     groups: tuple[DrawnGroup, ...]
     due_ns: int  # due instant of the state that `main` shows
-    group_due_ns: dict[str, int]  # the same, by group, for groups drawn at another draw time
+    group_due_ns: dict[str, int]  # due instants of groups with another draw time, by group
 
 
 class MethodFactory(NamedTuple):
-    """Makes methods. create: `interpolation.create` with the run's settings bound. named_by: the flag that asked for a
-    method of the user's own, by the method's name; for error texts."""
+    """Makes methods. create: `interpolation.create` with the run's settings bound. named_by: for each user-defined
+    method, the flag that named it; used in error texts."""
 
     create: Callable[..., Method]
     named_by: Mapping[str, str]
 
     def for_scene(self, scene: Scene) -> Callable[[str], Method]:
-        """Function that makes a method of that name, with the scene's rules for columns."""
+        """Returns a function that makes a method by name, with the scene's rules for columns."""
         groups = scene.groups.items()
         named_by = {group.interpolation: f'group "{name}"' for name, group in groups if group.interpolation}
         named_by |= self.named_by
@@ -57,25 +57,25 @@ class MethodFactory(NamedTuple):
 
 
 class Picture:
-    """View of the scene set last. name: of its groups in the history. first_slot: first of the renderer's slots for
-    poses; each group uses one."""
+    """View of the scene last set. name: prefix of its groups' names in the history. first_slot: the first of the
+    renderer's slots for this picture's poses; each group uses one slot."""
 
     def __init__(self, name: str, clock: PlaybackClock, method: str, first_slot: int, methods: MethodFactory) -> None:
         self.name, self.clock, self.method = name, clock, method
         self.first_slot, self.methods = first_slot, methods
         self._groups: list[BodyGroup] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
-        self._rules_key: object = None  # of the groups' rules; a group with other rules is replaced
+        self._rules_key: object = None  # the groups' rules; if they change, all groups are replaced
         self._has_ungrouped = True
 
     @property
     def needs_copies(self) -> bool:
-        """True if it must receive private copies of snapshots."""
+        """True if the picture must receive private copies of snapshots."""
         return any(group.needs_copies for group in self._groups)
 
     @property
     def reach_ns(self) -> int:
-        """Extrapolation allowed, in ns of simulated time beyond the newest snapshot: the least of the groups.
+        """Allowed extrapolation, in ns of simulated time beyond the newest snapshot: the smallest limit of all groups.
 
         All groups share a draw time. A group drawn beyond its own limit would stand still and then jump.
         """
@@ -96,8 +96,8 @@ class Picture:
         self, scene: Scene, count: int, past: Sequence[Snapshot] = (), log: ParentLog = ()
     ) -> tuple[BodyGroup, ...]:
         """Sets the scene and the number of bodies. past: private copies of the held snapshots, for new groups. log:
-        parents of the scenes of held snapshots; empty: those of this scene alone. A child in any of them counts as a
-        child.
+        parents of the scenes of held snapshots; empty: the parents of this scene alone. A body that is a child in any
+        of these scenes counts as a child.
 
         Unchanged groups are kept. Returns the groups that are no longer drawn.
         """
@@ -136,7 +136,8 @@ class Picture:
             group.add(snapshot)
 
     def draw(self, draw_time_ns: int, history: History, renderer: SceneRenderer) -> DrawnPicture | None:
-        """All groups of a frame; None while no snapshot is held. Poses made by numpy are uploaded to `renderer`."""
+        """Draws all groups of a frame; None while no snapshot is held. Poses computed in numpy are uploaded to
+        `renderer`."""
         drawn = [group.draw(draw_time_ns, history, renderer) for group in self._groups]
         groups = tuple([one for one in drawn if one is not None])
         if len(groups) < len(self._groups):
@@ -147,21 +148,21 @@ class Picture:
         return DrawnPicture(groups[0], groups, due_ns(main_ns), due)
 
     def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
-        """Registers a watcher of the poses of `rows` (ascending; None: all), which `watched` returns.
+        """Registers a watcher of the poses of `rows` (ascending; None: all). `watched` returns these poses.
 
-        past: private copies of the held snapshots, to begin with.
+        past: private copies of the held snapshots, which the watcher receives first.
         """
         self._watching[watcher] = rows
         for group in self._groups:
             group.watch(watcher, rows, past)
 
     def watching(self, watcher: str) -> list[int] | None:
-        """Rows of a watcher; None: it has none, or all."""
+        """Rows of a watcher; None if there is no such watcher, or if it watches all rows."""
         rows = self._watching.get(watcher)
         return None if rows is None else rows.tolist()
 
     def unwatch(self, watcher: str) -> None:
-        """Removes a watcher, if there is one of that name."""
+        """Removes the watcher of this name, if there is one."""
         self._watching.pop(watcher, None)
         for group in self._groups:
             group.unwatch(watcher)
@@ -189,7 +190,7 @@ class Picture:
         return whole
 
     def release(self, history: History) -> None:
-        """Releases the pairs of snapshots in use: the picture is no longer drawn."""
+        """Releases the pairs of snapshots in use. Call it when the picture is no longer drawn."""
         for group in self._groups:
             group.release(history)
 
@@ -203,7 +204,8 @@ class Picture:
         )
 
     def _definitions(self, scene: Scene, count: int, parent_rows: NDArray[np.int32] | None) -> list[GroupDefinition]:
-        """Parts of a scene: bodies in no group (always first), each group that has bodies, the children."""
+        """Definitions of the groups of a scene: bodies in no group (always first), each group that has bodies, the
+        children."""
         by_numpy = not SHADED_RULES.issuperset(rules_of_drawn(scene))
         free = np.full(count, True) if parent_rows is None else parent_rows < 0
         self._has_ungrouped = bool((free & (scene.group_rows(count) < 0)).any())

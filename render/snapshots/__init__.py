@@ -1,1 +1,1 @@
-"""intake: snapshots from the channel to the GPU. history: snapshots held, and their marks."""
+"""intake: moves snapshots from the channel to the GPU. history: the snapshots held, and their marks."""

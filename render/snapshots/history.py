@@ -1,13 +1,14 @@
-"""History of the snapshots that the viewer holds, each with its slot in the GPU ring.
+"""History of the snapshots that the viewer holds, each with its slot in the GPU ring. Also: the marks of snapshots.
 
-A late clock draws several snapshots behind the newest, so all undrawn snapshots are kept. When the ring is full,
-snapshots behind every pair in use are dropped first, then undrawn ones are thinned. Several users may draw from it at
-once, each at its own draw time: two halves of a picture, a group of bodies with a delay. Also: the marks of snapshots.
+A late clock draws several snapshots behind the newest, so all undrawn snapshots are held. When the ring is full,
+snapshots older than every pair in use are dropped first; then undrawn ones are thinned. Several users may draw at
+different draw times: the two halves of a picture, or a group of bodies with a delay.
 
-Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or next is None
-and the picture holds still. One entry for each simulated time: a state published again for it, with a newer tick,
-takes the place of the one before. A pair in use is never dropped, the newest only for a newer one. Entries are of
-one world epoch: the first of a newer one replaces all. Holds no bodies and touches no GPU.
+Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or next is None and the
+picture stands still. There is one entry for each simulated time; a state published again for that time, with a newer
+tick, replaces it. A pair in use is never dropped; the newest snapshot is dropped only for a newer one. All entries
+belong to one world epoch: the first snapshot of a newer epoch replaces all. Stores no bodies and does not access the
+GPU.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import NO_MARKS, Head
 from twixt.render.interpolation.blending import Matched, blended, drawable, matched
 
-# A pair in use, and one more to upload into.
+# Two slots for a pair in use, and one more to upload into.
 MIN_SLOTS = 3
 
 
 class HeldSnapshot(NamedTuple):
-    """A snapshot that is complete in a GPU slot."""
+    """A snapshot whose upload into a GPU slot is complete."""
 
     slot: int
     head: Head
@@ -36,8 +37,8 @@ class HeldSnapshot(NamedTuple):
 class Pair(NamedTuple):
     """The two snapshots around a draw time. alpha: 0 at `previous`, below 1 before `next`.
 
-    draw_time_ns: the simulated time really drawn, within the held snapshots. next is None: `previous` is drawn still.
-    before: the snapshot before `previous`, if it is held.
+    draw_time_ns: the simulated time that is really drawn, within the held snapshots. If next is None, `previous` is
+    drawn unblended. before: the snapshot before `previous`, if it is held.
     """
 
     previous: HeldSnapshot
@@ -53,13 +54,13 @@ class Pair(NamedTuple):
 
 
 class History:
-    """The entries in order of simulated time, each in one of `slots` slots."""
+    """Entries in order of simulated time, each in one of `slots` slots."""
 
     def __init__(self, slots: int) -> None:
         if slots < MIN_SLOTS:
             raise TwixtError(f"History needs at least {MIN_SLOTS} slots (a pair in use and one to fill), got {slots!r}")
         self.slots = slots
-        self.thinned = 0  # undrawn snapshots given up because the ring was full
+        self.thinned = 0  # undrawn snapshots dropped because the ring was full
         self._entries: list[HeldSnapshot] = []
         self._times: list[int] = []
         self._free = list(range(slots - 1, -1, -1))
@@ -86,22 +87,24 @@ class History:
 
     @property
     def drawable(self) -> set[int]:
-        """Slots of the snapshots that may be drawn again: from the one before the oldest pair in use on."""
+        """Slots of the snapshots that may be drawn again: the one before the oldest pair in use, and all newer
+        ones."""
         first = 0 if (oldest_ns := self._oldest_in_use_ns) is None else bisect_left(self._times, oldest_ns) - 1
         return {entry.slot for entry in self._entries[max(0, first) :]}
 
     def limit(self, slots: int) -> None:
-        """Sets the number of snapshots to hold, for larger snapshots. Surplus ones are dropped as new ones come."""
+        """Limits the number of held snapshots if snapshots are large. Surplus ones are dropped when new ones
+        arrive."""
         self._most = min(self.slots, max(MIN_SLOTS, slots))
 
     @property
     def spare(self) -> int | None:
-        """The next free slot; None if a snapshot must be dropped for the next one."""
+        """The next free slot; None if the next snapshot can only be held after another one is dropped."""
         return self._free[-1] if self._free and len(self._entries) + len(self._lent) < self._most else None
 
     def slot_for(self, head: Head) -> int | None:
-        """A slot to upload this snapshot into, then to `commit` or `discard`; None when nobody will draw it
-        (a duplicate, of an older world, or behind the pair in use)."""
+        """Returns a slot for the upload of this snapshot. Call `commit` or `discard` with it afterwards. None if
+        nobody will draw the snapshot (a duplicate, of an older world, or behind the pair in use)."""
         if self._world_epoch is not None and head.world_epoch < self._world_epoch:
             return None
         if head.world_epoch == self._world_epoch:
@@ -121,7 +124,7 @@ class History:
         return slot
 
     def commit(self, slot: int, head: Head) -> None:
-        """Enters `head`, whose upload into `slot` is complete: it may be drawn."""
+        """Enters the snapshot with `head`, whose upload into `slot` is complete. From now on it may be drawn."""
         self._lent.remove(slot)
         if self._world_epoch is None or head.world_epoch > self._world_epoch:
             self._drop_entries()
@@ -138,18 +141,18 @@ class History:
         self._times.insert(index, head.sim_time_ns)
 
     def discard(self, slot: int) -> None:
-        """Frees a slot whose upload was torn."""
+        """Frees a slot whose snapshot was overwritten during the upload."""
         self._lent.remove(slot)
         self._free.append(slot)
 
     def remove_slot(self, slot: int) -> None:
-        """Removes a slot for which the GPU has no memory; the number of slots shrinks to those in use."""
+        """Removes a slot for which the GPU has no memory. The number of slots shrinks to the number in use."""
         self._lent.remove(slot)
         self.slots -= 1
         self._most = min(self._most, len(self._entries))
 
     def pair(self, draw_time_ns: int, user: str = "") -> Pair | None:
-        """The snapshots around `draw_time_ns`, now the user's pair in use; None while nothing is held."""
+        """The snapshots around `draw_time_ns`, which become the user's pair in use; None while no snapshot is held."""
         if not self._entries:
             return None
         index = max(0, bisect_right(self._times, draw_time_ns) - 1)
@@ -165,21 +168,21 @@ class History:
         return pair
 
     def release(self, user: str) -> None:
-        """Releases the pair of a user that no longer draws."""
+        """Releases the pair of a user that has stopped drawing."""
         self._in_use.pop(user, None)
 
     def clear(self) -> None:
-        """Forget everything; all slots are free."""
+        """Drops all snapshots and frees all slots."""
         self._drop_entries()
         self._world_epoch = None
 
     def _at(self, sim_time_ns: int) -> HeldSnapshot | None:
-        """The entry of exactly this simulated time."""
+        """The entry with exactly this simulated time."""
         index = bisect_left(self._times, sim_time_ns)
         return self._entries[index] if index < len(self._times) and self._times[index] == sim_time_ns else None
 
     def _replace(self, known: HeldSnapshot, entry: HeldSnapshot) -> None:
-        """Puts a newer state of the same simulated time in place of `known`, in the pairs in use too."""
+        """Replaces `known` by a newer state of the same simulated time, also in the pairs in use."""
         self._entries[bisect_left(self._times, known.head.sim_time_ns)] = entry
         for user, pair in self._in_use.items():
             previous, following, before = (
@@ -200,7 +203,8 @@ class History:
         return min((pair.previous.head.sim_time_ns for pair in self._in_use.values()), default=None)
 
     def _free_slot(self, head: Head) -> bool:
-        """Free one slot: the oldest behind all pairs in use, else the undrawn one whose neighbours are closest."""
+        """Frees one slot: the oldest one behind all pairs in use, or else the undrawn one whose neighbours are
+        closest."""
         entries, times = self._entries, self._times
         if not entries:
             return False
@@ -225,31 +229,32 @@ class History:
         self._free.append(entry.slot)
 
 
-# Marks of the held snapshots, and those drawn between two of them.
+# Marks of the held snapshots, and the marks drawn between two of them.
 #
-# Marks are stored by their snapshot's GPU slot, sorted once when they come. The match of a pair is kept while the same
-# pair is drawn. Methods that show published states show their marks unblended, too.
+# Marks are stored by the GPU slot of their snapshot, and sorted once when they arrive. The match of a pair is cached
+# while the same pair is drawn. Methods that show published states also show their marks unblended.
 #
-# Always: an array that is returned is never changed afterwards. Refilling a slot removes its marks. Touches no GPU, and
-# reads no clock.
+# A returned array is never changed afterwards. Refilling a slot removes its marks. Does not access the GPU and reads
+# no clock.
 
 
-# Pairs whose match is kept: one for each picture of a window.
+# Number of pairs whose match is cached: one for each picture of a window.
 PAIRS = 2
 
 
 class HeldMarks:
-    """Marks by the slot of their snapshot; slots without marks have no entry."""
+    """Marks by slot of their snapshot; slots without marks have no entry."""
 
     def __init__(self) -> None:
         self._by_slot: dict[int, NDArray[np.void]] = {}
-        self._matched: list[tuple[NDArray[np.void], NDArray[np.void], Matched]] = []  # of the pairs drawn last
+        self._matched: list[tuple[NDArray[np.void], NDArray[np.void], Matched]] = []  # matches of the pairs drawn last
 
     def __bool__(self) -> bool:
         return bool(self._by_slot)
 
     def put(self, slot: int, marks: NDArray[np.void]) -> None:
-        """Sets the marks of the snapshot uploaded into `slot`: (m,) of dtype `MARK`, not changed afterwards."""
+        """Sets the marks of the snapshot uploaded into `slot`: (m,) of dtype `MARK`. Do not modify the array
+        afterwards."""
         if len(marks):
             self._by_slot[slot] = drawable(marks)
         else:

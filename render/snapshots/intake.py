@@ -1,13 +1,13 @@
 """Intake of snapshots: from the channel into the GPU ring, the history and the clock.
 
-Each unread snapshot is uploaded once, straight from the shared memory, and validated afterwards: one that the writer
-overwrote meanwhile is discarded. Its marks and vertices, if there are any, are copied with it.
+Each unread snapshot is uploaded once, directly from the shared memory, and validated afterwards. If the writer has
+overwritten it meanwhile, it is discarded. Its marks and vertices, if there are any, are copied at the same time.
 
-Always: an entry of the history is complete in its GPU slot. No other module reads snapshots of the channel.
+An entry of the history is complete in its GPU slot. No other module reads snapshots from the channel.
 
-A snapshot with corrections, or whose bodies a column colours, is prepared once, on a private copy. Colours and `scale3`
-are blended by the rules of their columns: `linear` and `none` by the shaders, between the prepared values. For any
-other rule the column itself is blended in numpy, and colours are computed from it in each frame.
+A snapshot is prepared once, on a private copy, if it has corrections or if a column colours its bodies. Colours and
+`scale3` are blended by the rules of their columns. For `linear` and `none` the shaders blend the prepared values. For
+any other rule numpy blends the column itself, and the colours are computed from it in each frame.
 """
 
 from __future__ import annotations
@@ -37,25 +37,26 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.snapshots.history import HeldMarks, History
 
-# Most bytes uploaded in one frame; the newest snapshot is always uploaded. Less in software rendering: a loop of
-# 100,000 bodies that publishes twice a frame was slowed by 1 to 2 % less, and its picture came at 60 fps instead of 53.
+# Largest number of bytes uploaded in one frame; the newest snapshot is always uploaded. In software rendering it is
+# smaller: a loop of 100,000 bodies that publishes twice a frame was then slowed by 1 to 2 % less, and its picture was
+# drawn at 60 fps instead of 53.
 BYTE_BUDGET, SOFTWARE_BYTE_BUDGET = 64 << 20, 8 << 20
-# Shortest interval between two polls of the link. It is shorter than most frames, so only a loop of many hundred frames
-# a second skips polls.
+# Shortest interval between two polls of the link. It is shorter than most frames, so only a viewer loop at many
+# hundred frames per second skips polls.
 PATIENCE_NS = 4_000_000
-# Most snapshots that wait for their scene, which arrives by a socket, mostly within 1 ms. If large meshes take longer,
-# motion continues with the present scene.
+# Largest number of snapshots that wait for their scene. Scenes arrive by a socket, usually within 1 ms. If large
+# meshes take longer, motion continues with the current scene.
 MOST_WAITING = 16
 
 
 class IntakeResult(NamedTuple):
     """Snapshots and plan that one frame received."""
 
-    steps: int = 0  # ticks between the newest snapshot before and the newest now
-    is_news: bool = False  # a snapshot, a plan or a scene: something that a picture shows
+    steps: int = 0  # ticks between the previous newest snapshot and the newest one now
+    is_news: bool = False  # True after a snapshot, a plan or a scene, all of which a picture shows
 
     def and_then(self, later: IntakeResult) -> IntakeResult:
-        """The results of two calls of one frame together."""
+        """Combines the results of two calls in one frame."""
         return IntakeResult(self.steps + later.steps, self.is_news or later.is_news)
 
 
@@ -63,14 +64,14 @@ NOTHING = IntakeResult()
 
 
 class WaitingSnapshot(NamedTuple):
-    """Copy of a snapshot that waits for its scene."""
+    """Copy of a snapshot whose scene has not arrived yet."""
 
     head: Head
     snapshot: Snapshot
 
 
 class IntakeStage(Protocol):
-    """The stage (`render/scene/stage.py`) as the intake uses it."""
+    """The parts of the stage (`render/scene/stage.py`) that the intake uses."""
 
     scene: Scene
     history: History
@@ -89,28 +90,29 @@ class IntakeStage(Protocol):
 
 
 class Intake:
-    """Intake of one simulation's snapshots into one stage. byte_budget: see `BYTE_BUDGET`. link: of the simulation."""
+    """Moves one simulation's snapshots into one stage. byte_budget: see `BYTE_BUDGET`. link: connection to the
+    simulation."""
 
     def __init__(self, link: Link, stage: IntakeStage, byte_budget: int = BYTE_BUDGET) -> None:
         self.link, self._stage, self._byte_budget = link, stage, byte_budget
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._newest_tick = 0
-        self._count = len(link.scene.shapes)  # bodies of the snapshot last seen
-        self._vertices = 0  # of its surfaces
-        self._allocated: dict[int, int] = {}  # bodies for which a slot has memory, by slot
+        self._count = len(link.scene.shapes)  # number of bodies of the last snapshot
+        self._vertices = 0  # number of vertices of its surfaces
+        self._allocated: dict[int, int] = {}  # number of bodies for which a slot has memory, by slot
         self._limit_slots()
         self.make_room()
         self._waiting: deque[WaitingSnapshot] = deque()
-        self._entered_version = 0  # of the newest scene of a snapshot
-        self._waived_version = 0  # of the newest scene that is not waited for
+        self._entered_version = 0  # newest scene version of an entered snapshot
+        self._waived_version = 0  # newest scene version that is not waited for
         self._world_epoch: int | None = None
-        self._worlds_before = 0  # worlds of the simulations followed before: world epochs are counted on
+        self._worlds_before = 0  # worlds of earlier simulations, added to each world epoch
         self.plan: Plan = link.plan()
         self.newest: Head | None = None
         stage.replan(self.plan)
 
     def follow(self, link: Link) -> None:
-        """Receives another simulation from now on. As after a reset, its worlds are newer than all before."""
+        """Receives another simulation from now on. Its worlds count as newer than all before, as after a reset."""
         self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
         self.link, self._newest_tick = link, 0
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
@@ -121,22 +123,22 @@ class Intake:
         self._replan(link.plan())
 
     def make_room(self) -> bool:
-        """Allocates a slot's memory for the next large snapshot, before that is read. Call it after a frame.
+        """Allocates a slot's memory for the next large snapshot before that snapshot is read. Call it after a frame.
 
-        The first access to new memory takes several times as long as the copy, and the writer might overwrite the
-        snapshot meanwhile. Returns False if nothing had to be done.
+        The first access to new memory takes several times as long as the copy, and meanwhile the writer might
+        overwrite the snapshot. Returns False if nothing had to be done.
         """
         count, slot = self._count, self._stage.history.spare
         if not is_large(count * BODY.itemsize) or slot is None or self._allocated.get(slot, 0) >= count:
             return False
         self._allocated[slot] = count
-        # New zeros cost no memory: all their pages are the kernel's page of zeros.
+        # np.zeros uses no memory: all its pages map to the kernel's zero page.
         self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
         return True
 
     def receive(self) -> IntakeResult:
-        """Receives everything that is new. Each frame calls it as late as it can, and once before that if it has spare
-        time."""
+        """Receives everything new. Each frame calls it as late as possible; if there is spare time, also once before
+        that."""
         link, stage = self.link, self._stage
         link.poll(PATIENCE_NS)
         is_news = False
@@ -170,13 +172,13 @@ class Intake:
         return IntakeResult(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
-        """True if the scene of a snapshot has arrived, or the wait for it has ended."""
+        """True if the snapshot's scene has arrived, or if it is no longer waited for."""
         if len(self._waiting) >= MOST_WAITING or self.link.ended is not None:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)
 
     def _enter(self, found: SnapshotView | WaitingSnapshot) -> int:
-        """Enters a snapshot into the history; returns the ticks since the one before."""
+        """Enters a snapshot into the history; returns the number of ticks since the previous newest snapshot."""
         stage, head = self._stage, found.head
         if self._worlds_before:
             head = head._replace(world_epoch=head.world_epoch + self._worlds_before)
@@ -187,7 +189,7 @@ class Intake:
             self._entered_version = head.scene_version
             stage.begin_scene(head)
         slot = stage.history.slot_for(head)
-        if slot is None:  # it will not be drawn, but the clock observes its times
+        if slot is None:  # it will not be drawn, but the clock needs its times
             stage.observe(head)
             return 0
         if not self._upload(found, slot, head.world_epoch):
@@ -210,8 +212,8 @@ class Intake:
         stage.history.limit(gpu_slots(size))
 
     def _unread(self) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first. For the first of a new size memory is allocated; if newer ones came
-        meanwhile, it is left out, because it is overwritten by then, or soon."""
+        """Unread snapshots, oldest first. For the first snapshot of a new size, memory is allocated. If newer
+        snapshots arrived meanwhile, the first one is skipped, because it is or soon will be overwritten."""
         for view in self.link.unread(self._byte_budget):
             if view.head.count != self._count or view.head.vertices != self._vertices:
                 self._count, self._vertices = view.head.count, view.head.vertices
@@ -226,8 +228,8 @@ class Intake:
             yield view
 
     def _upload(self, view: SnapshotView | WaitingSnapshot, slot: int, world_epoch: int) -> bool:
-        """Uploads a snapshot into a slot, without a copy where no method and no rule needs one. Returns False if it was
-        overwritten meanwhile."""
+        """Uploads a snapshot into a slot. It is copied first only if a method or a rule needs that. Returns False if
+        it was overwritten meanwhile."""
         stage, count = self._stage, view.head.count
         if isinstance(view, WaitingSnapshot):
             copied: Snapshot | None = view.snapshot
@@ -255,7 +257,7 @@ class Intake:
 
 
 def arrays_of(columns: Mapping[str, memoryview], layout: Layout) -> dict[str, NDArray[np.generic]]:
-    """The bytes of columns as arrays, (rows,) or (rows, width)."""
+    """Views of the bytes of columns as arrays, (rows,) or (rows, width)."""
     arrays: dict[str, NDArray[np.generic]] = {}
     for column in layout.columns:
         if column.name in columns:
@@ -270,8 +272,8 @@ def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:
 
 
 def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
-    """Prepares a snapshot for drawing. Its bodies are changed in place: they must be the caller's own. Part columns
-    that are not of the scene's parts, as those of the scene before it, are left out."""
+    """Prepares a snapshot for drawing. Its bodies are changed in place, so they must belong to the caller. Part
+    columns that do not fit the scene's parts, such as those of the previous scene, are left out."""
     if snapshot.part_columns:
         bodies = scene.part_bodies(len(snapshot.bodies))
         columns = {name: values for name, values in snapshot.part_columns.items() if len(values) == len(bodies)}

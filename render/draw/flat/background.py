@@ -1,11 +1,11 @@
 """Background of a picture: one colour or a sky, and the grid on the ground.
 
 The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. Its lines are many and
-faint, so they are plain OpenGL lines: smooth ones cost software rendering three times as much. It hides nothing
-(bodies below the ground are visible) and is drawn before the bodies.
+faint, so they are plain OpenGL lines; smooth lines take three times as long in software rendering. The grid is drawn
+before the bodies and hides nothing; bodies below the ground are visible.
 
 In software rendering, sky, grid and planes that stand still are copied from a cached picture. While the camera moves
-without turning, the sky alone is copied from another cached picture: software/background_cache.py.
+without turning, only the sky is copied, from another cached picture: software/background_cache.py.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, Scen
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.software.background_cache import BackgroundCache
 
-# The spacing of the finest lines is the largest power of ten metres up to this share of the camera's distance.
+# Spacing of the finest lines: the largest power of ten metres that is at most this fraction of the camera's distance.
 FINEST_SHARE = 1 / 8
-# Radius of the grid and, within it, of the finest lines, in camera distances.
+# Radius of the grid, and radius of its finest lines, in camera distances.
 GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
-# The finest lines fade out over this share of the range up to the next spacing: beyond it there would be hundreds.
+# The finest lines fade out over this fraction of the range up to the next spacing. Otherwise there would be hundreds.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
 
-# Lines 0 .. n-1 run along x, n .. 2n-1 along y; each is a chord of the circle that bounds the grid.
+# Lines 0 .. n-1 run along x, lines n .. 2n-1 along y. Each line is a chord of the circle that bounds the grid.
 _GRID_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
@@ -69,7 +69,7 @@ void main() {
 
 
 class GridLevel(NamedTuple):
-    """Lines of one spacing."""
+    """Grid lines of one spacing."""
 
     spacing_m: float
     radius_m: float
@@ -77,9 +77,11 @@ class GridLevel(NamedTuple):
 
 
 def grid_levels(distance_m: float) -> list[GridLevel]:
-    """Levels of the grid at this distance from the target: powers of ten metres, the finest fading as it grows.
+    """Levels of the grid at this distance from the target. Their spacings are powers of ten metres; the finest level
+    fades as the distance grows.
 
-    Continuous: at the next power of ten each level has reached the radius and alpha of the level before it.
+    Continuous: at the next power of ten each level has reached the radius and alpha with which the next finer level
+    began.
     """
     decades = math.log10(distance_m * FINEST_SHARE)
     gone = decades - math.floor(decades)
@@ -102,7 +104,8 @@ class Grid:
         self._program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
 
     def draw(self, camera: CameraMatrices) -> None:
-        """Draws the grid of this camera, or nothing if eye and target are equal: so far off that they round alike."""
+        """Draws the grid of this camera. Draws nothing if eye and target are equal, which happens far from the origin
+        by rounding."""
         distance_m = math.dist(camera.eye, camera.target)
         if distance_m == 0:
             return
@@ -122,12 +125,12 @@ def _nearest_line(at_m: float, spacing_m: float) -> float:
 
 
 def is_worth_keeping(scene: Scene) -> bool:
-    """True if more than one colour is behind the bodies."""
+    """True if the background has more than one colour, so that caching it saves time."""
     return scene.ground is not None or isinstance(scene.background, Texture)
 
 
 class StillBodies(NamedTuple):
-    """Bodies that stand still. key: everything that their pixels depend on, except the camera."""
+    """Bodies that stand still. key: everything that their pixels depend on, except for the camera."""
 
     key: Hashable
     draw: Callable[[], None]
@@ -141,11 +144,11 @@ class Background:
         self._sky = Sky(context)
         self.cache = BackgroundCache(context) if is_software else None
         self._skies = BackgroundCache(context) if is_software else None
-        self._resizes = 0  # calls of `forget_pixels`
-        self.areas: tuple[Viewport, ...] | None = None  # of the last picture that were filled; None: all of it
+        self._resizes = 0  # number of calls of `forget_pixels`
+        self.areas: tuple[Viewport, ...] | None = None  # areas of the last picture that were filled; None: all of it
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
-        """Everything that the background's pixels, and the outline's, depend on. frame_key: `FrameUniforms.key`."""
+        """Everything that the pixels of background and outline depend on. frame_key: `FrameUniforms.key`."""
         return frame_key, scene.background, scene.ground, scene.outline, self._resizes
 
     def draw(
@@ -158,8 +161,9 @@ class Background:
     ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
 
-        still: bodies that stand still. bounds: as for `BackgroundCache.fill`; with it, only `areas` of the picture may
-        be filled, and only the outline is drawn outside the first area. Returns True if `still` was drawn as well.
+        still: bodies that stand still. bounds: as for `BackgroundCache.fill`. If given, only `areas` of the picture
+        may be filled, and outside the first of these areas only the outline is drawn. Returns True if `still` was
+        drawn as well.
         """
         scene, self.areas = view.scene, None
 
@@ -198,7 +202,7 @@ class Background:
         self.areas = None if areas == (view.viewport,) else areas
 
     def _draw_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
-        """Fills a picture with the sky, which a camera that moves without turning sees unchanged."""
+        """Fills a picture with the sky. The cached sky stays valid while the camera moves without turning."""
 
         def draw() -> None:
             target.framebuffer.clear(0.0, 0.0, 0.0, 1.0, depth=1.0)
@@ -214,9 +218,9 @@ class Background:
     def prepare(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
     ) -> bool:
-        """Fills the background between two frames. Returns False, having done nothing, if that would save no time.
+        """Fills the background between two frames. Returns False, without any change, if that would save no time.
 
-        still_key: of the bodies that stand still, None without any.
+        still_key: key of the bodies that stand still; None if there are none.
         """
         if self.cache is None or not self.cache.prepare(target.framebuffer, view.viewport, (key, still_key)):
             return False
@@ -224,23 +228,23 @@ class Background:
         return True
 
     def forget_pixels(self) -> None:
-        """Makes the next frame draw the background again: while the window was smaller, cached pixels may have been
-        outside it."""
+        """Makes the next frame draw the background again. Some cached pixels may have been outside the window while it
+        was smaller."""
         self._resizes += 1
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
-        """Ends the frame: a prepared background is no longer valid. over: as for `BackgroundCache.end_frame`."""
+        """Ends the frame. A prepared background is no longer valid. over: as for `BackgroundCache.end_frame`."""
         self.areas = None
         if self.cache is not None:
             self.cache.end_frame(over)
 
     def invalidate(self) -> None:
-        """Makes the next frame fill the whole picture: other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture, because other code has drawn into the framebuffer."""
         if self.cache is not None:
             self.cache.invalidate()
 
     def release(self) -> None:
-        """Releases the memory of the sky and of kept pixels."""
+        """Releases the memory of the sky and of the cached pixels."""
         self._sky.release()
         for cache in (self.cache, self._skies):
             if cache is not None:
@@ -249,17 +253,17 @@ class Background:
 
 # Sky of a picture: a texture behind everything.
 #
-# The sky is infinitely far away, so a pixel's colour depends on the direction of its line of sight alone. One
-# triangle covers the picture; its corners have directions, which are linear over the picture, and each pixel reads a
-# cube in its own direction. An image is projected onto a cube first: one program draws both.
+# The sky is infinitely far away, so a pixel's colour depends only on the direction of its line of sight. One triangle
+# covers the picture. Its corners have directions that are interpolated linearly over the picture, and each pixel reads
+# a cube map in its own direction. An image is first projected onto a cube, so that one program draws both kinds.
 #
-# Always: depth is not written. An orthographic camera looks in one direction, and sees one colour.
+# Depth is not written. An orthographic camera looks in a single direction, so it sees a single colour.
 
 
-# Texture unit of the sky: the overlay and passes over the picture use the first ones.
+# Texture unit of the sky. The overlay, and passes over the picture, use the first units.
 SKY_UNIT = 7
-# Side of the cube that an image is projected onto, px: at most, and as a share of the image's height, which is 180
-# degrees.
+# Side of the cube that an image is projected onto, px: the maximum, and a fraction of the image's height, which spans
+# 180 degrees.
 MOST_CUBE_PX, HEIGHT_SHARE = 1024, 0.5
 
 _VERTEX = (
@@ -283,7 +287,7 @@ void main() { color = vec4(texture(sky, way).rgb, 1.0); }
 
 
 class Sky:
-    """Draws the texture of a background; keeps the last one on the GPU."""
+    """Draws the texture of a background, and keeps the last one on the GPU."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -319,9 +323,10 @@ class Sky:
 
 
 def on_cube(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """An image of all directions projected onto a cube: (h, w, c) to (6, s, s, c), sides as OpenGL has them.
+    """Projects an image of all directions onto a cube: (h, w, c) to (6, s, s, c), sides in OpenGL's order.
 
-    Rows of the image go from straight up to straight down, columns from -x by +y, +x and -y back to -x: equal angles.
+    Rows of the image go from straight up to straight down. Columns start at -x and go round by +y, +x and -y. Both are
+    evenly spaced in angle.
     """
     height, width = image.shape[:2]
     side = min(max(int(height * HEIGHT_SHARE), 1), MOST_CUBE_PX)
@@ -334,7 +339,7 @@ def on_cube(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def cube_directions(side: int) -> NDArray[np.float64]:
-    """Direction of each pixel of a cube's sides, (6, side, side, 3), as OpenGL lays them."""
+    """Direction of each pixel of a cube's sides, (6, side, side, 3), in OpenGL's layout."""
     across = (np.arange(side) + 0.5) / side * 2 - 1
     right, down = np.meshgrid(across, across)
     one = np.ones_like(right)

@@ -1,11 +1,11 @@
 """Round dots and thin lines among the bodies, for trails, the user's own drawing, thin marks and the scene's outline.
 
-Each call is one upload into a reused buffer and one draw call, whatever the number of rows. A line is a
-quad in the plane of the picture, equally wide at every distance; edges of dots and lines fade over a pixel.
+Each call uploads all rows at once into a reused buffer and makes one draw call. A line is a quad in the plane of the
+picture with the same width at every distance. The edges of dots and lines fade over a pixel.
 
-Always: rows that are not finite are skipped; bodies hide dots and lines, which hide nothing. Positions are uploaded
-relative to the eye, which is subtracted before they are rounded to float32: positions in double precision are as steady
-far from the origin as near it.
+Rows that are not finite are skipped. Bodies hide dots and lines; dots and lines hide nothing. Positions are uploaded
+relative to the eye, which is subtracted before they are rounded to float32. So positions in double precision are as
+steady far from the origin as near it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
-# Initial capacity of a buffer, rows; it doubles when there are more.
+# Initial capacity of a buffer, rows. It doubles when more rows are needed.
 LEAST_CAPACITY = 1024
 ORIGIN = (0.0, 0.0, 0.0)
 OUTLINE_COLOR = (158, 173, 199, 140)
@@ -34,8 +34,8 @@ bool is_finite(vec3 v) {
 }
 """
 
-# A point that must not be seen is put on the far plane, not outside the picture: one clipped point slows software
-# drawing of all points.
+# A point that must not be seen is moved to the far plane, not outside the picture, because a single clipped point
+# slows software rendering of all points.
 _POINT_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
@@ -133,7 +133,7 @@ void main() { color = vec4(line_tint.rgb, line_tint.a * (1.0 - abs(across))); }
 
 
 class FlatRows:
-    """Rows in a buffer that grows, drawn by one program. flags: moderngl's enable flags."""
+    """Rows in a growing buffer, drawn by one program. flags: moderngl's enable flags."""
 
     flags = 0
 
@@ -142,7 +142,7 @@ class FlatRows:
         self._context, self._row, self._layout = context, row, layout
         self._buffer: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
-        self.count = 0  # of the rows set last
+        self.count = 0  # number of rows set last
         program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
 
     def draw(self) -> None:
@@ -191,7 +191,7 @@ class Dots(FlatRows):
 
 
 class SmoothLines(FlatRows):
-    """Straight lines, a pixel wide."""
+    """Straight lines, one pixel wide."""
 
     def __init__(self, context: moderngl.Context) -> None:
         program = context.program(
@@ -217,8 +217,8 @@ class Outline:
 
     def __init__(self, context: moderngl.Context) -> None:
         self._lines = SmoothLines(context)
-        self._edges = np.zeros((2, 0, 3))  # where they start and end
-        self._eye: Vector | None = None  # of the picture drawn last
+        self._edges = np.zeros((2, 0, 3))  # start and end of each edge
+        self._eye: Vector | None = None  # eye of the picture drawn last
 
     def set(self, corners: tuple[Vector, Vector]) -> None:
         """Replaces the box. corners: lowest and highest, metres, world."""
@@ -236,9 +236,9 @@ class Outline:
 
 
 class DotsAndLines:
-    """Draws dots and lines into pictures. Their programs are compiled when they are first needed.
+    """Draws dots and lines into pictures. Their programs are compiled at first use.
 
-    outline: of the scene.
+    outline: outline of the scene.
     """
 
     def __init__(self, context: moderngl.Context) -> None:
@@ -250,21 +250,21 @@ class DotsAndLines:
 
     @property
     def are_drawn(self) -> bool:
-        """True if this frame or the one before has dots or lines."""
+        """True if the current or the previous frame has dots or lines."""
         return self._in_frame or self._in_last_frame
 
     def dots(self) -> Dots:
-        """The dots, for `Dots.set` and then `draw`."""
+        """The dots: call `Dots.set`, then `draw`."""
         self._dots = self._dots or Dots(self._context)
         return self._dots
 
     def lines(self) -> SmoothLines:
-        """The lines, for `SmoothLines.set` and then `draw`."""
+        """The lines: call `SmoothLines.set`, then `draw`."""
         self._lines = self._lines or SmoothLines(self._context)
         return self._lines
 
     def note(self, rows: FlatRows) -> None:
-        """Records that the frame has these rows."""
+        """Records that the current frame draws these rows."""
         self._in_frame = self._in_frame or rows.count > 0
 
     def draw(self, rows: FlatRows, target: FrameTarget, viewport: Viewport) -> None:
@@ -284,7 +284,7 @@ class DotsAndLines:
 
 
 def _places(name: str, values: ArrayLike, eye: Vector) -> NDArray[np.float32]:
-    """Positions relative to the eye, (n, 3), metres. Raises TwixtError for another shape."""
+    """Positions relative to the eye, (n, 3), metres. Raises TwixtError for a wrong shape."""
     places = np.asarray(values)
     if places.size == 0:
         return np.zeros((0, 3), np.float32)
@@ -293,7 +293,7 @@ def _places(name: str, values: ArrayLike, eye: Vector) -> NDArray[np.float32]:
     with np.errstate(over="ignore", invalid="ignore"):
         if places.dtype != np.float32:
             return (places.astype(np.float64) - eye).astype(np.float32)
-        # In the same two steps as the shaders of bodies.
+        # Subtracts in the same two steps as the shaders of bodies.
         high = np.array(eye, np.float32)
         return (places - high) - (np.array(eye) - high).astype(np.float32)
 

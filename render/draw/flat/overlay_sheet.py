@@ -1,10 +1,10 @@
 """Cached picture of the overlay, drawn when it changes and blended over each frame.
 
-The overlay covers a small area of the window and changes seldom, so it is drawn into a texture. A frame then costs one
+The overlay covers a small area of the window and seldom changes, so it is drawn into a texture. A frame then needs one
 texture read and one blend for each pixel of the overlay's rectangles, and nothing for the rest of the window.
 
-Always: the texture's colours are premultiplied by their alpha, so that blending it over a frame gives the same as
-drawing over that frame, within the rounding of 8 bits. `drawing` restores the framebuffer in use.
+The texture's colours are premultiplied by their alpha. So blending the texture over a frame gives the same pixels as
+drawing the overlay over the frame, within 8-bit rounding. `drawing` restores the framebuffer in use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ void main() {
     at = corner.zw;
 }
 """
-# Each pixel reads one texel. `noperspective` saves software rendering a division for each.
+# Each pixel reads one texel. `noperspective` saves one division for each pixel in software rendering.
 _FRAGMENT = """#version 330 core
 uniform sampler2D sheet;
 noperspective in vec2 at;
@@ -36,7 +36,7 @@ void main() { color = texture(sheet, at); }
 
 
 class Page(NamedTuple):
-    """One of a sheet's two textures, and the framebuffer that draws into it."""
+    """One of a sheet's two textures, and the framebuffer for drawing into it."""
 
     texture: moderngl.Texture
     framebuffer: moderngl.Framebuffer
@@ -48,8 +48,8 @@ class Sheet:
     def __init__(self) -> None:
         context = self._context = moderngl.get_context()
         self._program = context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
-        # `drawing` draws into the first, then exchanges the two. Frames read the second: for a read of the page that
-        # is drawn into, llvmpipe would first complete all draws of the frame.
+        # `drawing` draws into the first page, then swaps the two pages. Frames read the second page. If they read the
+        # page that is drawn into, llvmpipe would first complete all draws of the frame.
         self._pages: tuple[Page, Page] | None = None
         self._corners: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
@@ -66,7 +66,7 @@ class Sheet:
     ) -> Iterator[None]:
         """Context manager: draws inside it go into the sheet.
 
-        rectangles: the areas that are shown, filled with tint, rgba 0..1.
+        rectangles: the areas that are shown. They are first filled with `tint`, rgba 0..1.
         """
         in_use = self._context.fbo
         drawn, shown = self._pages_of(size_px)
@@ -83,7 +83,7 @@ class Sheet:
             in_use.use()
 
     def blend(self, size_px: tuple[int, int]) -> None:
-        """Blends the sheet over the framebuffer in use. size_px: of the window, as in `drawing`."""
+        """Blends the sheet over the framebuffer in use. size_px: size of the window, as passed to `drawing`."""
         if not self._rectangles or self._vertex_array is None or self._pages is None:
             return
         context = self._context
@@ -98,7 +98,7 @@ class Sheet:
         self._context.finish()
 
     def release(self) -> None:
-        """Releases the textures' memory; `drawing` makes new ones."""
+        """Releases the textures' memory. `drawing` creates the textures again."""
         for page in self._pages or ():
             page.framebuffer.release()
             page.texture.release()

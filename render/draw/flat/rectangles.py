@@ -1,7 +1,7 @@
 """Rectangles over the picture: dim panes behind the overlay's text, and images.
 
-Panes are drawn here and not by the overlay's library. Its only shader reads a texture for every pixel, which for three
-panels is half of the overlay's cost in software rendering.
+Panes are drawn here instead of by the overlay's library. The library's only shader reads a texture for every pixel;
+for three panels these reads are half of the overlay's cost in software rendering.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ void main() {
 """
 _FRAGMENT = "#version 330 core\nuniform vec4 tint;\nout vec4 color;\nvoid main() { color = tint; }\n"
 
-# Red, green, blue, alpha: whole 8-bit steps, so that every way of drawing it rounds alike.
+# Red, green, blue, alpha: multiples of 1/255, so that every way of drawing the colour rounds to the same value.
 TINT = (13 / 255, 14 / 255, 17 / 255, 168 / 255)
 
 
@@ -38,7 +38,7 @@ class Pane(NamedTuple):
 
 
 class Rectangle(NamedTuple):
-    """A rectangle of whole pixels from the top left. Column right_px and row bottom_px are not in it."""
+    """A rectangle of whole pixels from the top left. right_px and bottom_px are exclusive."""
 
     left_px: int
     top_px: int
@@ -47,7 +47,7 @@ class Rectangle(NamedTuple):
 
 
 def whole_pixels(panes: Iterable[Pane], size_px: tuple[int, int]) -> tuple[Rectangle, ...]:
-    """Rectangles of the window's pixels whose middles lie in the panes; panes without such pixels are left out."""
+    """Rectangles of the window's pixels whose centres lie in the panes. Panes without such pixels are left out."""
     width_px, height_px = size_px
     found = []
     for left, top, width, height in panes:
@@ -61,7 +61,7 @@ def whole_pixels(panes: Iterable[Pane], size_px: tuple[int, int]) -> tuple[Recta
 
 
 def _first(edge_px: float) -> int:
-    """First pixel whose middle is not before this edge."""
+    """First pixel whose centre is not before this edge."""
     return math.ceil(edge_px - 0.5)
 
 
@@ -92,7 +92,7 @@ class Panes:
 
 # Images over the picture, as textures in rectangles of the window.
 #
-# Always: pixels are uploaded once, by `set_images`; a texture of the same size is reused.
+# Pixels are uploaded once, by `set_images`. A texture of the same size is reused.
 
 
 _IMAGE_VERTEX = """#version 330 core
@@ -111,7 +111,7 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(shown, at); }
 """
-# Of a texture that is drawn into, red, green, blue and alpha; one of given pixels has no alpha.
+# Components of a texture that is drawn into: red, green, blue and alpha. A texture of given pixels has no alpha.
 DRAWN_COMPONENTS = 4
 
 
@@ -125,7 +125,7 @@ class ImageRectangles:
         self._textures: list[moderngl.Texture] = []
 
     def set_images(self, images: Sequence[NDArray[np.uint8]]) -> None:
-        """Shows these pixels, each (rows, columns, 3), the upper row first, from the next `draw` on."""
+        """Shows these images, each (rows, columns, 3), top row first, from the next `draw` on."""
         unused = self._textures
         self._textures = [self._texture_of(pixels, unused.pop(0) if unused else None) for pixels in images]
         for texture in unused:
@@ -133,7 +133,8 @@ class ImageRectangles:
 
     @contextmanager
     def drawing(self, size_px: tuple[int, int]) -> Iterator[None]:
-        """Adds an image of this size: draws inside it go there, premultiplied by their alpha."""
+        """Context manager that adds an image of this size: draws inside it go into the image, premultiplied by their
+        alpha."""
         in_use = self._context.fbo
         made = self._context.texture(size_px, DRAWN_COMPONENTS)
         made.repeat_x = made.repeat_y = False
@@ -148,14 +149,14 @@ class ImageRectangles:
         self._textures.append(made)
 
     def draw(self, rectangles: Iterable[Rectangle], size_px: tuple[int, int]) -> None:
-        """Draws each image over its rectangle of the framebuffer in use, in their order."""
+        """Draws each image over its rectangle of the framebuffer in use, in order."""
         context = self._context
         context.fbo.viewport = (0, 0, *size_px)
         context.enable_only(moderngl.BLEND)
         context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
         width_px, height_px = size_px
         for (left, top, right, bottom), texture in zip(rectangles, self._textures, strict=True):
-            # Pixel for pixel where the sizes agree, also with the rounding of software rendering.
+            # If the sizes agree, each pixel is copied exactly, even with the rounding of software rendering.
             is_whole = texture.size == (right - left, bottom - top)
             texture.filter = (moderngl.NEAREST, moderngl.NEAREST) if is_whole else (moderngl.LINEAR, moderngl.LINEAR)
             texture.use(0)

@@ -1,18 +1,19 @@
-"""Composes a picture: darkens surfaces that light does not reach, and averages the samples of each pixel.
+"""Composes a picture: darkens surfaces in shadow, and averages the samples of each pixel.
 
-Bodies are drawn fully lit into a separate target, whatever their program. Then one pass over the picture's pixels
-computes each pixel's position and normal from the depths, and whether the light reaches it. So shadows lie on every
-surface, and no program of bodies handles them. The sun's share of a surface's brightness follows from its normal
-(glsl/light.py): a shadow removes exactly that share, and nothing where a surface faces away from the light. The ground
-has no depth; its position is where the pixel's ray meets it.
+All bodies are first drawn fully lit into a separate target. Then one pass over the picture's pixels computes each
+pixel's position and normal from the depths, and whether the light reaches it. So shadows fall on every surface, and
+the programs of bodies need not handle them. The fraction of a surface's brightness that comes from the sun follows
+from its normal (glsl/light.py). A shadow removes exactly that fraction, and nothing if the surface faces away from the
+light. The ground has no depth; its position is where the pixel's ray meets it.
 
-- Soft shadows: TAPS comparisons with the map over a disc, each between four of its pixels (percentage closer filtering,
-  Reeves 1987). Against self-shadowing the position is moved along the normal by the disc's width on the surface.
+- Soft shadows: TAPS comparisons with the map, spread over a disc, each between four pixels of the map (percentage
+  closer filtering, Reeves 1987). To avoid self-shadowing, the position is moved along the normal by the disc's width
+  on the surface.
 - Contact shading: nearby surfaces block the sky's light (screen-space ambient occlusion: Mittring 2007, Bavoil 2008).
-  It dims the hemisphere light alone.
-- Multisampling: all samples of a pixel have one shade, except where they lie on different surfaces.
+  It dims only the hemisphere light.
+- Multisampling: all samples of a pixel share one shade, unless they lie on different surfaces.
 
-Always: a picture in which nothing is in shadow keeps its colours. Depth is written as well, for later draws.
+If nothing in a picture is in shadow, its colours do not change. Depth is also written, for later draws.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING
 from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
-# Comparisons for a soft edge, a multiple of three, and its half width in pixels of the map.
+# Number of comparisons for a soft edge, a multiple of three, and the edge's half width in pixels of the map.
 TAPS, SOFT_PX = 24, 5.0
-# Radius of contact shading: share of half the picture's height at the target.
+# Radius of contact shading at the target, as a fraction of half the picture's height.
 CONTACT_SHARE = 0.15
 # Largest radius of contact shading, px.
 WIDEST_PX = 96
@@ -228,19 +229,19 @@ void main() {
 
 
 class Shading(NamedTuple):
-    """How a picture is composed. samples: of each pixel. is_parallel: the camera is orthographic."""
+    """Options for composing a picture. samples: per pixel. is_parallel: True if the camera is orthographic."""
 
     samples: int
     is_parallel: bool
     has_contact: bool
 
 
-# All that quality levels use.
+# All combinations that quality levels use.
 SHADINGS = tuple(starmap(Shading, product((1, 4), (False, True), (False, True))))
 
 
 class Composer:
-    """Draws a picture's pixels, shaded, from a target's samples into the framebuffer in use."""
+    """Shades a target's samples and draws them as a picture's pixels into the framebuffer in use."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -249,9 +250,10 @@ class Composer:
     def compose(
         self, shading: Shading, scene: Scene, camera: CameraMatrices, matrix: NDArray[np.float64], map_px: int
     ) -> None:
-        """Composes a picture of this scene and camera, whose uniform block is bound, as are colours, depths and map.
+        """Composes a picture of this scene and camera. The camera's uniform block, colours, depths and map must be
+        bound.
 
-        matrix: (4, 4), from eye space into the map of this many pixels a side.
+        matrix: (4, 4), from eye space into the map. map_px: side of the map, px.
         """
         array = self._array(shading)
         program = array.program
@@ -263,7 +265,7 @@ class Composer:
             away_m = 1.0 if camera.orthographic else math.dist(camera.eye, camera.target)
             program["contact_m"] = CONTACT_SHARE * away_m / float(camera.projection[1, 1])
         self._context.enable_only(moderngl.DEPTH_TEST)
-        self._context.depth_func = "1"  # always: the depth is written, not tested
+        self._context.depth_func = "1"  # always passes: the depth is written, not tested
         array.render(moderngl.TRIANGLES, vertices=3)
         self._context.depth_func = "<"
 
@@ -278,7 +280,7 @@ class Composer:
 
 
 def compose_program(context: moderngl.Context, shading: Shading) -> moderngl.Program:
-    """Program that composes a picture; takes GL_TRIANGLES, three vertices without attributes."""
+    """Program that composes a picture. It draws GL_TRIANGLES with three vertices that have no attributes."""
     return context.program(vertex_shader="#version 330 core\n" + _VERTEX, fragment_shader=_fragment(shading))
 
 
@@ -298,7 +300,7 @@ def _fragment(shading: Shading) -> str:
 
 
 def _disc() -> str:
-    """GLSL array of evenly spread places in the unit disc, on a spiral (Vogel 1979)."""
+    """GLSL array of points spread evenly over the unit disc, on a spiral (Vogel 1979)."""
     turn = math.pi * (3 - math.sqrt(5))
     places = [(math.sqrt((n + 0.5) / TAPS), n * turn) for n in range(TAPS)]
     listed = ", ".join(f"vec2({away * math.cos(angle):.5f}, {away * math.sin(angle):.5f})" for away, angle in places)

@@ -1,11 +1,11 @@
 """Pictures with shadows on every surface: drawn once from the light, once from the eye, then composed.
 
 The shadow map is a picture from the light. The bodies are drawn into a target whose depths can be read, with several
-samples a pixel where the level has them. composing.py makes the picture of both.
+samples per pixel if the level asks for it. composing.py makes the final picture from the two.
 
-Also: the light's camera, and the draw calls of bodies that both pictures share.
+Also: the light's camera, and the draw calls of bodies that the two pictures share.
 
-Always: the frame's framebuffer gets colours and depths as if bodies had been drawn into it, so dots, lines and panels
+The frame's framebuffer gets the same colours and depths as if bodies had been drawn into it, so dots, lines and panels
 are drawn over it as usual. Nothing is allocated before the first such picture.
 """
 
@@ -40,18 +40,19 @@ from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of, grown, 
 Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
 
-# Capabilities of OpenGL that moderngl has no name for. By the first, a pixel's alpha is the share of its samples that
-# are drawn; by the second, they are then drawn opaque.
+# OpenGL capabilities that moderngl has no name for. With the first, a pixel's alpha sets the fraction of its samples
+# that are drawn; with the second, these samples are drawn opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
-# Depth of the map's region with marks, in its radii: marks up to that far towards the light cast shadows into it. Marks
-# do not count for its size, which would change as they come and go. Depth costs no sharpness.
+# Half the depth of the map's region if there are marks, in radii of the region. Marks up to that far towards the light
+# cast shadows into the region. Marks do not affect the region's radius, because it would change as they come and go. A
+# deeper region does not make shadows less sharp.
 MARKS_DEEP = 16.0
-# A target is replaced for a picture that is larger, or smaller than this share of it.
+# A target is replaced if the picture is larger than it, or smaller than this fraction of it.
 LEAST_USED = 0.4
 
 
 class LitTarget:
-    """Colours and depths of a picture, which composing.py reads. samples: of each pixel; 1: no multisampling."""
+    """Colours and depths of a picture, which composing.py reads. samples: per pixel; 1: no multisampling."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -59,7 +60,7 @@ class LitTarget:
         self._size_px, self._samples = (0, 0), 0
 
     def framebuffer(self, size_px: tuple[int, int], samples: int) -> moderngl.Framebuffer:
-        """Framebuffer of at least this size. Raises TwixtError if the driver has none of it."""
+        """Framebuffer of at least this size. Raises TwixtError if the driver cannot create it."""
         used = size_px[0] * size_px[1] / max(self._size_px[0] * self._size_px[1], 1)
         is_inside = size_px[0] <= self._size_px[0] and size_px[1] <= self._size_px[1]
         if self._made is None or samples != self._samples or not is_inside or used < LEAST_USED:
@@ -99,8 +100,8 @@ class LitTarget:
 
 
 class LitPictures:
-    """Draws pictures whose level has mapped shadows. solids: draws the map, and nothing else. marks: those of the
-    picture, whose opaque solids cast shadows."""
+    """Draws pictures whose level has mapped shadows. solids: used only to draw the map. marks: marks of the picture;
+    their opaque solids cast shadows."""
 
     def __init__(
         self,
@@ -120,10 +121,11 @@ class LitPictures:
         self._map: tuple[moderngl.Texture, moderngl.Framebuffer] | None = None
         self._reach_of: Scene | None = None
         self._reach_m = 0.0
-        self.light_view: SceneView | None = None  # of the picture drawn last
+        self.light_view: SceneView | None = None  # view from the light of the picture drawn last
 
     def draw(self, view: SceneView, layers: Sequence[PlacedLayer], begin: Callable[[], None], steps: Steps) -> None:
-        """Draws a picture. begin: sets its uniform blocks. steps: draw its background, and its bodies, fully lit."""
+        """Draws a picture. begin: sets its uniform blocks. steps: two functions, which draw the background and the lit
+        bodies."""
         lay, draw = steps
         light = self._cast(view, layers)
         begin()
@@ -140,12 +142,13 @@ class LitPictures:
         self._composer.compose(shading, view.scene, view.camera, to_map(view.camera, light), MAP_PX)
 
     def affordable(self, level: Level) -> Level:
-        """The level, without multisampling where the driver has no such textures."""
+        """The level; without multisampling if the driver does not support it."""
         return level if level.samples <= self._most_samples else level._replace(samples=1)
 
     @contextmanager
     def _covering(self, samples: int) -> Iterator[None]:
-        """Makes soft edges cover samples instead of being blended, so that bodies drawn later show behind them."""
+        """Makes soft edges cover some samples instead of being blended, so that bodies drawn later are visible behind
+        them."""
         wanted = (ALPHA_TO_COVERAGE, ALPHA_TO_ONE) if samples > 1 else ()
         for capability in wanted:
             self._context.enable_direct(capability)
@@ -156,7 +159,7 @@ class LitPictures:
                 self._context.disable_direct(capability)
 
     def forget(self) -> None:
-        """Discards the uniform blocks, for a new scene."""
+        """Discards the uniform blocks. Called for a new scene."""
         self._uniforms.forget()
 
     def release(self) -> None:
@@ -167,7 +170,7 @@ class LitPictures:
         self._map = None
 
     def _cast(self, view: SceneView, layers: Sequence[PlacedLayer]) -> CameraMatrices:
-        """Draws the shadow map of a picture; returns the camera that it was drawn with."""
+        """Draws the shadow map of a picture; returns the light's camera."""
         camera = self._camera(view, layers)
         square = 0, 0, MAP_PX, MAP_PX
         level = view.level._replace(samples=1)
@@ -201,26 +204,28 @@ class LitPictures:
 
 # The view from the light: an orthographic camera around the bodies, for the shadow map.
 #
-# The shadow map is a picture drawn by the same programs as others. It only needs a camera that looks along the light.
-# It shows all bodies, or the region that the viewer's camera shows, whichever is smaller.
+# The shadow map is drawn by the same programs as other pictures. It only needs a camera that looks along the light. It
+# shows all bodies, or the region that the viewer's camera shows, whichever is smaller.
 #
-# Always: the map's pixels stay at the same places of the world while the region keeps its size, so that edges of
-# shadows do not crawl: the middle moves by whole pixels, and the size by factors of SIZE_STEP. Pure: numbers in,
-# numbers out.
+# While the region keeps its size, the map's pixels stay at the same places in the world, so that the edges of shadows
+# do not crawl. For this the centre moves by whole pixels, and the size changes by factors of SIZE_STEP. Pure: numbers
+# in, numbers out.
 
 
-# Side of the shadow map, px: a body that fills a tenth of a picture of 1280x960 has edges as fine as the picture's.
+# Side of the shadow map, px. A body that fills a tenth of a picture of 1280x960 then has shadow edges as fine as the
+# picture's pixels.
 MAP_PX = 2048
-# Radius of the region around the camera's target, in half diagonals of what the camera shows there.
+# Radius of the region around the camera's target, in half diagonals of the area that the camera shows there.
 SEEN_REACH = 1.5
-# The region's radius is a power of this, metres.
+# The region's radius in metres is a power of this number.
 SIZE_STEP = math.sqrt(2)
-# Half the depth of the region, in radii: bodies this far towards the light still cast shadows into it.
+# Half the depth of the region, in radii. Bodies this far towards the light still cast shadows into the region.
 DEEP, DEEPEST = 4.0, 1000.0
 
 
 class Region(NamedTuple):
-    """Ball of which the shadow map is a picture. middle: metres, world. deep_m: casters this far along the light."""
+    """Ball that the shadow map shows. middle: metres, world. deep_m: how far towards the light bodies still cast
+    shadows."""
 
     middle: tuple[float, float, float]
     radius_m: float
@@ -228,10 +233,10 @@ class Region(NamedTuple):
 
 
 def casting_reach(scene: Scene) -> float:
-    """Largest radius of a body around its position, metres at scale 1, floors and walls left out where there are
-    others.
+    """Largest radius of a body around its position, metres at scale 1. Floors and walls are left out if there are
+    other bodies.
 
-    A floor that reaches beyond the region still casts its shadow.
+    A floor that extends beyond the region still casts its shadow.
     """
     shapes = scene.distinct_shapes
     return max(
@@ -240,7 +245,7 @@ def casting_reach(scene: Scene) -> float:
 
 
 def region_of(extent: Extent | None, reach_m: float, camera: CameraMatrices) -> Region:
-    """Region whose bodies cast shadows. extent: of their positions, None if unknown. reach_m: as of `casting_reach`."""
+    """Region whose bodies cast shadows. extent: of their positions; None: unknown. reach_m: from `casting_reach`."""
     away_m = 1.0 if camera.orthographic else math.dist(camera.eye, camera.target)
     half_sides = (away_m / float(camera.projection[axis, axis]) for axis in (0, 1))
     seen_m = SEEN_REACH * math.hypot(*half_sides)
@@ -255,16 +260,16 @@ def region_of(extent: Extent | None, reach_m: float, camera: CameraMatrices) -> 
 
 
 def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -> CameraMatrices:
-    """Camera that looks at a region from the light. light: direction towards it, world, of any length but 0.
+    """Camera that looks at a region from the light. light: direction towards the light, world, of any length but 0.
 
-    Its eye is the middle of the region, and it sees as much behind it as before it.
+    Its eye is the centre of the region. It sees equally far in front of the eye and behind it.
     """
     backward = np.asarray(light, np.float64) / math.hypot(*light)
     right = np.cross((0.0, 0.0, 1.0), backward)
     length = float(np.linalg.norm(right))
     right = right / length if length > 1e-6 else np.array((1.0, 0.0, 0.0))
     axes = np.array([right, np.cross(backward, right), backward])
-    # A pixel more on each side than asked for: the middle is moved by up to half of one.
+    # One more pixel on each side than needed, because the centre is moved by up to half a pixel.
     radius_m = SIZE_STEP ** math.ceil(math.log(max(region.radius_m, 1e-30) * (1 + 2 / map_px), SIZE_STEP) - 1e-9)
     pixel_m = 2 * radius_m / map_px
     at = axes @ np.asarray(region.middle, np.float64)
@@ -274,14 +279,14 @@ def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -
     view[:3, :3] = axes
     view[:3, 3] = -at
     projection = np.diag([1 / radius_m, 1 / radius_m, -1 / max(region.deep_m * 1.1, radius_m), 1.0])
-    with np.errstate(over="ignore"):  # beyond float32's range nothing is seen
+    with np.errstate(over="ignore"):  # values beyond float32's range are not visible
         return CameraMatrices(
             view.astype(np.float32), projection.astype(np.float32), _xyz(eye), _xyz(eye), orthographic=True
         )
 
 
 def to_map(camera: CameraMatrices, light: CameraMatrices) -> NDArray[np.float64]:
-    """Matrix (4, 4) from the camera's eye space to coordinates in the shadow map, 0..1 each; for column vectors."""
+    """Matrix (4, 4) from the camera's eye space to shadow map coordinates, 0..1 each; for column vectors."""
     turn = light.view[:3, :3].astype(np.float64) @ camera.view[:3, :3].astype(np.float64).T
     moved = np.eye(4)
     moved[:3, :3] = turn
@@ -299,14 +304,14 @@ def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
 
 # Draw calls of all shapes of a picture, for the framebuffer and the camera that are set.
 #
-# A picture from the eye and one from the light are drawn alike. Each has its own `Solids`, which keep the choice of
-# programs of the last picture.
+# A picture from the eye and one from the light are drawn in the same way. Each has its own `Solids`, which remember
+# the programs chosen for its last picture.
 #
-# Always: planes and meshes first, since the soft edges of the others blend with what is behind them.
+# Planes and meshes come first, because the soft edges of the other shapes are blended with the pixels behind them.
 
 
 class Solids:
-    """Draws bodies of every shape. Poses of meshes must have been computed for the same camera."""
+    """Draws bodies of every shape. The poses of meshes must have been computed for the same camera."""
 
     def __init__(
         self, context: moderngl.Context, bodies: BodyDraws, meshes: MeshDrawing, materials: MaterialDraws
@@ -328,10 +333,12 @@ class Solids:
     ) -> None:
         """Draws the bodies of these layers.
 
-        has_others: dots, lines or marks may be inside spheres. has_planes: the planes are drawn already.
+        has_others: True if dots, lines or marks may be inside spheres. has_planes: True if the planes are already
+        drawn.
         """
         self._context.depth_func = "<"
-        # The framebuffer's alpha stays 1: through a lower one some compositors would show the desktop.
+        # The framebuffer's alpha stays 1. With a lower alpha some compositors would show the desktop through the
+        # window.
         self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
         if not has_planes and "planes" in self._bodies.members.present:
             self.draw_planes(layers)

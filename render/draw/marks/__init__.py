@@ -1,1 +1,1 @@
-"""mark_solids: geometry of the marks of a snapshot. mark_drawing: their programs and draw calls."""
+"""mark_solids: geometry of a snapshot's marks. mark_drawing: programs and draw calls for them."""

@@ -1,12 +1,12 @@
 """Draws the marks of a picture: solids by the programs of ray cast bodies, thin lines as lines.
 
-Marks arrive blended, and all solids of a picture are one upload. Only buffers and compiled programs are kept between
-pictures. The same array of marks, drawn again, is not converted again.
+Marks arrive blended, and all solids of a picture are uploaded together. Between pictures only buffers and compiled
+programs are kept. If the same array of marks is drawn again, it is not converted again.
 
-Always: marks hide bodies and each other, and are hidden, by their true depth. They have the light and the look of
-bodies, without the pattern. Where shadows are mapped, they fall on marks. Opaque solids cast them as far as the map
-reaches; its region is that of the bodies, since marks that come and go would change its size. Transparent marks are
-sorted together with transparent bodies. Without marks nothing here runs, and nothing is compiled.
+Marks hide bodies and each other, and bodies hide marks, by their true depth. Marks have the light and the look of
+bodies, without the pattern. If shadows are mapped, they fall on marks. Opaque solids cast shadows within the map's
+region. That region is chosen for the bodies alone, because marks that come and go would change its size. Transparent
+marks are sorted together with transparent bodies. Without marks no code here runs, and no program is compiled.
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ NO_MARKS_DRAWN = np.zeros(0, np.void)
 
 
 class MarkDrawing:
-    """Draws marks into pictures: `set_marks` those of a picture, `draw` their opaque solids among the bodies,
-    `draw_lines` over all of them, then `draw_transparent` in runs of the order of `upload_transparent`."""
+    """Draws marks into pictures. Call `set_marks` for each picture, then `draw` for their opaque solids among the
+    bodies, then `draw_lines` over all of them, then `draw_transparent` for runs of the rows given to
+    `upload_transparent`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, is_software: bool) -> None:
         self._context, self._target, self._is_software = context, target, is_software
         self._solids = NO_SOLIDS
-        self._made_of: NDArray[np.void] = NO_MARKS_DRAWN  # the marks that `_solids` are made of
+        self._made_of: NDArray[np.void] = NO_MARKS_DRAWN  # marks from which `_solids` were made
         self._programs = SolidPrograms(context)
         self._opaque = SolidRows(context, target, self._programs)
         self._transparent = SolidRows(context, target, self._programs)
         self._lines: SmoothLines | None = None
 
     def set_marks(self, marks: NDArray[np.void]) -> None:
-        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
+        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds. Do not modify the array afterwards;
+        pass a new one to change the marks."""
         if not len(marks):
             self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
         elif marks is not self._made_of:
@@ -77,22 +79,22 @@ class MarkDrawing:
         self._target.framebuffer.depth_mask = True
 
     def upload_transparent(self, order: NDArray[np.intp]) -> None:
-        """Uploads the rows of `transparent` in this order, for the picture that follows."""
+        """Uploads the rows of `transparent` in this order, for the next picture."""
         self._transparent.upload(self.transparent.rows[order])
 
     def draw_transparent(self, solid: int, first: int, count: int, view: SceneView) -> None:
-        """Draws a run of the rows uploaded last, all of one of SOLIDS."""
+        """Draws a run of the uploaded rows, all of the solid with index `solid` in SOLIDS."""
         self._transparent.render((whole_pass(SOLIDS[solid]), variant_of(view, transparent=True)), first, count, view)
 
     def prepare(self, view: SceneView) -> bool:
-        """Compiles, by drawing one solid, a program that other marks, more of the present ones, or a cheaper level
-        will need. False when none is left, and while there are no marks.
+        """Compiles, by drawing one solid, a program that will be needed for other marks, for more marks, or at a
+        cheaper level. Returns False if no such program is left, or if there are no marks.
         """
         variant, counts = variant_of(view), self._solids.counts
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
             for name in _passes(solid) if count else (whole_pass(solid),):
                 if not self._programs.has((name, variant)):
-                    self._opaque.render((name, variant), 0, 1, view)  # a row of any solid will do
+                    self._opaque.render((name, variant), 0, 1, view)  # any row can be drawn, even one of another solid
                     return True
         return False
 
@@ -109,14 +111,14 @@ class MarkDrawing:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
             if len(passes) > 1:
                 off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
-                names = passes[0], passes[-1]  # without the occlusion query: an empty draw costs less for marks
+                names = passes[0], passes[-1]  # no occlusion query: for marks it costs more than an empty draw
                 range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
         for name in names:
             self._opaque.render((name, variant_of(view)), first, count, view, range_px)
 
 
 def _runs(solids: MarkSolids) -> Iterator[tuple[str, int, int]]:
-    """Each of SOLIDS that has rows: its name, its first row and their number."""
+    """For each of SOLIDS that has rows: its name, the index of its first row, the number of its rows."""
     first = 0
     for solid, count in zip(SOLIDS, solids.counts, strict=True):
         if count:
@@ -125,23 +127,23 @@ def _runs(solids: MarkSolids) -> Iterator[tuple[str, int, int]]:
 
 
 def _passes(solid: str) -> tuple[str, ...]:
-    """All passes that may draw a solid: few, many, many at a cheaper level."""
+    """All passes that may draw a solid: for few solids, for many, and for many at a cheaper level."""
     return (CONES,) if solid == CONES else (f"large {solid}", solid, f"plain {solid}")
 
 
 # Rows of solids on the GPU, drawn in runs by the programs of ray cast bodies.
 #
-# The pose of a row is an input of the shader (`GIVEN` in glsl/uniform_blocks.py), so any run of rows is drawn by the
-# program of its solid. Programs are compiled when they are first used, and shared by all buffers.
+# The pose of a row is an input of the shader (`GIVEN` in glsl/uniform_blocks.py), so the program of a solid can draw
+# any run of its rows. Programs are compiled at first use and shared by all buffers.
 #
-# Always: a buffer that has to grow is replaced, with its vertex arrays.
+# If a buffer must grow, it is replaced together with its vertex arrays.
 
 
 CONES = "cones"
 MARK_PASSES = {**PASSES, CONES: Pass("marks", cone_program, QUADS)}
-# Initial capacity of a buffer, rows; it doubles when there are more.
+# Initial capacity of a buffer, rows. It doubles when more rows are needed.
 LEAST_ROOM = 256
-# Range of widths of points, px, without points.
+# Range of widths, px, for programs that do not draw points.
 NO_POINTS = (0.0, 0.0)
 
 ProgramKey = tuple[str, PoseVariant]
@@ -155,11 +157,11 @@ class SolidPrograms:
         self._made: dict[ProgramKey, moderngl.Program] = {}
 
     def has(self, key: ProgramKey) -> bool:
-        """True if this program is compiled already."""
+        """True if this program has been compiled."""
         return key in self._made
 
     def get(self, key: ProgramKey) -> moderngl.Program:
-        """The program, compiled at the first call."""
+        """The program. It is compiled at the first call."""
         program = self._made.get(key)
         if program is None:
             name, variant = key
@@ -169,7 +171,7 @@ class SolidPrograms:
 
 
 class SolidRows:
-    """A buffer of rows of dtype SOLID, replaced as a whole by `upload`, then drawn in runs by `render`."""
+    """A buffer of rows of dtype SOLID. `upload` replaces all rows; `render` draws runs of them."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, programs: SolidPrograms) -> None:
         self._context, self._target, self._programs = context, target, programs
@@ -196,7 +198,7 @@ class SolidRows:
         view: SceneView,
         range_px: tuple[float, float] = NO_POINTS,
     ) -> None:
-        """Draws a run of rows. range_px: widths of the solids that a program of points draws.
+        """Draws a run of rows. range_px: range of widths of the solids that a program of points draws.
 
         Restores the depth mask and the viewport.
         """
@@ -232,5 +234,5 @@ def variant_of(view: SceneView, transparent: bool = False) -> PoseVariant:
 
 
 def whole_pass(solid: str) -> str:
-    """The pass that draws a solid whatever its size."""
+    """The pass that draws a solid of any size."""
     return solid if solid == CONES else f"large {solid}"

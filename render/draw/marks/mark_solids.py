@@ -1,11 +1,11 @@
-"""Marks as the solids and thin lines that draw them: boxes, capsules, cylinders, ellipsoids, cones.
+"""Converts marks to solids and thin lines: boxes, capsules, cylinders, ellipsoids, cones.
 
-Five solids suffice. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line a cylinder, axes are three
-cylinders, and a line or an arrow of radius 0 is a thin line. Each solid is one row of position, orientation, half size
-and colour. The rows of one kind of solid are consecutive, so one draw call draws them.
+Five kinds of solids are enough. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line is a cylinder, and
+axes are three cylinders. A line or an arrow of radius 0 is a thin line. Each solid is one row of position,
+orientation, half size and colour. The rows of one kind of solid are consecutive, so one draw call draws them.
 
-Always: rows are in the order of SOLIDS; transparent ones are separate. A mark without any extent gives rows of size 0,
-which are not drawn; a flat mark is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
+Rows are in the order of SOLIDS; transparent rows are separate. A mark without any extent gives rows of size 0, which
+are not drawn. A flat mark is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.render.interpolation.quaternion import multiply, normalized
 
 SOLIDS = ("boxes", "capsules", "cylinders", "ellipsoids", "cones")
-# half_size, metres: boxes: half edges. Ellipsoids: half axes. The others: radius twice, half the length, which for a
-# capsule is that of the straight part. A cone's tip is at +z, the middle of its height at its position.
+# half_size, metres. Boxes: half edges. Ellipsoids: half axes. Others: radius, radius, half the length; for a capsule,
+# half the length of its straight part. A cone's tip is at +z, and its position is at half its height.
 SOLID = np.dtype([("position", "<f4", 3), ("orientation", "<f4", 4), ("half_size", "<f4", 3), ("color", "u1", 4)])
-# The same as one block of bytes, which numpy copies faster.
+# The same record as one block of bytes, which numpy copies faster.
 BYTES = np.dtype(f"V{SOLID.itemsize}")
 
-# Head of an arrow in radii of its shaft: radius and length. A shorter arrow is a smaller head of the same form.
+# Radius and length of an arrow's head, in radii of its shaft. If an arrow is shorter than this head, the head is
+# scaled down.
 HEAD_RADIUS, HEAD_LENGTH = 2.5, 6.0
-# Share of the length that a head of a given radius takes.
+# Length of an arrow's head whose radius is given, as a fraction of the arrow's length.
 HEAD_SHARE = 1 / 3
-# Radius of an axis of a frame, in lengths.
+# Radius of a frame's axis, as a fraction of its length.
 AXIS_RADIUS = 1 / 20
-# Colours of a frame's x, y and z, multiplied by the mark's.
+# Colours of a frame's x, y and z axes, multiplied by the mark's colour.
 AXIS_COLORS = np.array([(230, 60, 50), (70, 200, 70), (60, 110, 240)], np.float64)
-# Turns of z to x, y and z.
+# Rotations that turn z to x, y and z.
 HALF = np.sqrt(0.5)
 TO_AXES = np.array([(0.0, HALF, 0.0, HALF), (-HALF, 0.0, 0.0, HALF), (0.0, 0.0, 0.0, 1.0)])
 OPAQUE = 255
-# Least half size along an axis, as a share of the largest: a box of height 0 is drawn as a plate.
+# Smallest half size along an axis, relative to the largest. A box of height 0 is drawn as a thin plate.
 THINNEST = 1e-4
 
 Floats = NDArray[np.float64]
 
 
 class ThinLines(NamedTuple):
-    """Lines as wide at every distance. starts, ends: (n, 3) f4, metres. colors: (n, 4) u1, rgba."""
+    """Lines with the same width at every distance. starts, ends: (n, 3) f4, metres. colors: (n, 4) u1, rgba."""
 
     starts: NDArray[np.float32]
     ends: NDArray[np.float32]
     colors: NDArray[np.uint8]
 
     def joined_with(self, more: ThinLines) -> ThinLines:
-        """Both sets of lines."""
+        """Both sets of lines as one."""
         if not len(more.starts):
             return self
         join = np.concatenate
@@ -64,14 +65,15 @@ NO_LINES = ThinLines(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32),
 
 
 class Transparent(NamedTuple):
-    """Transparent solids: rows (n,) of dtype SOLID, and the place of each in SOLIDS, (n,)."""
+    """Transparent solids: rows (n,) of dtype SOLID, and the index of each row's kind in SOLIDS, (n,)."""
 
     rows: NDArray[np.void]
     solids: NDArray[np.intp]
 
 
 class MarkSolids(NamedTuple):
-    """Solids and lines of some marks. rows: the opaque ones, (n,) of dtype SOLID. counts: rows of each of SOLIDS."""
+    """Solids and lines of some marks. rows: opaque solids, (n,) of dtype SOLID. counts: number of rows of each of
+    SOLIDS."""
 
     rows: NDArray[np.void]
     counts: tuple[int, ...]
@@ -107,7 +109,7 @@ def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
 
 
 def _parted(rows: NDArray[np.void], counts: tuple[int, ...], lines: ThinLines) -> MarkSolids:
-    """All solids, transparent ones separately; those with an alpha of 0 are left out."""
+    """All solids, with transparent ones separate. Solids with an alpha of 0 are left out."""
     alpha = rows["color"][:, 3]
     if alpha.min(initial=OPAQUE) == OPAQUE:
         return MarkSolids(rows, counts, lines, NO_TRANSPARENT)
@@ -120,7 +122,8 @@ def _parted(rows: NDArray[np.void], counts: tuple[int, ...], lines: ThinLines) -
 
 
 def _rows(marks: NDArray[np.void], half_size: NDArray[np.floating], ahead: Floats | None = None) -> NDArray[np.void]:
-    """A row for each mark. ahead: (m,), metres from the mark's position to the solid's, along the mark's z."""
+    """One row for each mark. ahead: (m,), distance in metres from the mark's position to the solid's, along the mark's
+    z."""
     rows = np.empty(len(marks), SOLID)
     if not len(marks):
         return rows
@@ -130,13 +133,13 @@ def _rows(marks: NDArray[np.void], half_size: NDArray[np.floating], ahead: Float
 
 
 def _flattened(marks: NDArray[np.void], half_size: NDArray[np.floating]) -> NDArray[np.void]:
-    """Rows for each mark, at least THINNEST thick."""
+    """One row for each mark, with a thickness of at least THINNEST."""
     least = half_size.max(axis=1, initial=0.0) * THINNEST
     return _rows(marks, np.maximum(half_size, least[:, None]))
 
 
 def _arrows(marks: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void], ThinLines]:
-    """Shafts, heads, and thin lines for the arrows of radius 0."""
+    """Shafts and heads; thin lines for arrows of radius 0."""
     marks, thin = _divided(marks)
     radius, length, given = marks["size"].astype(np.float64).T
     head = np.where(given > 0, HEAD_SHARE * length, np.minimum(HEAD_LENGTH * radius, length))
@@ -148,14 +151,14 @@ def _arrows(marks: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void]
 
 
 def _lines(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
-    """Cylinders, and thin lines for the lines of radius 0."""
+    """Cylinders; thin lines for lines of radius 0."""
     marks, thin = _divided(marks)
     half_size = marks["size"][:, (0, 0, 1)] * (1.0, 1.0, 0.5)
     return _rows(marks, half_size, half_size[:, 2]), thin
 
 
 def _divided(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
-    """The marks with a radius, and thin lines for the others."""
+    """The marks that have a radius; thin lines for the others."""
     has_radius = marks["size"][:, 0] > 0
     if has_radius.all():
         return marks, NO_LINES
@@ -164,7 +167,7 @@ def _divided(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
 
 
 def _axes(marks: NDArray[np.void]) -> NDArray[np.void]:
-    """Three cylinders a mark."""
+    """Three cylinders for each mark."""
     if not len(marks):
         return np.zeros(0, SOLID)
     frames = _records(marks).repeat(3).view(MARK)
@@ -176,7 +179,7 @@ def _axes(marks: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def _ahead(marks: NDArray[np.void], metres: NDArray[np.floating]) -> Floats:
-    """Places so many metres along each mark's z, (m, 3)."""
+    """Positions at these distances in metres along each mark's z, (m, 3)."""
     x, y, z, w = normalized(marks["orientation"]).T
     along = np.stack((2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)), axis=1)
     return marks["position"] + along * metres[:, None]

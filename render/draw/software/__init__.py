@@ -1,3 +1,3 @@
-"""Drawing paths for software rendering, where pixels are expensive and copies of memory cheap. background_cache,
-kept_pixels: cached pixels. picture_bounds: the rectangle that holds all bodies.
+"""Drawing paths for software rendering, where drawing pixels is expensive and copying memory is cheap.
+background_cache, kept_pixels: cached pixels. picture_bounds: the rectangle that holds all bodies.
 """

@@ -1,13 +1,13 @@
-"""Cached picture of background, grid and floors that stand still, drawn again when the camera moves.
+"""Cached picture of background, grid and floors that stand still. It is drawn again when the camera moves.
 
-A copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills them with one
-colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied in 0.1 ms. If
-the framebuffer has kept the last frame's pixels, only those areas are copied in which that frame or this one draws
-more than the background.
+Copying pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills them with one
+colour, and the grid's lines need not be drawn. Including its depth, a floor that fills the picture is copied in 0.1
+ms. If the framebuffer still has the last frame's pixels, only some areas are copied: those where the last frame or
+this one draws more than the background.
 
-Always: the copied pixels are those that drawing would give; the key holds everything that they depend on. One frame
-after the first picture is kept, copying is timed against drawing (between different formats it is slower). If it is
-not faster, no picture is kept from then on.
+Copied pixels are identical to drawn ones, because the key holds everything that they depend on. In the frame after the
+first picture was cached, copying is timed against drawing (between different formats copying is slower). If it is not
+faster, no picture is cached from then on.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ from twixt.render.draw.frame.context import read_pixels
 from twixt.render.draw.frame.frame_block import Viewport
 from twixt.render.draw.software.kept_pixels import DEPTH_BIT, STENCIL_BIT, Pixels, functions
 
-# Pictures kept: two halves of a split window and the whole one, or those of two framebuffers.
+# Number of pictures cached: the halves of a split window and the whole window, or pictures of two framebuffers.
 MOST_KEPT = 3
-# Timings of each way; the shortest counts.
+# Number of timings of copying and of drawing; the shortest of each counts.
 TRIES = 3
 
-# Largest share of a picture that is copied in areas: an area takes twice as long as its share of a whole copy, since
-# its rows are not contiguous in memory.
+# Largest fraction of a picture that is copied in areas. Copying an area takes twice as long as the same number of
+# pixels of a whole copy, because its rows are not contiguous in memory.
 MOST_SHARE = 0.5
-# Pixel that a window clears to wait until its next buffer is free.
+# A window clears this pixel to wait until its next buffer is free.
 FENCE_PIXEL: Viewport = (0, 0, 1, 1)
 
 Place = tuple[int, Viewport]  # a framebuffer's name, and an area of it
 
 
 class _Kept:
-    """Cached picture of one area of one framebuffer: another framebuffer may store its rows in the opposite order.
+    """Cached picture of one area of one framebuffer. Framebuffers are cached separately, because another one may store
+    its rows in the opposite order.
 
-    has_depth: its depth is not 1.0 all over. stale: areas in which `framebuffer`, that of the last frame, may differ
-    from it, the area with bodies first; None: it may differ anywhere.
+    has_depth: True if the depth is not 1.0 everywhere. stale: areas in which `framebuffer`, the last frame's, may
+    differ from the picture, starting with the area that has bodies; None: it may differ anywhere.
     """
 
     def __init__(self, key: Hashable) -> None:
@@ -53,16 +54,16 @@ class _Kept:
 
 
 class BackgroundCache:
-    """Cached pictures of the background, for contexts in which the CPU draws."""
+    """Cached pictures of the background, for software rendering."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
         self._gl = functions()
-        self._is_faster: bool | None = None  # copying is faster than drawing; None: not measured yet
-        self._copies_depth = True  # no copy of depth has failed
+        self._is_faster: bool | None = None  # True if copying is faster than drawing; None: not measured yet
+        self._copies_depth = True  # False once a copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
         self._prepared: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, areas
-        self._drawn: _Kept | None = None  # the one drawn in this frame, if its bounds are known
+        self._drawn: _Kept | None = None  # the picture used in this frame, if its bounds are known
         self._trial = KeepingTrial()
 
     def fill(
@@ -76,10 +77,10 @@ class BackgroundCache:
     ) -> tuple[Viewport, ...]:
         """Fills the area of `target` with the background.
 
-        key: everything that its pixels depend on. draw: does the same by drawing. has_depth: its depth is kept and
-        copied as well; else depth is 1.0 (farthest) all over. bounds: area in which the frame draws bodies, if it has
-        one picture only; None: not known. Returns the areas that were filled, the first contains `bounds`. Elsewhere
-        the last frame's background is still there.
+        key: everything that the pixels depend on. draw: function that draws the background. has_depth: True if its
+        depth is cached and copied too; otherwise the depth is 1.0 (farthest) everywhere. bounds: area in which the
+        frame draws bodies, if the frame has only one picture; None: not known. Returns the areas that were filled. The
+        first of them contains `bounds`. Elsewhere the last frame's background is still there.
         """
         place, (prepared, self._prepared) = (target.glo, viewport), (self._prepared, None)
         kept = self._kept.get(place)
@@ -106,7 +107,7 @@ class BackgroundCache:
             kept.key, kept.is_filled, kept.has_depth = key, False, has_depth
             draw()
         elif kept.is_filled:
-            if self._is_faster is None:  # not in the frame that kept the first picture: both take long
+            if self._is_faster is None:  # not in the frame that cached it: caching and timing take long
                 self._compare(target, viewport, kept, draw)
             else:
                 self._copy(target, viewport, kept)
@@ -115,7 +116,7 @@ class BackgroundCache:
             self._context.error  # noqa: B018  # clears an older error
             keeps_depth = has_depth or (bounds is not None and self._copies_depth)
             self._keep(target, viewport, kept, keeps_depth)
-            # Some framebuffers cannot be copied from, such as those with several samples a pixel.
+            # Some framebuffers cannot be copied from, such as multisampled ones.
             if (self._is_faster is None or keeps_depth) and self._context.error != "GL_NO_ERROR":
                 if keeps_depth:
                     self._copies_depth = False
@@ -128,7 +129,7 @@ class BackgroundCache:
         return areas
 
     def prepare(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
-        """Fills the area before the next `fill`, which then has nothing to copy. Returns False if nothing was done.
+        """Fills the area in advance, so that the next `fill` has nothing to copy. Returns False if nothing was done.
 
         Nothing may be drawn there between the two calls.
         """
@@ -145,7 +146,7 @@ class BackgroundCache:
         return True
 
     def end_frame(self, over: Sequence[Viewport] | None) -> None:
-        """Ends the frame. over: all areas in which it drew over the picture; None: not known."""
+        """Ends the frame. over: all areas in which the frame drew over the picture; None: not known."""
         self._prepared, kept, self._drawn = None, self._drawn, None
         if kept is None or kept.stale is None or over is None:
             self.invalidate()
@@ -171,7 +172,7 @@ class BackgroundCache:
         self._kept.clear()
 
     def invalidate(self) -> None:
-        """Makes the next frame fill the whole picture: other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture, because other code has drawn into the framebuffer."""
         for kept in self._kept.values():
             kept.stale = None
 
@@ -181,13 +182,13 @@ class BackgroundCache:
     def _begin(
         self, kept: _Kept | None, target: moderngl.Framebuffer, bounds: Viewport | None
     ) -> tuple[Viewport, ...] | None:
-        """Begins a frame. Returns the stale areas; None: no area is known to still have the last frame's pixels."""
+        """Begins a frame. Returns the stale areas; None if the whole picture must be filled."""
         stale = None
         if kept is not None and kept.framebuffer is target and kept.stale is not None and bounds is not None:
             self._trial.frame_begins(partial(read_pixels, target))
             if self._trial.keeps and kept.pixels is not None and kept.pixels.has_depth:
                 stale = kept.stale
-        self.invalidate()  # until the frame has ended
+        self.invalidate()  # valid again when the frame ends
         if kept is not None:
             kept.framebuffer = target
         return stale
@@ -195,7 +196,7 @@ class BackgroundCache:
     def _copy_areas(
         self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, areas: tuple[Viewport, ...]
     ) -> None:
-        """Copies the background into these areas, with its depth into the first."""
+        """Copies the background into these areas; its depth only into the first area."""
         assert kept.pixels is not None
         kept.pixels.restore_areas(areas, viewport[:2], is_far=not kept.has_depth)
         self._restore(target, viewport)
@@ -205,7 +206,7 @@ class BackgroundCache:
             self._release_picture(self._kept.pop(next(iter(self._kept))))
 
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, keeps_depth: bool) -> None:
-        """Stores the pixels that were just drawn."""
+        """Caches the pixels that were just drawn."""
         if kept.pixels is not None and kept.pixels.has_depth != keeps_depth:
             self._release_picture(kept)
         if kept.pixels is None:
@@ -221,7 +222,8 @@ class BackgroundCache:
         if kept.has_depth:
             return
         self._gl.glClearDepth(1.0)  # other code with this context may have set another value
-        # If depth and stencil are in one word, clearing depth alone reads, masks and writes it: twice the time.
+        # If depth and stencil share a word, clearing depth alone reads, masks and writes the word, which takes twice
+        # as long.
         self._gl.glClear(DEPTH_BIT | STENCIL_BIT)
 
     def _compare(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, draw: Callable[[], None]) -> None:
@@ -251,30 +253,31 @@ class BackgroundCache:
 
 
 def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, ...] | None:
-    """The same pixels as disjoint areas; None if copying the whole picture costs less."""
+    """The same pixels as disjoint areas; None if copying the whole picture is cheaper."""
     areas = apart(stale)
     return areas if sum([area[2] * area[3] for area in areas]) <= MOST_SHARE * viewport[2] * viewport[3] else None
 
 
-# Parts of a framebuffer that no longer show the cached background, and a test whether a swap keeps its pixels.
+# Parts of a framebuffer that no longer show the cached background, and a test whether a swap preserves its pixels.
 #
-# Where the last frame drew only the background, this frame need not copy it again if the framebuffer still has the
-# last frame's pixels. OpenGL does not guarantee that after a swap, but Mesa's software drivers draw all frames of a
-# window into the same memory. `KeepingTrial` tests it: a few pixels are read before and after some swaps.
+# If the framebuffer still has the last frame's pixels, this frame need not copy the background where the last frame
+# drew nothing else. OpenGL does not guarantee that pixels survive a swap, but Mesa's software drivers draw all frames
+# of a window into the same memory. `KeepingTrial` tests it: it reads a few pixels before and after some swaps.
 #
-# Always: areas are (left, bottom, width, height), px. Pure: pixels come from the caller's `read`.
+# Areas are (left, bottom, width, height), px. Pure: pixels come from the caller's `read`.
 
 
-# Samples of changed pixels that must be equal after the swap before a framebuffer counts as keeping its pixels.
+# Number of samples of changed pixels that must be equal after a swap before the framebuffer counts as preserving
+# pixels.
 TRIED = 8
-# Side of the area that is read, px.
+# Side of the sampled area, px.
 SAMPLE_PX = 16
-# Margin on each side of an area that is filled before the bodies' next places are known, px.
+# Margin on each side of an area that is filled before the bodies' next positions are known, px.
 ROOM_PX = 24
 
 
 def around(one: Viewport, other: Viewport) -> Viewport:
-    """Smallest area that contains both; an area without pixels is ignored."""
+    """Smallest area that contains both areas; an area without pixels is ignored."""
     if not (one[2] and one[3]) or not (other[2] and other[3]):
         return one if one[2] and one[3] else other
     left, bottom = min(one[0], other[0]), min(one[1], other[1])
@@ -296,7 +299,7 @@ def contains(one: Viewport, other: Viewport) -> bool:
 
 
 def meet(one: Viewport, other: Viewport) -> bool:
-    """True if a pixel is in both."""
+    """True if the two areas share a pixel."""
     return (
         one[0] < other[0] + other[2] and other[0] < one[0] + one[2]
         and one[1] < other[1] + other[3] and other[1] < one[1] + one[3]
@@ -304,7 +307,7 @@ def meet(one: Viewport, other: Viewport) -> bool:
 
 
 def apart(areas: Iterable[Viewport]) -> tuple[Viewport, ...]:
-    """Disjoint areas with the same pixels. The first area stays whole."""
+    """Disjoint areas that cover the same pixels. The first area is not divided."""
     found: list[Viewport] = []
     for area in areas:
         rest = [area]
@@ -330,18 +333,19 @@ def _without(area: Viewport, other: Viewport) -> list[Viewport]:
 
 
 class KeepingTrial:
-    """Tests whether a framebuffer has the same pixels after a swap as before it."""
+    """Tests whether a swap leaves a framebuffer's pixels unchanged."""
 
     def __init__(self) -> None:
         self.keeps: bool | None = None  # None: not known yet
         self._sampled: Viewport | None = None
         self._before = b""  # pixels of the sampled area at the end of the last frame
-        self._older = b""  # and of the frame before that
+        self._older = b""  # pixels of the same area at the end of the frame before that
         self._found = 0
 
     def frame_ended(self, area: Viewport, over: Sequence[Viewport], read: Callable[[Viewport], bytes]) -> None:
-        """Samples the middle of an area in which bodies move. read: pixels of an area of the framebuffer. over: areas
-        that are still changed until the swap, as panels are: where one is in the middle, nothing is sampled."""
+        """Samples the middle of an area in which bodies move. read: returns the pixels of an area of the framebuffer.
+        over: areas that may still change until the swap, such as panels. If one of them overlaps the middle, nothing
+        is sampled."""
         if self.keeps is not None:
             return
         left, bottom, width, height = area
@@ -358,7 +362,7 @@ class KeepingTrial:
             return
         if read(self._sampled) != self._before:
             self.keeps = False
-        elif self._before != self._older:  # else a buffer with the older pixels would look the same
+        elif self._before != self._older:  # otherwise a buffer with the older pixels would look the same
             self._found += 1
             self.keeps = True if self._found >= TRIED else None
         self._sampled = None

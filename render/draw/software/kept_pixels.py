@@ -1,10 +1,10 @@
-"""Pixels kept in a texture, copied from and to a framebuffer; and pictures drawn small and enlarged.
+"""Pixels cached in a texture, copied from and to a framebuffer; and pictures that are drawn small and enlarged.
 
-Between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order of channels
-and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down. Depth is kept in the
-framebuffer's own format, too, with the stencil that shares its words.
+If two formats are equal, copying pixels is copying memory. So the texture has the framebuffer's order of channels and
+rows. A window stores B, G, R, A from the top down, so its pixels are cached upside down. Depth is cached in the
+framebuffer's format, together with the stencil that shares its words.
 
-Always: places are counted from the bottom left, in the texture as in the framebuffer.
+Positions are counted from the bottom left, in the texture as in the framebuffer.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from twixt.render.draw.frame.frame_block import FrameTarget, Viewport
 COLOR_BIT, DEPTH_BIT, STENCIL_BIT = 0x4000, 0x100, 0x400
 READ_FRAMEBUFFER, DRAW_FRAMEBUFFER, FRAMEBUFFER = 0x8CA8, 0x8CA9, 0x8D40
 SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x8CE0
-# RGBA without a size has the channel order of the data passed with it: B, G, R, A for windows. Other framebuffers have
+# RGBA without a size has the channel order of the data passed with it: B, G, R, A for windows. Other framebuffers use
 # RGBA8.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
 RENDERBUFFER, OBJECT_TYPE, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8CD0, 0x8216, 0x8217
-# Names of depth and stencil: of a window, of another framebuffer.
+# OpenGL's names of depth and stencil: in a window, and in other framebuffers.
 WINDOW_PARTS, OTHER_PARTS = (0x1801, 0x1802), (0x8D00, 0x8D20)
 DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
-# Formats by their bits of depth and of stencil.
+# Depth formats by the number of bits of depth and of stencil.
 DEPTH_FORMATS = {(24, 8): 0x88F0, (24, 0): 0x81A6, (16, 0): 0x81A5, (32, 0): 0x81A7}
 COLOR_READ_FORMAT = 0x8B9B
-# Rows of depth that are copied to all others where depth is the same everywhere.
+# Number of rows of depth that are copied to all other rows if the depth is the same everywhere.
 STRIP_PX = 64
 
 
 class Functions:
-    """OpenGL functions by their names. are_there: all were found."""
+    """OpenGL functions by name. are_there: True if all were found."""
 
     def __init__(self) -> None:
         whole, names = c_int, POINTER(c_uint)
@@ -71,17 +71,18 @@ class Functions:
 
 @cache
 def functions() -> Functions:
-    """Looks the functions up, once in a process: they act on the current context."""
+    """Looks up the functions, once in a process. They act on the current context."""
     return Functions()
 
 
 class Pixels:
-    """A picture of this size, px. framebuffer: OpenGL name of the one that it is copied from and to; 0: a window's.
+    """A cached picture of `size_px`. framebuffer: OpenGL name of the framebuffer that it is copied from and to; 0: a
+    window's.
 
-    own_framebuffer, texture: OpenGL names of the framebuffer that holds it, and of its colours. is_upside_down: its
-    rows are from the top down. has_depth: its depth is copied, too; where the format is not known the copies leave an
-    OpenGL error. `store` and `restore` bind other framebuffers and switch the scissor off; the caller sets what it
-    uses next.
+    own_framebuffer, texture: OpenGL names of the framebuffer that holds the picture, and of its colours.
+    is_upside_down: True if its rows are stored from the top down. has_depth: True if its depth is copied too; if the
+    format is not known, the copies leave an OpenGL error. `store` and `restore` bind other framebuffers and switch the
+    scissor off; the caller must set its framebuffer and scissor again.
     """
 
     def __init__(self, size_px: tuple[int, int], framebuffer: int, has_depth: bool = False) -> None:
@@ -103,19 +104,20 @@ class Pixels:
             self._add_depth()
 
     def store(self, area: Viewport) -> None:
-        """Stores an area of the framebuffer that is as large as the picture."""
+        """Stores an area of the framebuffer. The area must have the picture's size."""
         self._blit(self.framebuffer, area, self.own_framebuffer, (0, 0, *self.size_px), self._bits)
 
     def restore(self, area: Viewport, colors_alone: bool = False) -> None:
-        """Copies the picture into an area of the framebuffer of its size. colors_alone: depth stays."""
+        """Copies the picture into an area of the same size of the framebuffer. colors_alone: depth does not change."""
         bits = COLOR_BIT if colors_alone else self._bits
         self._blit(self.own_framebuffer, (0, 0, *self.size_px), self.framebuffer, area, bits)
 
     def restore_areas(self, areas: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
-        """Copies the colours of areas of the framebuffer from where they are in the picture, and depth into the first.
+        """Copies the colours of some areas from the picture to the same places of the framebuffer, and depth into the
+        first area.
 
-        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same everywhere, so that a few
-        rows, which stay in the processor's cache, are copied to all others.
+        left_bottom: position of the picture in the framebuffer, px. is_far: True if the depth is the same everywhere.
+        Then a few rows are copied to all others, which is fast because these rows stay in the processor's cache.
         """
         self._bind(self.own_framebuffer, self.framebuffer)
         for area in areas:
@@ -137,7 +139,7 @@ class Pixels:
             self._gl.glDeleteRenderbuffers(1, byref(self._depth))
 
     def _add_depth(self) -> None:
-        """Adds a depth buffer of the framebuffer's format."""
+        """Adds a depth buffer of the same format as the framebuffer's."""
         gl, sizes = self._gl, []
         gl.glBindFramebuffer(FRAMEBUFFER, self.framebuffer)
         for attachment, size in zip(
@@ -145,7 +147,7 @@ class Pixels:
         ):
             found = c_int(0)
             gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, attachment, OBJECT_TYPE, byref(found))
-            if found.value:  # it is there
+            if found.value:  # the framebuffer has this part
                 gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, attachment, size, byref(found))
             sizes.append(found.value)
         has_stencil = sizes[1] > 0
@@ -155,7 +157,7 @@ class Pixels:
         gl.glBindFramebuffer(FRAMEBUFFER, self.own_framebuffer)
         attachment = DEPTH_STENCIL_ATTACHMENT if has_stencil else DEPTH_ATTACHMENT
         gl.glFramebufferRenderbuffer(FRAMEBUFFER, attachment, RENDERBUFFER, self._depth.value)
-        # With the stencil that shares the words of depth, or they could not be copied as memory.
+        # Copies the stencil if it shares the words of depth, because depth alone could not be copied as memory.
         self._bits = COLOR_BIT | DEPTH_BIT | (STENCIL_BIT if has_stencil else 0)
 
     def _row(self, bottom: int, height: int) -> int:
@@ -171,7 +173,8 @@ class Pixels:
         )
 
     def _copy(self, area: Viewport, left_bottom: tuple[int, int], kept_bottom: int, bits: int) -> None:
-        """Copies an area of the framebuffer from these rows of the picture, between framebuffers that are bound."""
+        """Copies an area of the framebuffer from the picture's rows that start at `kept_bottom`. Both framebuffers are
+        bound."""
         left, bottom, width, height = area
         at, row = left - left_bottom[0], self._row(kept_bottom, height)
         ends = (bottom + height, bottom) if self.is_upside_down else (bottom, bottom + height)
@@ -186,26 +189,27 @@ class Pixels:
 
 
 def _is_bgra(gl: Functions, framebuffer: int) -> bool:
-    """True if a framebuffer, bound by this, stores B, G, R, A, as windows do."""
+    """Binds a framebuffer and returns True if it stores B, G, R, A, as windows do."""
     if not framebuffer:
         return True
     gl.glBindFramebuffer(FRAMEBUFFER, framebuffer)
     found = c_int(0)
     gl.glGetIntegerv(COLOR_READ_FORMAT, byref(found))
-    gl.glGetError()  # of an OpenGL that does not say
+    gl.glGetError()  # clears the error of an OpenGL that does not report the format
     return found.value == BGRA
 
 
-# Pictures drawn at a smaller size and enlarged to their place in the frame, for the coarsest quality level.
+# Pictures that are drawn small and enlarged to their place in the frame, for the coarsest quality level.
 #
-# llvmpipe has a faster rasterizer for textured rectangles. It is used only in a framebuffer without a depth buffer,
-# if framebuffer and texture store B, G, R, A, and texture coordinates are interpolated with perspective. A window has
-# a depth buffer, so the picture is enlarged into a texture, whose memory is then copied: 1.3 ms at 1280x800, against
-# 3.5 ms for a rectangle drawn into the window, 6 ms for an enlarging blit, and 1.5 ms by numpy. Blending neighbouring
-# pixels would take 0.9 ms more; with few bodies, as in the default world, this level would then save nothing.
+# llvmpipe has a faster rasterizer for textured rectangles. It is used only under three conditions: the framebuffer has
+# no depth buffer, framebuffer and texture both store B, G, R, A, and texture coordinates are interpolated with
+# perspective. A window has a depth buffer, so the picture is enlarged into a texture, whose memory is then copied. At
+# 1280x800 this takes 1.3 ms; a rectangle drawn into the window takes 3.5 ms, an enlarging blit 6 ms, and numpy 1.5 ms.
+# Blending neighbouring pixels would take 0.9 ms more. With few bodies, as in the default world, this level would then
+# save nothing.
 #
-# Always: pixels are repeated, not blended. Small framebuffers have the formats of the frame's framebuffer, for which
-# the bodies' programs are compiled already. Formats other than a window's give the same pixels, more slowly.
+# Pixels are repeated, not blended. Small framebuffers have the formats of the frame's framebuffer, because the bodies'
+# programs are already compiled for them. Formats other than a window's give the same pixels, but more slowly.
 
 
 _VERTEX = """#version 330 core
@@ -222,15 +226,15 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(small, at); }
 """
-# Two triangles that llvmpipe recognizes as a rectangle: the same winding, and two common corners.
+# Two triangles that llvmpipe recognizes as a rectangle: they have the same winding and two common corners.
 SQUARE = ((0, 0), (1, 0), (1, 1), (0, 0), (1, 1), (0, 1))
 
-# Part for compiling ahead: not a power of two, for which llvmpipe would compile another program.
+# Area for compiling in advance. Its size is not a power of two, because llvmpipe compiles another program for that.
 COMPILED_PART = 0, 0, 3, 3
 
 
 class SmallPicture:
-    """A picture of an area of `screen`, drawn at `scale` times its size, `size_px`, into `framebuffer`."""
+    """A picture of an area of `screen`, drawn into `framebuffer` at `scale` times its width and height (`size_px`)."""
 
     def __init__(self, context: moderngl.Context, screen: moderngl.Framebuffer, area: Viewport, scale: float) -> None:
         self.area, self._context = area, context
@@ -243,7 +247,7 @@ class SmallPicture:
         self._texture.repeat_x = self._texture.repeat_y = False
 
     def seen_in(self, viewport: Viewport) -> Viewport:
-        """The viewport of the small framebuffer for one of the frame's."""
+        """Converts a viewport of the frame into one of the small framebuffer."""
         return (
             round((viewport[0] - self.area[0]) * self.size_px[0] / self.area[2]),
             round((viewport[1] - self.area[1]) * self.size_px[1] / self.area[3]),
@@ -252,7 +256,7 @@ class SmallPicture:
         )
 
     def enlarge(self, square: moderngl.VertexArray) -> None:
-        """Enlarges it into a texture. square: as from `SmallPictures._squares`."""
+        """Enlarges the picture into a texture. square: as from `SmallPictures._squares`."""
         self._whole.use()
         self._whole.viewport = (0, 0, *self.area[2:])
         self._texture.use(0)
@@ -260,7 +264,7 @@ class SmallPicture:
         square.render(moderngl.TRIANGLES, vertices=len(SQUARE), first=len(SQUARE) * self._enlarged.is_upside_down)
 
     def copy(self) -> None:
-        """Copies the enlarged picture to its place. The caller sets the framebuffer to use next."""
+        """Copies the enlarged picture to its place in the frame. The caller must set the framebuffer to use next."""
         self._enlarged.restore(self.area)
 
     def release(self) -> None:
@@ -270,17 +274,17 @@ class SmallPicture:
 
 
 class SmallPictures:
-    """Small pictures of a frame, one for each area of `target` that it draws a picture into."""
+    """Small pictures of a frame, one for each area of `target` into which the frame draws a picture."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget) -> None:
         self._context, self._target = context, target
         self._square: moderngl.VertexArray | None = None
         self._made: dict[tuple[object, ...], SmallPicture] = {}
-        self._used: set[tuple[object, ...]] = set()  # in this frame
-        self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None  # the second: the frame's
+        self._used: set[tuple[object, ...]] = set()  # pictures used in this frame
+        self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None  # with the frame's framebuffer
 
     def begin(self, viewport: Viewport, area: Viewport, scale: float) -> Viewport:
-        """Makes the next picture, of this area of the frame's viewport, drawn at `scale` times its size. Returns its
+        """Starts the next picture, of this area of the frame's viewport, drawn at `scale` times its size. Returns its
         viewport in the small framebuffer."""
         screen = self._target.framebuffer
         key = screen.glo, area, scale
@@ -300,7 +304,7 @@ class SmallPictures:
         return self._begun is not None
 
     def end(self) -> None:
-        """Enlarges the last picture to its place in the frame; later draws go into the frame itself."""
+        """Enlarges the last picture to its place in the frame. Later draws go into the frame itself."""
         if self._begun is None:
             return
         (small, screen), self._begun = self._begun, None
@@ -317,7 +321,7 @@ class SmallPictures:
         self._used.clear()
 
     def prepare(self) -> bool:
-        """Compiles the program that enlarges, changing no picture; False if it was compiled before."""
+        """Compiles the program that enlarges; no picture changes. Returns False if it was compiled before."""
         if self._square is not None:
             return False
         screen = self._target.framebuffer
@@ -334,7 +338,7 @@ class SmallPictures:
         self.end_frame()
 
     def _squares(self) -> moderngl.VertexArray:
-        """The rectangle twice: upright, and upside down."""
+        """Vertices of two rectangles: one upright, one upside down."""
         if self._square is None:
             rows = [(2 * x - 1, 2 * y - 1, x, 1 - y if flips else y) for flips in (False, True) for x, y in SQUARE]
             program = self._context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)

@@ -1,10 +1,11 @@
 """Rectangle of a picture that contains all visible bodies and shadows.
 
-Each body of a snapshot, and its shadow, is bounded by a ball, grown by how far the path to the next snapshot may bend
-away from a straight line. The rectangle of a snapshot contains the projections of all its balls. That of a pair of
-snapshots contains both rectangles, so each snapshot is computed once. Many bodies are bounded by one box.
+Each body of a snapshot, and its shadow, is bounded by a ball. The ball is enlarged by the largest distance between the
+path to the next snapshot and a straight line. The rectangle of a snapshot contains the projections of all its balls.
+The rectangle of a pair of snapshots contains the rectangles of both, so each snapshot is computed only once. If there
+are many bodies, one box bounds all of them.
 
-Always: the result is None if such a rectangle is not certain.
+The result is None if no such rectangle can be guaranteed.
 """
 
 from __future__ import annotations
@@ -28,34 +29,35 @@ from twixt.render.draw.shapes.shadows import FADE_RADII, FOOT_REACH, LOWEST_LIGH
 from twixt.render.draw.software.background_cache import around
 from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 
-# Added on each side, for soft edges, outlines and rounding.
+# Margin added on each side for soft edges, outlines and rounding.
 MARGIN_PX = 4
-# Slots whose rectangle is kept.
+# Number of slots whose rectangles are cached.
 MOST_KEPT = 16
 CORNERS = np.array([[bit & 1, bit >> 1 & 1, bit >> 2] for bit in range(8)], np.float64)
 # Heights are rounded up to a power of this ratio.
 HEIGHT_STEP = 1.25
 NONE_SEEN: Viewport = (0, 0, 0, 0)
 
-# Factor on radii, for spheres drawn as circles and for sizes between two snapshots.
+# Factor on radii. It covers spheres drawn as circles, and sizes between two snapshots.
 RADIUS_MARGIN = 1.1
-# Largest distance of a curve from the straight line, as a share of the gap times the sum of both speeds. Hermite's
-# weights give 4/27.
+# Largest distance of a curve from the straight line, relative to the gap times the sum of the speeds at both ends.
+# Hermite's weights give 4/27.
 BENT = 0.15
-# Largest float32 rounding error of a position, as a share of its largest coordinate: drawing adds the error back to
-# poses made by the CPU.
+# Largest float32 rounding error of a position, relative to its largest coordinate. For poses made by the CPU, drawing
+# adds the error back.
 ROUNDING = 3**0.5 * 2.0**-24
-# Radius of the shadows of a ball; of other bodies below them, and of their ellipses before the light leans. In radii.
-# Two rods in the bounding ball, one that moves the ellipse and one that stretches it, give 1 + FOOT_REACH.
+# BALL_SPOT: radius of a ball's shadow. LONG_FOOT: radius of the shadow below any other body. LONG_SPOT: radius of that
+# body's shadow ellipse before the light's slant stretches it. All are in radii of the bounding ball. Two rods in that
+# ball, one that moves the ellipse and one that stretches it, give 1 + FOOT_REACH.
 BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
-# A body that is not a ball may extend this many more radii of its ball towards the ground.
+# A body that is not a ball may extend this many more radii of its bounding ball towards the ground.
 RODS_DOWN = 3**0.5
 
 
 class Ground(NamedTuple):
-    """The ground that shadows fall on: height in metres, world. light: unit vector towards the light, world.
+    """The ground that shadows fall on. height_m: world height, metres. light: unit vector towards the light, world.
 
-    fade_radii: from this many radii above the ground on, a ball has no shadow.
+    fade_radii: height above the ground, in radii, from which on a ball has no shadow.
     """
 
     height_m: float
@@ -66,8 +68,9 @@ class Ground(NamedTuple):
 class ShadowReach(NamedTuple):
     """How far the shadows of bodies reach on the ground.
 
-    away: offset of a shadow along x and y for each metre above the ground; lean: the sum of both magnitudes. highest:
-    height from which on there is no shadow, and spot: radius of a shadow, both in radii of the body's bounding ball.
+    away: offset of a shadow along x and y for each metre of height above the ground. lean: sum of the two magnitudes.
+    highest: height from which on there is no shadow. spot: radius of a shadow. Both are in radii of the body's
+    bounding ball.
     """
 
     away: NDArray[np.floating]
@@ -77,9 +80,9 @@ class ShadowReach(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Largest radius of a body's bounding ball and its largest distance from the body's position, at scale 1, metres.
+    """Largest radius of a body's bounding ball, and its largest distance from the body's position, at scale 1, metres.
 
-    Planes are left out. are_balls: each body is a sphere. has_planes: there are planes as well.
+    Planes are left out. are_balls: True if each body is a sphere. has_planes: True if there are also planes.
     """
 
     radius: float
@@ -89,7 +92,7 @@ class Reach(NamedTuple):
 
 
 class Shadows(NamedTuple):
-    """Ground that shadows fall on, None without shadows, and the largest height of a position above it, metres."""
+    """Ground that shadows fall on (None: no shadows), and the largest height of a body's position above it, metres."""
 
     ground: Ground | None
     height_m: float
@@ -100,26 +103,26 @@ class PictureBounds:
 
     def __init__(self, bodies: BodyDraws) -> None:
         self._bodies = bodies
-        self._reach: Reach | None = None  # None: something deforms
+        self._reach: Reach | None = None  # None: some shape deforms
         self._reach_of: Membership | None = None
         self._ground: Ground | None = None
         self._ground_of: tuple[Scene, Floor | None] | None = None
-        self._key: tuple[object, ...] = ()  # all that the kept rectangles depend on, besides the gap
-        self._gap_s = 0.0  # largest gap for which they hold
+        self._key: tuple[object, ...] = ()  # everything that the cached rectangles depend on, besides the gap
+        self._gap_s = 0.0  # largest gap for which they are valid
         self._of_slots: dict[int, tuple[Extent, Viewport | None]] = {}
         self._outline_of: tuple[object, ...] = ()
         self._outline: Viewport | None = None
 
     def of_picture(self, view: SceneView, layers: Sequence[PlacedLayer], are_planes_still: bool) -> Viewport | None:
-        """Part of the picture outside which no body and no shadow is seen; None: not known. are_planes_still: planes
-        are drawn with the background, and left out."""
+        """Part of the picture outside which no body and no shadow is visible; None: not known. are_planes_still: True
+        if planes are drawn with the background; they are then left out."""
         members = self._bodies.members
         if members is not self._reach_of:
             self._reach_of, self._reach = members, _reach_of(self._bodies)
         reach = self._reach
         if not layers or reach is None:
             return None
-        # Transparent bodies, planes that stand still included, are drawn after the background.
+        # Transparent bodies are drawn after the background, even planes that stand still.
         if reach.has_planes and (not are_planes_still or any([layer.uniforms.has_transparent for layer in layers])):
             return None
         ground = self._ground_under(view, layers)
@@ -136,7 +139,7 @@ class PictureBounds:
             height_m,
         )
         if key != self._key or gap_s > self._gap_s:
-            self._key, self._gap_s, self._of_slots = key, 1.25 * gap_s, {}  # for gaps that are a little longer, too
+            self._key, self._gap_s, self._of_slots = key, 1.25 * gap_s, {}  # also valid for slightly longer gaps
         found: Viewport | None = None
         for layer in layers:
             if layer.variant.stretched:
@@ -149,7 +152,7 @@ class PictureBounds:
         return found
 
     def of_outline(self, view: SceneView) -> Viewport | None:
-        """Part of the picture outside which the scene's outline is not seen; None: not known."""
+        """Part of the picture outside which the scene's outline is not visible; None: not known."""
         camera, outline = view.camera, view.scene.outline
         key = outline, view.viewport, camera.view.tobytes(), camera.projection.tobytes(), camera.eye
         if key != self._outline_of:
@@ -160,7 +163,7 @@ class PictureBounds:
         return self._outline
 
     def _ground_under(self, view: SceneView, layers: Sequence[PlacedLayer]) -> Ground | None:
-        """Ground that the picture's shadows fall on; None without shadows."""
+        """Ground that the picture's shadows fall on; None: no shadows."""
         scene, floor = view.scene, view.floor
         if not view.level.shadows or not has_shadows(scene, max([layer.bodies for layer in layers]), floor):
             return None
@@ -169,7 +172,7 @@ class PictureBounds:
         return self._ground
 
     def _height_m(self, layers: Sequence[PlacedLayer], ground: Ground) -> float:
-        """Upper bound of the heights of the layers' bodies above the ground, metres; rounded, so that it seldom
+        """Upper bound of the heights of the layers' bodies above the ground, metres. It is rounded so that it seldom
         changes."""
         ring = self._bodies.ring
         extents = [ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]]
@@ -193,14 +196,14 @@ class PictureBounds:
 
 
 def _reach_of(bodies: BodyDraws) -> Reach | None:
-    """Reach of a scene's bodies; None if something deforms."""
+    """Reach of a scene's bodies; None if some shape deforms."""
     members, parts = bodies.members, bodies.parts
     distinct = members.scene.distinct_shapes
     if any(isinstance(shape, Mesh) and shape.deforms for shape in distinct):
         return None
     rows = members.scene.shape_rows(len(members.kinds))
     radius = np.array([shape.reach for shape in distinct] or [Sphere().reach])[rows]
-    # A mesh lies on one side of its origin.
+    # A mesh may lie on one side of its origin.
     arm = np.where(np.array([isinstance(shape, Mesh) for shape in distinct] or [False])[rows], radius, 0.0)
     if parts is not None:
         arm += np.linalg.norm(parts.poses[:, :3].astype(np.float64), axis=1)
@@ -235,10 +238,11 @@ def corners_of(extent: Extent) -> NDArray[np.float64]:
 def balls_around(
     places: NDArray[np.float64], extent: Extent, reach: Reach, gap_s: float, shadows: Shadows
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Balls that contain the bodies at these places (n, 3) and their shadows: middles (m, 3) and radii (m,), metres.
+    """Returns balls that contain the bodies at these positions (n, 3) and their shadows: centres (m, 3) and radii
+    (m,), metres.
 
     extent: of these bodies. gap_s: interval to the next snapshot. Poses between two snapshots lie between the balls of
-    both, made with the same `shadows`.
+    the two, if both were computed with the same `shadows`.
     """
     ground, height_m = shadows
     scale = extent.scale * RADIUS_MARGIN
@@ -261,7 +265,7 @@ def balls_around(
 def rectangle_of(
     middles: NDArray[np.float64], radii: NDArray[np.float64], camera: CameraMatrices, viewport: Viewport
 ) -> Viewport | None:
-    """Part of the viewport that contains all balls and the lines between them; None if one is not entirely beyond
+    """Part of the viewport that contains all balls and the lines between them. None if any ball is not entirely beyond
     the near plane. NONE_SEEN if all are outside the picture. middles: (n, 3), metres, world; radii: (n,), metres."""
     seen = (middles - camera.eye) @ camera.view[:3, :3].T.astype(np.float64)
     (across, _, _, _), (_, along, _, _), (_, _, depth, offset), _ = camera.projection.tolist()
@@ -271,7 +275,7 @@ def rectangle_of(
             return None
         near = far = 1.0
     else:
-        # In front of the near plane, where clip z is -w.
+        # All balls must be beyond the near plane, where clip z is -w.
         if not nearest > max(offset / (depth - 1), 0.0):
             return None
         near, far = -seen[:, 2] - radii, -seen[:, 2] + radii  # type: ignore[assignment]
