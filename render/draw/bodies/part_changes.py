@@ -1,4 +1,4 @@
-"""Converts records of snapshots that are drawn with the shapes of a later scene.
+"""Converts records of snapshots that are drawn with the shapes of another scene.
 
 All snapshots on the GPU share one list of shapes and part poses. When this list becomes that of another scene, the
 records are changed, so that each part keeps the place and size that the scene of its snapshot gives it. Its motion is
