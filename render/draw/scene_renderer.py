@@ -144,7 +144,7 @@ class SceneRenderer:
         part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS,
         is_posed: bool = False,
     ) -> None:
-        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot. is_posed: the
+        """Copies a snapshot's records (`count` x 64 bytes, directly from shared memory) into a slot. is_posed: the
         records were computed by the CPU for the drawn scene.
 
         part_columns: values of each part. `color`, `scale3` and `visible` replace those of the scene. A column is

@@ -197,7 +197,7 @@ class Membership:
         table = shape_table(scene, count, rows)
         # Colours of parts for snapshots that do not give them. They are written into the records.
         self.part_colors = shape_rows.base_colors(scene, table)
-        self.scene = scene  # one shape a row
+        self.scene = scene  # has one shape for each row
         self.shape_rows = context.buffer(shape_rows.shape_rows(scene, table))
         self.kinds, self.present = table.kinds, table.present
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)

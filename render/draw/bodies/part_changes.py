@@ -42,8 +42,8 @@ def row_shapes(scene: Scene, parts: PartRows | None, room: int) -> RowShapes:
 
 
 class MovedParts(NamedTuple):
-    """Parts whose place or size changed. rows: rows with another place, ascending. before, after: their old and new
-    poses, (m, 7). sized: rows with another size, ascending. factors: old size / new size of these rows."""
+    """Parts whose place or size changed. rows: rows with a different place, ascending. before, after: their old and
+    new poses, (m, 7). sized: rows with a different size, ascending. factors: old size / new size of these rows."""
 
     rows: Rows
     before: Floats

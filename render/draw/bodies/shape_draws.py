@@ -28,12 +28,12 @@ from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, gr
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
 
-# For up to this many bodies, it is faster to draw quads without a query whether any quad is needed, although most
-# quads are empty. The query ends OpenGL's current batch, which costs 0.3 ms, and takes 0.03 us a body. An empty quad
+# With up to this many bodies, drawing a quad for each body, most of them empty, is faster than a query whether any
+# quad is needed. The query ends OpenGL's current batch, which costs 0.3 ms, and takes 0.03 us a body. An empty quad
 # takes 0.13 us.
 FEW_SPHERES = 2500
-# While the camera does not move, the program is chosen once in this many pictures, since sizes of bodies and most
-# positions stay the same.
+# While the camera does not move, the program is chosen only once in this many pictures, since the sizes of bodies and
+# most of their positions stay the same.
 CHOSEN_PICTURES = 8
 # Programs that write the true depth of each pixel, and the one-depth programs that replace them if no spheres
 # intersect.

@@ -88,7 +88,7 @@ class OrbitCamera:
     distance_m: float = 10.0
     azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # of the eye, from +x towards +y
     elevation_rad: float = DEFAULT_ELEVATION_RAD
-    roll_rad: float = 0.0  # of the camera about its line of sight, clockwise: the picture turns the other way
+    roll_rad: float = 0.0  # of the camera about its line of sight, clockwise; the picture turns counter-clockwise
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
     principal_point: tuple[float, float] = CENTRE  # see `Camera`
@@ -219,8 +219,8 @@ class OrbitCamera:
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
-        """Smallest viewport that contains `viewport` and has the principal point in its middle; `matrices` is for
-        it."""
+        """Smallest viewport that contains `viewport` and has the principal point in its middle. `matrices` is for that
+        viewport."""
         if self.principal_point == CENTRE:
             return viewport
         left_px, bottom_px, width_px, height_px = viewport
@@ -323,7 +323,7 @@ def shift_px(before: CameraMatrices, after: CameraMatrices, body: NDArray[np.flo
 
     body: drawn position of the body that carries the camera, (3,), metres. height_px: of the picture.
     """
-    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # of an orthographic camera: px a metre
+    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # for an orthographic camera: px for each metre
     moved_m = max(math.dist(before.eye, after.eye), math.dist(before.target, after.target))
     turned = float(np.linalg.norm(after.view[:3, :3] - before.view[:3, :3]))
     if after.orthographic:

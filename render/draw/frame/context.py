@@ -48,7 +48,7 @@ def drawing_threads(cores: int) -> int:
     With two cores or fewer it is 0, and the calling thread draws. A single drawing thread would be no faster, since
     the caller waits for it (default world: 2.8 ms a frame with such a thread, 2.6 ms without). Besides, llvmpipe (Mesa
     22.3, `lp_setup_get_empty_scene`) frees a fence as soon as its count is complete. The drawing thread that counted
-    may then still hold the fence's lock. On a busy machine this corrupts memory in about one of some hundred runs.
+    may then still hold the fence's lock. On a busy machine this corrupts memory about once in some hundred runs.
     """
     return cores - 1 if cores > 2 else 0
 
@@ -140,7 +140,7 @@ class NextBuffer:
 
 
 def gl_function(name: str, *arguments: Any) -> Any:
-    """OpenGL function `name` without a return value; None where it is not found. arguments: ctypes of its arguments."""
+    """OpenGL function `name` without a return value; None if it is not found. arguments: ctypes of its arguments."""
     for library in LIBRARIES:
         try:
             return ctypes.CFUNCTYPE(None, *arguments)((name, ctypes.CDLL(library)))

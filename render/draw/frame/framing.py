@@ -24,7 +24,7 @@ from twixt.render.interpolation.poses import FARTHEST
 # Share of the picture's smaller extent that framed bodies fill.
 FILLED = 2 / 3
 # Bodies farther from the median position than both limits are not framed. One limit is in metres; the other is a
-# multiple of the median distance along an axis, of which the largest is used.
+# multiple of the median distance along one axis, the axis where it is largest.
 FLOWN_OFF_M, FLOWN_OFF_SPREADS = 1e7, 1000
 # No framed body is farther than this from the middle, metres.
 FARTHEST_FRAMED_M = 1e13

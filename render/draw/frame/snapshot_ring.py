@@ -107,7 +107,7 @@ class SnapshotRing:
         self._attached: list[Make] = []
         self.slots = slots
         self.transparent_shapes = NO_ROWS  # rows whose shape is transparent, ascending
-        self.plane_rows = NO_ROWS  # rows that are planes, ascending; none if they are many
+        self.plane_rows = NO_ROWS  # rows that are planes, ascending; empty if there are many
 
     @property
     def capacity(self) -> int:
@@ -155,7 +155,7 @@ class SnapshotRing:
         return held.stretched >= held.count > 0
 
     def upload(self, slot: int, records: memoryview | bytes, count: int) -> None:
-        """Copies `count` records into the slot; `records` may be in shared memory; it is not used after the call.
+        """Copies `count` records into the slot. `records` may be in shared memory, and is not used after the call.
 
         Raises TwixtError if the GPU has no memory left.
         """
@@ -264,7 +264,7 @@ class SnapshotRing:
         return buffer is None or buffer.size < count * BODY.itemsize
 
     def forget_vertex_arrays(self) -> None:
-        """Releases all vertex arrays: shapes or indices have changed."""
+        """Releases all vertex arrays. Call it when shapes or indices have changed."""
         for array in self._vertex_arrays.values():
             array.release()
         self._vertex_arrays.clear()

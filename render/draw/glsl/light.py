@@ -1,9 +1,10 @@
 """GLSL of lighting and materials, the same for all shapes.
 
-Light: there are a hemisphere (bright sky, dim floor), one directional light, and a soft highlight. Brightness is added
-in linear light, and one square root encodes it for the display. Colours are display-encoded in all steps; a warm or
-cool tint replaces the colour of the light. The viewer is treated as infinitely far away, so the highlight needs no
-view direction for each pixel. In software rendering, lighting is the most expensive part of a pixel.
+Light: surfaces are lit by a hemisphere (bright sky, dim floor) and one directional light, and have a soft highlight.
+Brightness is added in linear light, and one square root encodes it for the display. Colours are display-encoded in all
+steps; a warm or cool tint replaces the colour of the light. The viewer is treated as infinitely far away, so the
+highlight needs no view direction for each pixel. In software rendering, lighting is the most expensive part of a
+pixel.
 
 Materials: programs of bodies without a material contain no code for materials. Bodies with a material are drawn by
 variants (`PoseVariant.finish`) of the programs that draw bodies of any size. Each material and kind has one draw call,
@@ -44,8 +45,8 @@ vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
 }
 """
 
-# Reduces the light on a surface drawn by `lit` where it is in shadow. Uses the formula of `lit`, and its tints, so the
-# text comes after LIGHT_GLSL.
+# Function that reduces the light where a surface drawn by `lit` is in shadow. It uses the formula of `lit` and the
+# same tints, so this text comes after LIGHT_GLSL.
 SHADED_GLSL = """
 // Factor on the colour where only a share of the sun (lit) and of the sky (open) is visible. Cosines as for `lit_by`.
 vec3 light_left(float lit, float open, float towards, float upward) {

@@ -1,4 +1,4 @@
-"""Meshes on the GPU, one set of buffers for each distinct mesh, and the lists of bodies that share it.
+"""Meshes on the GPU: one set of buffers for each distinct mesh, and the lists of bodies that share these buffers.
 
 This module also handles deforming meshes, whose vertices are blended between two snapshots.
 
@@ -209,8 +209,8 @@ class _Held(NamedTuple):
 
 
 class _Filled(NamedTuple):
-    """Vertices of a snapshot on the GPU. rows: rows of VERTEX of all deforming bodies. number: number of `held`; 0 for
-    rest shapes. bounds: box of each body; None if the body is not drawn."""
+    """Vertices of a snapshot on the GPU. rows: rows of VERTEX of all deforming bodies. number: that of the upload, see
+    `_Held`; 0 for rest shapes. bounds: box of each body; None if the body is not drawn."""
 
     number: int
     held: _Held | None
@@ -251,7 +251,7 @@ class SurfaceBlending:
             self._held.pop(slot, None)
 
     def set_scene(self, scene: Scene, count: int) -> None:
-        """Makes buffers for the deforming bodies among the first `count`. scene: with one shape a body."""
+        """Makes buffers for the deforming bodies among the first `count`. scene: has one shape for each body."""
         self.release()
         self._scene, self._rows = scene, surface_rows(scene, count)
         made: dict[bytes, Deformation] = {}

@@ -1,8 +1,9 @@
-"""Arrays of a mesh for upload to the GPU: vertices, triangles, silhouette edges and bounds. Also for deforming meshes.
+"""Arrays of a mesh for upload to the GPU: vertices, triangles, silhouette edges and bounds. Deforming meshes are
+included.
 
 In OpenGL, all pixels of a triangle get the `flat` outputs of its last vertex. So in a flat mesh the last vertex of
-each face carries the face's normal, and the other vertices are shared. This needs half as many vertices as three for
-each face. Such normals are exact at edges, unlike normals from derivatives of the position.
+each face carries the face's normal, and the other vertices are shared. This needs half as many vertices as three
+separate ones for each face. Such normals are exact at edges, unlike normals from derivatives of the position.
 
 Always: each face is drawn once. If a mesh has vertex normals, faces are turned over where necessary, so that their
 front is on the side of the normals. Pure: arrays in, arrays out.
@@ -203,9 +204,7 @@ class Deformation:
 
     def write(self, vertices: NDArray[np.float32], rows: NDArray[np.void]) -> MeshBounds:
         """As `deformed`, but writes into `rows`. Returns the box around the vertices."""
-        numbers = rows.view(np.float32).reshape(
-            -1, NUMBERS
-        )  # fields of records are written one by one, ten times slower
+        numbers = rows.view(np.float32).reshape(-1, NUMBERS)  # writing fields of records is ten times slower
         places = np.ascontiguousarray(vertices.T)
         numbers[:, PLACE] = vertices if len(rows) == len(vertices) else vertices[self._source]
         areas = self._areas(places)

@@ -1,4 +1,4 @@
-"""Programs that draw meshes: faces in two qualities, silhouettes and shadows. Also the table of these programs.
+"""Programs that draw meshes: faces in two qualities, silhouettes and shadows. MESH_PROGRAMS lists them.
 
 Always: both sides of a face are drawn, and the visible side is lit. If a body has scales along its axes, normals are
 transformed by the inverse transpose. Edges of faces are hard; silhouettes add a soft border.

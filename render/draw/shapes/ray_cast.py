@@ -40,14 +40,16 @@ class PointCast(NamedTuple):
 class CastShape(NamedTuple):
     """A shape's GLSL.
 
-    size: `vec3 size_of(Pose)`, half extents in metres; 0 or less for a body that is not drawn. support: `float
-    support(vec3 size, vec3 along)`, extent from the centre along a direction, times the length of `along`. around:
-    `float around(vec3 size)`, radius of a ball around the whole shape. points, plain_points: the two qualities.
+    size: `vec3 size_of(Pose)`, half extents in metres; 0 or less for a body that is not drawn.
+    support: `float support(vec3 size, vec3 along)`, extent from the centre along a direction, times the length of
+    `along`.
+    around: `float around(vec3 size)`, radius of a ball around the whole shape.
+    points, plain_points: the two qualities.
     quad_geometry: `void paint(Body)`, which fills `tone_x`, `tone_y`, `tone_z` and `extent`, and may scale the ray.
-    quad_fragment: `void meet(p, d, per_px, out t, out covered)`, place of the surface along the ray and covered share
-    of the pixel; `vec3 shade(q, d, per_px)`, colour there; `void on_surface(q, d, out face, out at, out half_size, out
-    along)`, for materials: the unit normal, the place in half extents from the middle, these, the ray in metres. All
-    in the body's frame.
+    quad_fragment: three functions, which work in the body's frame. `void meet(p, d, per_px, out t, out covered)` finds
+    the place of the surface along the ray, and the covered share of the pixel. `vec3 shade(q, d, per_px)` returns the
+    colour of that place. `void on_surface(q, d, out face, out at, out half_size, out along)` is for materials. It
+    finds the unit normal, the place in half extents from the middle, the half extents, and the ray in metres.
     """
 
     size: str

@@ -16,14 +16,14 @@ from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switches_glsl
 
-# A ball whose centre is more than this many radii above the ground has no shadow: it would be too faint for its cost.
-# On a floor, `Floor.fade_radii` is the limit for the light's shadow.
+# A ball whose centre is more than this many radii above the ground has no shadow. The shadow would be too faint to be
+# worth its cost. On a floor, `Floor.fade_radii` is the limit for the light's shadow.
 FADE_RADII = 1 + NEAR_FADE_RADII
 # Radius of the spot below a body, and radius of the shadow that the light casts, both in radii of the ellipse. The
 # number of pixels grows with the square.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
-# A body whose centre is lower than this many radii has no shadow. So flat a body would hide its shadow, or the shadow
-# would lie on top of it. Up to three times this height, the shadow fades in.
+# A body whose centre is lower than this many radii has no shadow. Such a flat body would hide its shadow, or the
+# shadow would be drawn on top of the body. Up to three times this height, the shadow fades in.
 FLAT_RADII = 0.05
 # Least z of the direction towards the light that is used for shadows. A lower light would cast shadows to the horizon.
 LOWEST_LIGHT = 0.4
@@ -33,7 +33,7 @@ LOWEST_LIGHT = 0.4
 # 24-bit depth buffer.
 LIFT, LIFT_PX, UNITS = 4e-4, 0.33, 4 * 2.0**-23
 
-# With more bodies there are no shadows: they would darken the whole ground, and cost a quad each.
+# With more bodies there are no shadows. They would darken the whole ground, and each would cost a quad.
 MOST_SHADOWS = 20_000
 
 CONSTANTS = {

@@ -6,8 +6,9 @@
     LOD 1   to 6.5 px   as LOD 2, without a skin
     LOD 0   to 2.5 px   squares of the disc's area and mean brightness
 
-Spheres are drawn as points. A pixel's place in the point gives its normal. A single direction replaces light and sky,
-and the product of two axes of the body gives its skin. Edges are hard, and there is no highlight.
+Spheres are drawn as points. A pixel's place in the point gives its normal. A single direction replaces light and sky.
+The skin is the product of the pixel's coordinates along two axes of the body. Edges are hard, and there is no
+highlight.
 
 From a width of ten pixels on, most of a sphere's cost is in its pixels: a third of a nanosecond for each operation in
 each pixel. So the vertex shader computes, once for each sphere, a polynomial of second degree in a pixel's place,
@@ -32,7 +33,7 @@ from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points, wide_glsl
 
-# The ratio of the pattern's two tones is that of FULL_CONTRAST. Their mean fades with the size.
+# TONES: difference of the pattern's two tones from their mean, as a share of the mean. The mean depends on the size.
 _TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
 
 # Added to the polynomial's mean brightness over the disc, to give that of the square.
