@@ -1,13 +1,14 @@
 """Draws the world between two snapshots on the GPU.
 
-A picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
-shadows, outline; one for each program and layer that has such bodies), whatever the number of bodies; nothing
-here runs once for each body.
+A picture consists of a few small uniform blocks and a list of draw calls (ground, boxes, spheres, shadows, outline),
+one for each program and layer that has such bodies. The number of bodies does not change this list, and no code here
+runs once for each body.
 
-Always: scene, layers, camera and level decide the picture, and drawing the same again gives the same pixels; only the
-program of many spheres also depends on the pictures before (sphere_detail.py). A frame is drawn into the framebuffer
-that is in use at its first `draw`, and nothing outside the viewport is touched. Owns no window, and does not know
-which snapshot is in a slot. Reads no clock, except to compare two ways to draw the background (background_cache.py).
+Always: scene, layers, camera and level determine the picture, and drawing it again gives the same pixels. The only
+exception is the program that draws many spheres, which also depends on earlier pictures (sphere_detail.py). A frame is
+drawn into the framebuffer that is in use at its first `draw`. Pixels outside the viewport do not change. This module
+owns no window, and does not know which snapshot is in a slot. It reads no clock, except to compare two ways to draw
+the background (background_cache.py).
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
 class SceneRenderer:
     """Draws one scene. Needs a current context of OpenGL 3.3 or later.
 
-    slots: snapshots kept on the GPU, at least 3. capacity: bodies that a slot first has room for. Raises TwixtError.
+    slots: number of snapshots on the GPU, at least 3. capacity: number of bodies that a slot has room for at first.
+    Raises TwixtError.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, slots: int = 8, capacity: int = 1) -> None:
@@ -101,8 +103,8 @@ class SceneRenderer:
         self._is_alone = True  # the frame has no other picture
         self._covered: Sequence[Rectangle] | None = None  # as given to `mark_covered` in this frame
         self._motion = POSE_VARIANTS[0]  # of the picture drawn last
-        self._still_key: Hashable = None  # of its planes, None where they may move
-        self._has_planes = False  # they were drawn with its background
+        self._still_key: Hashable = None  # of the planes in that picture; None if they may move
+        self._has_planes = False  # the planes were drawn with the background
         self.level: Level = FULL  # of the next picture
 
     @property
@@ -125,13 +127,13 @@ class SceneRenderer:
         self._bodies.set_scene(scene)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they
-        were in the snapshots before. own: that scene, if one before it is still drawn. slots: those that may be drawn
-        again; None: all. Call it again when another scene is drawn."""
+        """Call it before the first snapshot of a new scene is uploaded, and again when another scene is drawn. If the
+        new scene moved parts, they stay at their old places in earlier snapshots. own: the new scene, if an earlier
+        scene is still drawn. slots: GPU slots that may be drawn again; None: all."""
         self._bodies.begin_scene(own, slots)
 
     def forget_pixels(self) -> None:
-        """Discards the pixels cached from earlier frames: some may have been outside a smaller window."""
+        """Discards the pixels cached from earlier frames. Some may be invalid, because the window was smaller."""
         self._background.forget_pixels()
 
     def upload(
@@ -142,12 +144,11 @@ class SceneRenderer:
         part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS,
         is_posed: bool = False,
     ) -> None:
-        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot. is_posed: they
-        were made by the CPU for the scene that is drawn.
+        """Copies a snapshot's records (`count` x 64 bytes, directly from shared memory) into a slot. is_posed: the
+        records were computed by the CPU for the drawn scene.
 
-        part_columns: values of each part; `color`, `scale3` and `visible` are drawn in place of the scene's. Those
-        with another number of rows than the bodies have parts are not drawn. Raises TwixtError if the GPU has no
-        memory left.
+        part_columns: values of each part. `color`, `scale3` and `visible` replace those of the scene. A column is
+        ignored if its number of rows is not the number of parts. Raises TwixtError if the GPU has no memory left.
         """
         drawn = self._bodies
         drawn.make_room(count)
@@ -171,16 +172,17 @@ class SceneRenderer:
     def upload_records(
         self, slot: int, records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS
     ) -> None:
-        """Copies poses made by the CPU, (n,) of dtype `BODY`, row i body i, into a slot, mostly one beyond the ring.
-        part_columns: as for `upload`; rows beyond those of these bodies are not used."""
+        """Copies poses computed by the CPU into a slot, usually one beyond the ring. records: (n,) of dtype `BODY`,
+        row i for body i. part_columns: as for `upload`; rows beyond those of these bodies are ignored."""
         if part_columns:
             rows = self.record_count(len(records))
             part_columns = {name: values[:rows] for name, values in part_columns.items()}
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns, True)
 
     def bodies(self, slot: int) -> tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]:
-        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. Colours of
-        bodies whose parts have their own are not in a slot: they are white. Waits for OpenGL where there are many."""
+        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. If parts
+        have their own colours, a slot does not hold the colours of bodies, and white is returned. Waits for OpenGL if
+        there are many bodies."""
         drawn = self._bodies
         records, stretches = drawn.ring.read(slot)
         rows = slice(None) if drawn.parts is None else drawn.parts.first[: drawn.parts.bodies_of(len(records))]
@@ -192,7 +194,8 @@ class SceneRenderer:
         return bodies, {SCALE3: stretches[rows].copy()}
 
     def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
-        """Sets the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""
+        """Sets the vertices (v, 3) of the snapshot in `slot`; empty for rest shapes. bodies: the snapshot's
+        records."""
         epochs = NO_EPOCHS
         if len(vertices):
             records = np.frombuffer(bodies, BODY) if isinstance(bodies, memoryview) else bodies
@@ -202,9 +205,9 @@ class SceneRenderer:
     def upload_scale3(self, slot: int, scale3: NDArray[np.floating]) -> None:
         """Copies scales along the bodies' own axes, (n, 3), for the snapshot last uploaded into the slot.
 
-        They multiply the records' uniform scale; spheres are then drawn as ellipsoids. Parts are moved apart along the
-        body's axes, and each is scaled along its own axes by as much as these directions are in the body: exact for
-        parts turned by right angles. Raises TwixtError.
+        The scales multiply the records' uniform scale. Spheres are then drawn as ellipsoids. The positions of parts
+        are scaled along the body's axes. Each part is scaled along its own axes, by the body's scale in the direction
+        of the axis. That is exact for parts turned by right angles. Raises TwixtError.
         """
         parts = self._bodies.parts
         rows = scale3 if parts is None else scale3[parts.bodies[: parts.rows_of(len(scale3))]]
@@ -221,9 +224,9 @@ class SceneRenderer:
         """Draws the layers into an area of the framebuffer in use. viewport: left, bottom, width, height, px.
 
         clip: the area of `viewport` that is drawn, by default all of it; the viewport may reach beyond the
-        framebuffer. marks: of this picture, (m,) of dtype `MARK`, finite and of known kinds; an array is not changed
-        once drawn. Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer
-        or method.
+        framebuffer. marks: marks of this picture, (m,) of dtype `MARK`, finite and of known kinds. Do not modify the
+        array afterwards; pass a new one to change the marks. All pictures drawn before `finish` belong to one frame,
+        side by side. Raises TwixtError for an unknown layer or method.
         """
         bodies, scene, target = self._bodies, self._bodies.scene, self._target
         placed = place_all(layers, bodies.ring, bodies.members.layers)
@@ -299,10 +302,11 @@ class SceneRenderer:
         self._draw_flat(lines)
 
     def prepare(self) -> bool:
-        """Compiles one program that a change of method or level will need; False when none is left.
+        """Compiles one program that a change of method or level will need. Returns False when none is left.
 
-        For idle time, after the first `draw`. Takes milliseconds, or at least 0.1 s on a machine that never compiled
-        the program. Without this call the frame after the change takes that long. Changes no pixel.
+        Call it in idle time, after the first `draw`. It takes milliseconds, or at least 0.1 s if this machine never
+        compiled the program. Without this call, the first frame after the change takes that much longer. No pixel
+        changes.
         """
         if self._view is None:
             return False
@@ -311,9 +315,9 @@ class SceneRenderer:
         )
 
     def prepare_background(self) -> None:
-        """Draws the next frame's background between two frames, in case nothing but bodies will have moved.
+        """Draws the next frame's background between two frames. This saves time if only bodies have moved by then.
 
-        Changes no picture: a frame that needs another background draws it as usual.
+        It changes no picture, since a frame that needs another background draws it as usual.
         """
         view, target = self._view, self._target
         if view is None or view.is_mapped or target.is_begun or not self._uniforms.key:
@@ -331,18 +335,21 @@ class SceneRenderer:
         self._background.invalidate()
 
     def end_pictures(self) -> None:
-        """Ends the last picture: enlarges it if it was drawn smaller. Call it before other code draws over the frame."""
+        """Ends the last picture, and enlarges it if it was drawn smaller. Call it before other code draws over the
+        frame."""
         if self._small.is_begun:
             with self._timers.next():
                 self._small.end()
 
     def mark_covered(self, rectangles: Sequence[Rectangle] | None) -> None:
-        """Records what other code has drawn over the picture in this frame: these rectangles, from the window's top
-        left, and nothing else; None: unknown. Unless this is called, the next frame is drawn whole."""
+        """Records that other code has drawn over these rectangles of the picture in this frame, and nowhere else. They
+        are measured from the window's top left. None: unknown. Without this call, the next frame is drawn
+        completely."""
         self._covered = rectangles
 
     def invalidate(self) -> None:
-        """Records that other code has drawn into the framebuffer between two frames: the next one is drawn whole."""
+        """Records that other code has drawn into the framebuffer between two frames. The next frame is drawn
+        completely."""
         self._background.invalidate()
 
     def finish(self) -> None:
@@ -363,7 +370,8 @@ class SceneRenderer:
         return self._timers.elapsed_ns
 
     def read_pixels(self) -> NDArray[np.uint8]:
-        """Pixels of the frame drawn last, RGB, (height, width, 3), top row first. Of a window: before the swap."""
+        """Pixels of the frame drawn last, RGB, (height, width, 3), top row first. For a window, call it before the
+        swap."""
         return self._target.read()
 
     def release(self) -> None:
@@ -412,7 +420,7 @@ class SceneRenderer:
             self._flat.outline.draw(view.camera.eye)
         else:
             bounds = self._bounds.of_outline(view)
-            for area in reversed(areas):  # the first comes last: its scissor stays, for the transparent bodies
+            for area in reversed(areas):  # the first area comes last: its scissor stays for transparent bodies
                 target.scissor = area
                 if bounds is None or meet(area, bounds):
                     self._flat.outline.draw(view.camera.eye)

@@ -1,12 +1,12 @@
-"""Draw calls of bodies: one for each program and layer that has bodies of the program's kind.
+"""Draw calls of bodies: one for each program in each layer that contains bodies of the program's kind.
 
-In software rendering large draws are split into batches. llvmpipe processes all points of a draw before the first
-pixel, then reads them back tile by tile: with 100,000 points, each is fetched from memory again. A flush after each
-batch keeps the points in the cache: 100,000 points are 1.2 times as fast, a million 1.45 times. (Batches do not make
-two threads work in parallel: Mesa 22 waits in a flush until all pixels are complete.) A GPU gains nothing by batches
-and gets each draw whole.
+In software rendering, large draws are split into batches. llvmpipe processes all points of a draw before it computes
+the first pixel, then reads the points back tile by tile. 100,000 points do not fit the cache, so each is fetched from
+memory again. With a flush after each batch, the points stay in the cache: drawing is 1.2 times as fast for 100,000
+points, 1.45 times for a million. (Batches do not make two threads work in parallel, since Mesa 22 waits in a flush
+until all pixels are complete.) A GPU gains nothing from batches, so there a draw is never split.
 
-Also: the key of planes that stand still, which software rendering caches with the background.
+This module also computes a key for planes that do not move. Software rendering caches them with the background.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from twixt.render.draw.spheres.sphere_common import ALL_PX
 POINTS = moderngl.POINTS
 LAYER_STRIDE = 256  # bytes; the largest UNIFORM_BUFFER_OFFSET_ALIGNMENT that OpenGL permits
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
-# The same for premultiplied colours. Colour and alpha then have the same factors, and the source needs none: software
-# rendering takes 4 % less time for a pile of balls.
+# Blend function of premultiplied colours. Colour and alpha then have the same factors, and the source colour is not
+# multiplied at all. For a pile of balls, software rendering takes 4 % less time.
 PREMULTIPLIED = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
-# Bodies between two flushes. A flush costs about 0.03 ms, too much below 1,000 bodies; above 4,000 the cache is too
-# small.
+# Number of bodies in a batch. The flush after each batch costs about 0.03 ms, which is too much for fewer than 1,000
+# bodies. More than 4,000 bodies do not fit the cache.
 BATCH = 2048
 # Draws of up to this many bodies are not split: all their points fit the cache.
 UNDIVIDED = 16_384
 ALL_BODIES = 1 << 32
 
-Range = tuple[float, float]  # widths of bodies, px: above the first, up to the second
+Range = tuple[float, float]  # widths of bodies, px: greater than the first, at most the second
 NO_POINTS: Range = (0.0, 0.0)  # every body is too large for a point
 
 
@@ -56,7 +56,7 @@ Finish = Callable[[moderngl.Program, Material], None]
 
 
 class _Listed(NamedTuple):
-    """Bodies of one draw call. list_key: as for `array_of`."""
+    """Bodies of one draw call. list_key: see `BodyDraws.array_of`."""
 
     layer: PlacedLayer
     members: Members
@@ -65,10 +65,10 @@ class _Listed(NamedTuple):
 
 
 class BodyDraws:
-    """Draws a scene's bodies from the ring of snapshots: `begin` a picture, then `draw` it program by program.
+    """Draws a scene's bodies from the ring of snapshots. Call `begin` for a picture, then `draw` for each program.
 
-    room: number of bodies that the lists are made for. parts: rows of these bodies, if the scene has compounds; the
-    ring then has a record for each row.
+    room: number of bodies that the lists have room for. parts: a row for each part of these bodies, if the scene has
+    compounds. The ring then holds a record for each row.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class BodyDraws:
         ring.attach(extent_of)
         ring.transparent_shapes, ring.plane_rows = self.members.transparent, self.members.plane_rows
         self._scene = scene
-        self._held = self._drawn  # rows that records on the GPU are made for
-        self._own: Scene | None = None  # of the snapshots that are uploaded; None: it is drawn
-        self._to_held: MovedParts | None = None  # their parts
-        self._of_rows = np.zeros(0, BODY)  # reused for each snapshot
+        self._held = self._drawn  # rows that the records on the GPU belong to
+        self._own: Scene | None = None  # scene of the snapshots that are uploaded; None: the drawn scene
+        self._to_held: MovedParts | None = None  # converts their records to the drawn scene
+        self._of_rows = np.zeros(0, BODY)  # buffer, reused for each snapshot
         self._context, self._target = context, target
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._flush: Callable[[], object] | None = gl_function("glFlush") if is_software else None
@@ -93,7 +93,7 @@ class BodyDraws:
 
     @property
     def scene(self) -> Scene:
-        """The scene that is drawn, with one shape a row if bodies have several parts."""
+        """The scene that is drawn. If bodies have several parts, it has one shape for each row."""
         return self._scene if self.parts is None else self.parts.scene
 
     def set_scene(self, scene: Scene) -> None:
@@ -112,10 +112,10 @@ class BodyDraws:
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of another scene is uploaded, and when the scene drawn changes while `own`
-        does not. own: the scene of the snapshots that follow; None: the one that is drawn. slots: that may be drawn
-        again; None: all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not parts of
-        bodies that are stretched along their own axes."""
+        """Call it before the first snapshot of another scene is uploaded, and when the drawn scene changes while `own`
+        does not. Each part is then drawn at the place and size that the scene of its snapshot gives it. Parts of
+        bodies that are stretched along the bodies' axes are an exception. own: the scene of the snapshots that follow;
+        None: the drawn scene. slots: GPU slots that may be drawn again; None: all."""
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
             self.ring.rearrange(None, moved.kept_in_place, slots)
@@ -139,7 +139,7 @@ class BodyDraws:
         return moved_parts(before, after)
 
     def make_room(self, count: int) -> None:
-        """Makes the lists for at least `count` bodies."""
+        """Enlarges the lists if they have room for fewer than `count` bodies."""
         if count > self.room:
             while self.room < count:
                 self.room *= 2
@@ -148,11 +148,11 @@ class BodyDraws:
                 self.begin_scene(self._own)
 
     def in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Records of a published snapshot, one a row, as they are drawn with the scene that is drawn."""
+        """Converts records of a published snapshot, one for each row, to the shapes of the drawn scene."""
         return records if self._to_held is None else self._to_held.kept_in_place(records)
 
     def records_of_rows(self, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
-        """The record of its body for each row of a snapshot of `count` bodies; valid until the next call."""
+        """Returns, for each row of a snapshot of `count` bodies, the record of its body. Valid until the next call."""
         parts = self.parts
         room = self.room if parts is None else len(parts.bodies)
         if len(self._of_rows) < room:
@@ -163,13 +163,13 @@ class BodyDraws:
         return self._of_rows[:count]
 
     def variant_of(self, view: SceneView, name: str, variant: PoseVariant) -> PoseVariant:
-        """Variant of the program `name` (one of PASSES) that draws layers of this variant in this view."""
+        """Completes a layer's variant for the program `name` (one of PASSES) and this view."""
         return view.variant_of(variant, name in SPHERE_PASSES)._replace(
             placed=self.parts is not None, scaled_parts=self.parts is not None and SCALE3 in self._scene.part_columns
         )
 
     def count(self, name: str, layers: Sequence[PlacedLayer], finish: Finish | None = None) -> int:
-        """Number of bodies that this program draws in these layers. finish: counts those of smooth materials instead."""
+        """Number of bodies that this program draws in these layers. finish: see `draw`."""
         bodies = 0
         for one in self._listed(name, layers, finish):
             bodies += one.members.drawn(one.layer.bodies)
@@ -196,10 +196,10 @@ class BodyDraws:
     ) -> None:
         """Draws the bodies of the pass `name` (one of PASSES) in these layers.
 
-        range_px: widths of the bodies that the program draws. most: largest number of bodies drawn of a layer.
-        order: body numbers in drawing order, in place of the program's own list. finish: sets a program's uniforms for
-        a material; the bodies of smooth materials are drawn, instead of those without one.
-        Restores the depth mask, the viewport and the blend function of pictures.
+        range_px: widths of the bodies that the program draws. most: limit on the number of bodies drawn in each layer.
+        order: body numbers in drawing order, which replace the program's own list. finish: function that sets a
+        program's uniforms for a material. If it is given, only bodies with a smooth material are drawn, else only
+        bodies without a material. At the end, the depth mask, viewport and blend function are those of pictures again.
         """
         counted = [(one, one.members.drawn(one.layer.bodies)) for one in self._listed(name, layers, finish)]
         if not any(count for _, count in counted):
@@ -227,9 +227,9 @@ class BodyDraws:
     def write_poses(
         self, layer: PlacedLayer, bodies_and_poses: tuple[moderngl.Buffer, moderngl.Buffer], first: int, count: int
     ) -> None:
-        """Writes the poses of `count` bodies that are meshes, from the list's place `first` on.
+        """Writes the poses of `count` mesh bodies, beginning with entry `first` of their list.
 
-        bodies_and_poses: the list, and the buffer of rows of MESH_POSE in the same order.
+        bodies_and_poses: the list of body numbers, and a buffer with a row of MESH_POSE for each entry of the list.
         """
         listed, poses = bodies_and_poses
         array = self.array_of(MESH_POSES, layer, listed, True)
@@ -243,9 +243,9 @@ class BodyDraws:
         list_key: Hashable,
         range_px: Range = NO_POINTS,
     ) -> moderngl.VertexArray:
-        """Vertex array of a pass with a layer's inputs, for the draw that follows; the pass's own uniforms are set.
+        """Vertex array of a pass with a layer's inputs. Also sets the pass's uniforms for the draw that follows.
 
-        list_key: identity of the list `indices`; True: the pass's own list of this layer's bodies.
+        list_key: identifies the list `indices`; True: the pass's own list of this layer's bodies.
         """
         assert self._view is not None
         variant = self.variant_of(self._view, name, layer.variant)
@@ -260,7 +260,7 @@ class BodyDraws:
         return array
 
     def flush(self) -> None:
-        """Calls glFlush in software rendering: the pixels of all draws so far are then computed."""
+        """In software rendering, calls glFlush, so that the pixels of all draws so far are computed."""
         if self._flush is not None:
             self._flush()
 
@@ -289,7 +289,7 @@ class BodyDraws:
         """Draws the first `count` of the array's points, in batches where that is faster."""
         draw, flush, last = array.render, self._flush, 0
         if flush is not None and count > UNDIVIDED:
-            # The only loop in Python over bodies: one turn for each batch.
+            # The only Python loop whose length grows with the number of bodies: one pass for each batch.
             last = (count - 1) // BATCH * BATCH
             for first in range(0, last, BATCH):
                 draw(POINTS, BATCH, first=first)
@@ -297,18 +297,19 @@ class BodyDraws:
         draw(POINTS, count - last, first=last)
 
 
-# Key of a picture's planes that stand still: they are drawn with the background, which software rendering copies.
+# Key of a picture's planes, if none of them moves. They are then drawn with the background, which software rendering
+# caches.
 #
-# A floor fills the picture and never moves. If the records of all planes are the same in both snapshots, without
-# motion, every pixel of the planes depends only on the camera, the scene and these records.
+# A floor often fills the picture and never moves. If all planes have the same records in both snapshots, with zero
+# velocities, their pixels depend only on the camera, the scene and these records.
 #
-# Always: None if a plane might move or change between the two snapshots. Draws nothing.
+# Always: the key is None if a plane might move or change between the two snapshots. Nothing is drawn here.
 
 
 def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -> Hashable | None:
-    """Key of everything that the planes' pixels depend on, except the camera; None without planes, or if one may move.
+    """Key of all inputs of the planes' pixels except the camera. None if there are no planes, or one may move.
 
-    scene: with one shape a row; another object for each scene that was set.
+    scene: has one shape for each row. It is compared by identity, since every scene that is set is a new object.
     """
     if len(layers) != 1 or layers[0].variant.stretched:
         return None
@@ -329,7 +330,7 @@ def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
 
 
 class IdentityKey:
-    """Compares by identity, and keeps its object alive."""
+    """Key that equals another only if both hold the same object. Keeps the object alive."""
 
     def __init__(self, one: object) -> None:
         self.one = one

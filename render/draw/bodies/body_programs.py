@@ -1,7 +1,7 @@
 """Programs that draw bodies, one for each pass and variant, and the lists of bodies that each program draws.
 
-Linear and curved motion are separate programs: a uniform would do on a GPU, but software rendering executes both sides
-of every branch. A program is compiled at its first use, or before that in idle time.
+Linear and curved motion are separate programs, because software rendering executes both sides of every branch. On a
+GPU a uniform would be enough. A program is compiled at its first use, or earlier in idle time.
 
 Lists of bodies are made once per scene, and again when a snapshot has more bodies than before. A frame only looks
 them up.
@@ -39,18 +39,18 @@ from twixt.render.draw.spheres.fine_spheres import apart_program, point_program,
 from twixt.render.draw.spheres.sphere_common import beyond_program
 
 ALL_KINDS = "all"
-# Planes of a scene whose records are kept and compared in each picture, at most.
+# The records of a scene's planes are copied, and compared in each picture, only if there are at most this many.
 MOST_STILL = 64
-# Spheres with a scale along each axis: drawn as ellipsoids, by the ray cast passes of this name.
+# Name of the ray cast passes that draw spheres with a scale along each axis, as ellipsoids.
 STRETCHED = "stretched spheres"
 
 
 class Pass(NamedTuple):
     """Settings of one program's draw call.
 
-    kind: bodies that it draws, one of KIND_NAMES or ALL_KINDS. make: compiles the program. flags: moderngl's enable
-    flags. writes_depth: the depth mask. is_guarded: drawn into the guarded viewport. is_premultiplied: its colours are
-    premultiplied by their alpha.
+    kind: kind of the bodies that it draws, one of KIND_NAMES or ALL_KINDS. make: compiles the program. flags:
+    moderngl's enable flags. writes_depth: the depth mask. is_guarded: drawn into the guarded viewport.
+    is_premultiplied: its colours are premultiplied by their alpha.
     """
 
     kind: str
@@ -72,7 +72,7 @@ CAST_SHAPES = {
     "ellipsoids": ELLIPSOID,
     STRETCHED: ELLIPSOID,
 }
-# Each has four passes, for example "boxes", "plain boxes", "beyond boxes" and "large boxes".
+# Each kind has four passes, for example "boxes", "plain boxes", "beyond boxes" and "large boxes".
 CAST_KINDS = tuple(CAST_SHAPES)
 
 
@@ -88,7 +88,7 @@ def _cast_passes(name: str, shape: CastShape) -> dict[str, Pass]:
     }
 
 
-# shape_draws.py chooses which of these draw a picture, and in which order.
+# shape_draws.py chooses which of these passes draw a picture, and in which order.
 _SPHERES = {
     "beyond": Pass("spheres", beyond_program, POINTS, writes_depth=False, is_guarded=True),
     **{
@@ -102,11 +102,12 @@ _SPHERES = {
 }
 SPHERE_PASSES = tuple(_SPHERES)
 
-# Writes poses of meshes into a buffer, by `BodyDraws.write_poses`: meshes/ draws from that.
+# Pass that writes the poses of meshes into a buffer (`BodyDraws.write_poses`), from which meshes/ draws them.
 MESH_POSES = "mesh poses"
 
-# In drawing order. Bodies with soft edges come after planes, which have none; shadows come last, since they dim only
-# ground that no body hides. shape_draws.py chooses among the passes of ray cast shapes.
+# In drawing order. Planes come first, since they have no soft edges, and bodies with soft edges come after them.
+# Shadows come last, since they dim only ground that no body hides. shape_draws.py chooses among the passes of ray cast
+# shapes.
 PASSES = {
     "planes": Pass("planes", plane_program, moderngl.DEPTH_TEST),
     **{name: one for kind, shape in CAST_SHAPES.items() for name, one in _cast_passes(kind, shape).items()},
@@ -138,9 +139,9 @@ class BodyPrograms:
 
 
 class Members(NamedTuple):
-    """Bodies of one layer that one program draws: their numbers, ascending.
+    """Bodies of one layer that one program draws. bodies: their numbers, ascending.
 
-    indices: the same on the GPU; None where the numbers are 0, 1, 2 and so on without a gap.
+    indices: the same numbers on the GPU; None if they are 0, 1, 2 and so on without a gap.
     """
 
     bodies: NDArray[np.uint32]
@@ -151,7 +152,7 @@ class Members(NamedTuple):
         """Number of listed bodies in a snapshot of `count` bodies."""
         if self.indices is None:
             return min(self.end, count)
-        # A value of another type would make numpy convert the whole list first.
+        # Searching for a value of another type would make numpy convert the whole list first.
         return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, np.uint32(count)))
 
 
@@ -167,23 +168,24 @@ class MaterialGroup(NamedTuple):
 
     @property
     def is_smooth(self) -> bool:
-        """True if the material only sets how the surface shines: its bodies use the programs of bodies without one."""
+        """True if the material only changes the highlight. Such bodies share programs with bodies without a
+        material."""
         return self.kind != "planes" and self.material.texture is None and self.material.emission == 0
 
 
 def material_of(shape: Shape) -> Material | None:
-    """The material of a shape of a row."""
+    """The shape's material; None if it has none, and for a compound."""
     return None if isinstance(shape, Compound) else shape.material
 
 
 class Membership:
     """Lists of the bodies that each program draws in each layer, for the first `count` bodies of one scene.
 
-    parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
-    are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES. present:
-    names of the kinds that occur. transparent: rows whose shape is transparent. plane_rows: those that are planes,
-    ascending; none if they are more than MOST_STILL. needs_own_draw: of each distinct shape. part_colors: see
-    `shape_rows`.
+    parts: a row for each part of these bodies, if the scene has compounds. The lists then contain rows instead of
+    bodies. places: poses of the parts, on the GPU. are_spheres: each body is one sphere at the body's position,
+    without a material. kinds: for each row, u1, index into KIND_NAMES. present: names of the kinds that occur.
+    transparent: rows whose shape is transparent. plane_rows: rows that are planes, ascending; empty if there are more
+    than MOST_STILL. needs_own_draw: for each distinct shape. part_colors: see `shape_rows.base_colors`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -193,9 +195,9 @@ class Membership:
         if parts is not None:
             scene, count, self.places = parts.scene, len(parts.bodies), context.buffer(parts.poses)
         table = shape_table(scene, count, rows)
-        # Colours of parts that a snapshot without a colour for each is drawn in; its records then have them.
+        # Colours of parts for snapshots that do not give them. They are written into the records.
         self.part_colors = shape_rows.base_colors(scene, table)
-        self.scene = scene  # one shape a row
+        self.scene = scene  # has one shape for each row
         self.shape_rows = context.buffer(shape_rows.shape_rows(scene, table))
         self.kinds, self.present = table.kinds, table.present
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
@@ -226,11 +228,11 @@ class Membership:
         return self._members.get((layer, PASSES[program].kind), NONE)
 
     def material_groups(self, layer: str | None) -> Sequence[MaterialGroup]:
-        """Bodies of this layer that have a material, except meshes; transparent ones included."""
+        """Groups of this layer's bodies with a material. Meshes are left out; transparent bodies are included."""
         return self._material_groups.get(layer, ())
 
     def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Records of the first rows, (n,), in the colours of their parts, in place."""
+        """Writes the colours of parts into the records of the first n rows, (n,), and returns the records."""
         shape_rows.apply(records, {}, self.part_colors)
         return records
 
@@ -240,7 +242,7 @@ class Membership:
         return any(one.is_smooth for listed in self._material_groups.values() for one in listed)
 
     def is_as_opaque_as(self, other: Membership) -> bool:
-        """True if the same rows have a transparent shape, for the rows that both lists have."""
+        """True if the same rows have a transparent shape, among the rows that both lists contain."""
         end = np.uint32(min(len(self.kinds), len(other.kinds)))
         mine, theirs = (rows[: np.searchsorted(rows, end)] for rows in (self.transparent, other.transparent))
         return np.array_equal(mine, theirs)
@@ -264,7 +266,7 @@ class Membership:
     def _without_material(
         self, layer: str | None, kind: str, bodies: NDArray[np.uint32], materials: Sequence[Material]
     ) -> NDArray[np.uint32]:
-        """Bodies of a kind that have no material; the others are listed by material."""
+        """Returns the bodies of a kind that have no material. Adds the others to `_material_groups`."""
         number = {material: at for at, material in enumerate(dict.fromkeys(materials))}
         of_shape = [-1 if (one := material_of(shape)) is None else number[one] for shape in self.scene.distinct_shapes]
         found = np.array(of_shape)[self.scene.shape_rows(int(bodies[-1]) + 1)[bodies]] if len(bodies) else bodies

@@ -1,9 +1,10 @@
-"""Floor of a scene without a ground: a level plane that stands still, on which soft shadows fall.
+"""Floor of a scene without a ground: a level plane that does not move and receives soft shadows.
 
-It is computed from the records of the scene's planes, of which the snapshot ring keeps copies, and again only when
-these records change.
+The floor is computed from the records of the scene's planes, which the snapshot ring copies to main memory. It is
+computed again only when these records change.
 
-Always: a plane that moves, leans, is hidden or is transparent is no floor. The largest floor is used. Draws nothing.
+Always: a plane that moves, is not level, is hidden or is transparent is not a floor. If there are several floors, the
+largest is used. This module draws nothing.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import NO_BODIES, OPAQUE
 from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
-# Largest horizontal part of a level plane's unit normal: at 100 m from its middle such a plane is 1 mm off.
+# A plane counts as level if the x and y of its unit normal are at most this. At 100 m from its middle, the height of
+# such a plane is off by 1 mm.
 LEAN = 1e-5
-# Up to this many bodies or parts cast shadows from a height of FAR_FADE_RADII.
+# If a picture has at most FEW_CASTERS bodies or parts, they cast shadows from up to FAR_FADE_RADII above the floor.
 FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
 
 
 class _Planes(NamedTuple):
-    """Planes of one layer, a row each: their rows, and their records, of dtype `BODY`."""
+    """Planes of one layer: their row numbers, and their records, of dtype `BODY`."""
 
     rows: NDArray[np.uint32]
     records: NDArray[np.void]
@@ -70,7 +72,8 @@ class LevelFloor:
         return self._floor
 
     def _floors(self, group: str | None, older: NDArray[np.void], newer: NDArray[np.void]) -> list[Floor]:
-        """Floors among the planes of one layer, between two snapshots; newer: none where there is one alone."""
+        """Floors among the planes of one layer. older, newer: records of the planes in the two snapshots; newer is
+        empty if only one snapshot is drawn."""
         count = min(len(older), len(newer)) if len(newer) else len(older)
         rows, records = self._bodies.ring.plane_rows[:count], older[:count]
         members = self._bodies.members

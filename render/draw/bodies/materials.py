@@ -1,11 +1,11 @@
-"""Draws the opaque bodies that have a material, except meshes: a draw call for each material and kind.
+"""Draws opaque bodies with a material, except meshes. Each material and kind has one draw call.
 
-Also: textures on the GPU, the uniforms of a material, and images of a checker, which are computed instead of looked
-up.
+This module also has the textures on the GPU, the uniforms of a material, and the detection of checker images, which
+shaders compute instead of reading a texture.
 
-Always: a picture without such bodies costs one look at the lists. Each body is a rectangle whose pixels cast true
-rays, as for large bodies without a material; a sphere is drawn as an ellipsoid. Not here: bodies whose material has no
-image (`MaterialGroup.is_smooth`), which light/lit_pictures.py draws as bodies without a material.
+Each body is drawn as a rectangle whose pixels cast true rays, like a large body without a material. A sphere is drawn
+as an ellipsoid. A picture without such bodies costs only a look at the lists. Bodies whose material is smooth
+(`MaterialGroup.is_smooth`) are drawn by light/lit_pictures.py, like bodies without a material.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from twixt.render.draw.glsl.light import CHECKER_FINISH, CUBE_FINISH, IMAGE_FINI
 
 
 class MaterialDraws:
-    """Draws bodies with materials; `uniforms` are those of the scene's materials."""
+    """Draws bodies with materials. uniforms: textures and uniforms of the scene's materials."""
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws) -> None:
         self._context, self._bodies = context, bodies
@@ -34,7 +34,7 @@ class MaterialDraws:
         self._listed: Membership | None = None
 
     def begin(self) -> None:
-        """Uploads the textures of a new scene. To be called before any draw of a picture."""
+        """Uploads the textures of a new scene. Call it before the first draw of each picture."""
         members = self._bodies.members
         if members is not self._listed:
             self._listed = members
@@ -45,7 +45,7 @@ class MaterialDraws:
         self._draw(layers, are_planes=True)
 
     def draw(self, layers: Sequence[PlacedLayer]) -> None:
-        """Draws the other bodies with materials in these layers, except smooth ones."""
+        """Draws the bodies with materials in these layers, except planes and bodies whose material is smooth."""
         self._draw(layers, are_planes=False)
 
     def release(self) -> None:
@@ -68,7 +68,7 @@ class MaterialDraws:
 
 
 def pass_of_any_size(kind: str, is_stretched: bool) -> str:
-    """The pass that draws bodies of a kind, whatever their size. is_stretched: spheres are drawn as ellipsoids."""
+    """Name of the pass that draws bodies of this kind at any size. is_stretched: spheres are drawn as ellipsoids."""
     if kind == "planes":
         return kind
     if kind == "spheres":
@@ -78,25 +78,27 @@ def pass_of_any_size(kind: str, is_stretched: bool) -> str:
 
 # Textures on the GPU, and the uniforms of a material.
 #
-# The image of a material is bound for its draw call, in its own size. In an array all images would need the same size,
-# and an atlas cannot repeat or have mipmaps without seams. A scene has few materials.
+# Each image is a texture of its own size, which is bound for the draw call of its material. A texture array would need
+# images of one size, and an atlas cannot repeat or have mipmaps without seams. A scene has few materials, so the extra
+# draw calls cost little.
 #
-# Always: textures of the same pixels share memory, and are kept from one scene to the next where both have them.
-# Images too large for the GPU are shown with every second pixel, or fewer.
+# Always: textures with equal pixels share memory, and stay on the GPU if the next scene has them too. If an image is
+# too large for the GPU, only every second pixel is used, or every third, and so on.
 
 
-# Texture unit of the image: the overlay and passes over the picture use the first ones.
+# Texture unit of the image. The overlay and passes over the picture use the first units.
 IMAGE_UNIT = 7
-# Samples along the longer axis of a pixel's footprint, on a GPU: a floor keeps its squares to the horizon.
+# Anisotropic filtering on a GPU: samples along the longer axis of a pixel's footprint. It keeps a floor's squares
+# visible up to the horizon.
 ANISOTROPY = 8.0
-# A material of specular 0.5 and roughness 0.5 shines as a surface without a material.
+# With these factors, a material of specular 0.5 and roughness 0.5 has the highlight of a surface without a material.
 GLOSS, RIM, EXPONENT = 0.4, 0.2, 4.0
 
 OnGpu = moderngl.Texture | moderngl.TextureCube
 
 
 def finish_of(material: Material) -> int:
-    """Variant of programs that draws this material."""
+    """Program variant that draws this material."""
     if material.texture is None:
         return SMOOTH_FINISH
     return CUBE_FINISH if material.texture.is_cube else IMAGE_FINISH
@@ -112,7 +114,7 @@ class MaterialUniforms:
         self._checkers: dict[bytes, Checker | None] = {}
 
     def keep(self, scene: Scene) -> None:
-        """Uploads new textures, and releases those that the scene does not have."""
+        """Uploads new textures, and releases textures that the scene does not use."""
         wanted = {one.digest: one for one in _textures_of(scene)}
         for digest in self._textures.keys() - wanted.keys():
             self._textures.pop(digest).release()
@@ -122,7 +124,7 @@ class MaterialUniforms:
                 self._textures[digest], self._checkers[digest] = self._uploaded(texture), checker_of(texture)
 
     def finish_of(self, material: Material, kind: str) -> int:
-        """Variant of programs that draws bodies of a kind with this material."""
+        """Program variant that draws bodies of this kind with this material."""
         if kind == "planes" and material.texture is not None and self._checkers[material.texture.digest] is not None:
             return CHECKER_FINISH
         return finish_of(material)
@@ -173,32 +175,35 @@ class MaterialUniforms:
 
 
 def _textures_of(scene: Scene) -> Iterable[Texture]:
-    """Textures of a scene with one shape a row."""
+    """Textures of the materials of a scene that has one shape for each row."""
     for shape in scene.distinct_shapes:
         material = getattr(shape, "material", None)
         if material is not None and material.texture is not None:
             yield material.texture
 
 
-# Images of a checker, which programs of planes compute instead of reading the image.
+# Checker images, which the programs of planes compute instead of reading a texture.
 #
-# Most floors are two squares each way, with or without a thin line along the image's border. A pixel's mean of such a
-# pattern is a product of one term along x and one along y. In software rendering that takes a twentieth of the time of
-# a lookup in the image and its mipmaps, and far squares stay distinct where the mipmaps are a single grey.
+# The image of most floors has two squares each way, with or without a thin line along its border. The mean of such a
+# pattern over a pixel is the product of a term along x and a term along y. In software rendering, the product takes a
+# twentieth of the time of a texture lookup with mipmaps. Besides, far squares stay distinct, where mipmaps would show
+# a uniform grey.
 #
-# Always: an image is a checker only if all of its pixels agree. Pure.
+# Always: an image counts as a checker only if all of its pixels fit the pattern exactly. Pure.
 
 
-# Fewer pixels a side: the larger of two squares of an odd number of pixels would be noticed.
+# Images with fewer pixels a side are not treated as checkers. If the number is odd, one square is a pixel larger than
+# the other, and in a small image a checker with equal squares would look different.
 LEAST_SIDE_PX = 32
 Color = tuple[float, float, float]
 
 
 class Checker(NamedTuple):
-    """Two squares each way. first: colour at the upper left and the lower right, 0..1. second: the other two.
+    """A pattern of two squares each way. first: colour of the upper left and lower right square, 0..1. second: colour
+    of the other two squares.
 
-    line: colour of the border. reach: width of the border, a share of the image's side; 0 without one. pixel: width
-    of a pixel, also such a share.
+    line: colour of the border line. reach: width of the border line, as a share of the image's side; 0 if there is
+    none. pixel: width of a pixel, as a share of the image's side.
     """
 
     first: Color
@@ -209,7 +214,7 @@ class Checker(NamedTuple):
 
 
 def checker_of(texture: Texture) -> Checker | None:
-    """The checker that an image shows; None if it shows anything else, or is transparent."""
+    """The checker that an image shows; None if the image shows anything else, or has alpha."""
     pixels = texture.pixels
     if texture.is_cube or texture.has_alpha or pixels.shape[0] != pixels.shape[1] or len(pixels) < LEAST_SIDE_PX:
         return None

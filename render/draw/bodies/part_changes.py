@@ -1,10 +1,10 @@
-"""Records of snapshots that are drawn with the shapes of another scene than their own.
+"""Converts records of snapshots that are drawn with the shapes of another scene.
 
-All snapshots on the GPU share one list of shapes and part poses. When a scene with other shapes is drawn, the records
-are changed instead: each part keeps the place and the size that its own scene gives it, and is blended from there.
-Sizes that differ by one factor in all directions count as scale.
+All snapshots on the GPU share one list of shapes and part poses. When this list becomes that of another scene, the
+records are changed, so that each part keeps the place and size that the scene of its snapshot gives it. Its motion is
+then blended from there. A size that differs by the same factor in all directions is expressed by the record's scale.
 
-Always: rows whose parts differ in neither place nor size stay the same, byte by byte. Pure.
+Always: the record of a part with the same place and size in both scenes stays the same, byte for byte. Pure.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from twixt.render.interpolation.quaternion import conjugate, multiply, normalize
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
-# Largest number of possible values that are counted; more are sorted, which takes longer.
+# `_distinct` marks values in a table of at most this many entries. If more values are possible, it sorts them, which
+# takes longer.
 MOST_COUNTED = 1 << 20
 SAME = 1e-6  # largest relative difference between equal factors
 
 
 class RowShapes(NamedTuple):
-    """Rows that records belong to. scene: with one shape a row. parts: None: each body is a row. room: for bodies."""
+    """Rows that records belong to. scene: has one shape for each row. parts: None if each body is one row. room:
+    number of bodies that fit."""
 
     scene: Scene
     parts: PartRows | None
@@ -35,13 +37,13 @@ class RowShapes(NamedTuple):
 
 
 def row_shapes(scene: Scene, parts: PartRows | None, room: int) -> RowShapes:
-    """Rows of the first `room` bodies of a scene. parts: its `part_rows`."""
+    """Rows of the first `room` bodies of a scene. parts: result of `part_rows` for it."""
     return RowShapes(scene if parts is None else parts.scene, parts, room)
 
 
 class MovedParts(NamedTuple):
-    """Parts that have another place: rows, ascending, poses (m, 7) before and after. sized: rows, ascending, that have
-    another size. factors: of them, sizes before / after."""
+    """Parts whose place or size changed. rows: rows with a different place, ascending. before, after: their old and
+    new poses, (m, 7). sized: rows with a different size, ascending. factors: old size / new size of these rows."""
 
     rows: Rows
     before: Floats
@@ -50,9 +52,10 @@ class MovedParts(NamedTuple):
     factors: Floats
 
     def kept_in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Records (n,) of dtype `BODY`, one a row, that are drawn with the shapes after as these with those before. A
-        velocity counts as not given where no angular velocity is: the rows turn about another point."""
-        whole = np.ascontiguousarray(records).view(RECORD)  # copied as such: field by field takes ten times as long
+        """Converts records (n,) of dtype `BODY`, one for each row. With the new shapes, the result is drawn as
+        `records` are with the old shapes. If the record of a moved part has no angular velocity, its velocity is
+        marked as not given, because the part turns about another point and the velocity there is unknown."""
+        whole = np.ascontiguousarray(records).view(RECORD)  # whole records: copying fields takes ten times as long
         changed = whole.copy().view(BODY)
         sized = self.sized[: np.searchsorted(self.sized, len(records))]
         known = np.searchsorted(self.rows, len(records))
@@ -75,8 +78,8 @@ class MovedParts(NamedTuple):
 
 
 def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
-    """Parts that have another place or size in `after`; None if there are none. Of bodies with another number of
-    parts: none."""
+    """Parts that have another place or size in `after`; None if there are none. Bodies whose number of parts changed
+    are left out."""
     if before.scene is after.scene or (before.parts is None) != (after.parts is None):
         return None
     if before.parts is None and are_same(before.scene, after.scene):
@@ -96,12 +99,13 @@ def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
 
 
 def are_same(before: Scene, after: Scene) -> bool:
-    """True if both have the same list of shapes."""
+    """True if both scenes have the same list of shapes."""
     return before.distinct_shapes == after.distinct_shapes and np.array_equal(before.shape_index, after.shape_index)
 
 
 def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
-    """Rows of bodies that have as many parts in both, ascending, and the same parts' rows before."""
+    """Rows in `after` of bodies that have equally many parts in both, ascending, and rows of the same parts in
+    `before`."""
     if before.parts is None or after.parts is None:
         rows = np.arange(max(before.room, after.room))
         return rows, rows
@@ -116,7 +120,8 @@ def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
 
 
 def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Floats]:
-    """The rows whose sizes differ by one factor, and these factors."""
+    """The rows whose size differs by the same factor in all directions, and their factors. was: the same parts in
+    `before`."""
     index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
     known = np.array([index.get(shape, -1) for shape in after.distinct_shapes], np.intp)
     if not len(rows) or not len(known) or not index:
@@ -147,7 +152,7 @@ def _distinct(values: NDArray[np.int64], end: int) -> list[int]:
 
 
 def _factor(before: Shape, after: Shape) -> float:
-    """Size before divided by size after; 1 if the sizes do not differ by one factor."""
+    """Old size divided by new size; 1 if the sizes do not differ by the same factor in all directions."""
     if type(before) is not type(after):
         return 1.0
     old, new = np.array(half_size(before)), np.array(half_size(after))

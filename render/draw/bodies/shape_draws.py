@@ -1,6 +1,6 @@
 """Draw calls of spheres, boxes, capsules, cylinders and ellipsoids.
 
-Also: the test for spheres that do not intersect, which are cheaper to draw in software rendering.
+This module also tests whether spheres intersect. If they do not, software rendering draws them at a lower cost.
 
 Always: every visible body is drawn by exactly one program.
 """
@@ -28,17 +28,21 @@ from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, gr
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
 
-# Up to this many bodies a draw of quads, most of them empty, is faster than a query whether any quad is needed. The
-# query ends OpenGL's current batch, 0.3 ms, and takes 0.03 us a body; empty quads take 0.13 us a body.
+# With up to this many bodies, drawing a quad for each body, most of them empty, is faster than a query whether any
+# quad is needed. The query ends OpenGL's current batch, which costs 0.3 ms, and takes 0.03 us a body. An empty quad
+# takes 0.13 us.
 FEW_SPHERES = 2500
-# Pictures between two choices of program while the camera is still: sizes of bodies, and most positions, stay the same.
+# While the camera does not move, the program is chosen only once in this many pictures, since the sizes of bodies and
+# most of their positions stay the same.
 CHOSEN_PICTURES = 8
-# Programs of true depth, each with the one-depth program that replaces it where spheres do not intersect.
+# Programs that write the true depth of each pixel, and the one-depth programs that replace them if no spheres
+# intersect.
 OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
 
 
 class SphereDrawing:
-    """Draws spheres; keeps the last choice of program. finish: of those of smooth materials, see `BodyDraws.draw`."""
+    """Draws spheres, and remembers the last choice of program. finish: for spheres with a smooth material, see
+    `BodyDraws.draw`."""
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
         self._bodies, self._finish = bodies, finish
@@ -88,9 +92,9 @@ class SphereDrawing:
         return self._radii
 
     def _choose(self, view: SceneView, layers: Sequence[PlacedLayer], count: int) -> None:
-        """Chooses the program for `count` spheres, by a sample of the layer with most bodies."""
+        """Chooses the program for `count` spheres, from a sample of the bodies in the largest layer."""
         scene, camera, viewport, level, *_ = view
-        # Shadows need the true depth of each pixel, whatever it costs.
+        # Shadows need the true depth of each pixel, so the cost is not considered.
         by_processor = self._bodies.is_software and not view.is_mapped
         parts = self._bodies.parts
         largest = max(layers, key=lambda layer: layer.bodies)
@@ -105,10 +109,10 @@ class SphereDrawing:
             self._chosen_for, self._drawn = key, 0
 
     def _few_separate(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
-        """Records of a picture's bodies if they are few spheres that do not intersect, else None.
+        """Records of a picture's bodies, if they are at most FEW spheres that do not intersect; else None.
 
-        Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true
-        depth.
+        Do not use it for pictures with dots, lines or marks, since only the true depth hides the part of a line that
+        is inside a sphere.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
         if self._lod.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
@@ -123,7 +127,7 @@ class SphereDrawing:
         return few
 
     def _all_fit(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
-        """True if all spheres are known to fit points; computed again when an input has changed."""
+        """True if all spheres are known to fit points. The answer is computed again only when an input has changed."""
         ring, lod = self._bodies.ring, self._lod
         extents = tuple([ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]])
         gap_s = max(layer.uniforms.gap_s for layer in layers)
@@ -139,45 +143,49 @@ class SphereDrawing:
         return self._fit
 
     def _ask_beyond(self, layers: Sequence[PlacedLayer], largest_px: float) -> Callable[[], bool]:
-        """Starts the query whether a sphere is too large for points up to this width.
+        """Starts an occlusion query that counts spheres too large for points of this width, px.
 
-        The returned function reads the result. Call it after the next draw.
+        The returned function reads the result: True if there is such a sphere. Call it after the next draw.
         """
         with self._any_beyond:
             self._bodies.draw("beyond", layers, (0.0, largest_px), finish=self._finish)
         return lambda: self._any_beyond.samples > 0
 
 
-# Spheres that do not intersect: each is drawn with one depth, so that hidden pixels are skipped early.
+# Spheres that do not intersect. Each is drawn with a single depth, so that hidden pixels are skipped early.
 #
-# Software rendering tests a pixel's depth before its colour only if the shader does not write the depth. Of two spheres
-# that do not intersect, the one whose centre is nearer is in front wherever both are seen, so each is drawn as the
-# disc through its centre, of one depth. If the nearest is drawn first, hidden pixels are not computed: two thirds of
-# all pixels in a pile. Cost: only the outer half of the edge is antialiased.
+# Software rendering tests a pixel's depth before it computes the colour only if the shader does not write the depth.
+# Of two spheres that do not intersect, the one with the nearer centre is in front wherever they overlap in the
+# picture. So each sphere can be drawn as the disc through its centre, with a single depth. If the nearest is drawn
+# first, hidden pixels are not computed. In a pile, these are two thirds of all pixels. The disadvantage: only the
+# outer half of the edge is antialiased.
 #
-# Always: used only if a picture holds nothing but spheres, without dots and lines (which may begin inside them), from
-# LEAST to FEW of them, none deeper in another than TOLERANCE; otherwise pixels have their true depth.
+# This is done only if a picture contains nothing but spheres, from LEAST to FEW of them, and none is deeper in another
+# than TOLERANCE. There must be no dots and lines either, since they may begin inside a sphere. In other pictures,
+# pixels have their true depth.
 
 
-# Fewer spheres hide little of each other, and their edges are noticed.
+# Fewer spheres hide little of each other, and their less smooth edges would be noticed.
 LEAST = 48
-# Largest overlap of two spheres, in radii of the smaller: their seam is off by half of that. In piles of bouncing
-# balls the overlap is up to a tenth.
+# Largest overlap of two spheres, in radii of the smaller one. The seam between them is misplaced by half of the
+# overlap. In piles of bouncing balls the overlap is up to a tenth of a radius.
 TOLERANCE = 0.25
-# Pictures between two tests, 0.1 ms each for 300 spheres: if no spheres intersected in the last test, and if some did.
+# Number of pictures between two tests: if no spheres intersected in the last test, and if some did. A test of 300
+# spheres takes 0.1 ms.
 LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
 
 
 def are_separate(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-    """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres; spheres whose radius
-    is 0, and those whose place is not finite, are left out."""
+    """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres. Spheres whose radius
+    is 0 or whose place is not finite are ignored."""
     with np.errstate(all="ignore"):  # records may hold anything
         known = np.isfinite(place).all(axis=1) & (radius > 0)
         return _are_separate(place[known], _nearest_squares(radius[known]))
 
 
 def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Square of the least distance of each pair of spheres that do not intersect, (n, n), square metres."""
+    """For each pair of spheres, the square of the least distance at which they count as separate, (n, n), square
+    metres."""
     of = radius.astype(np.float32)
     least = np.asarray((of[:, None] + of) - TOLERANCE * np.minimum(of[:, None], of), np.float32)
     least *= least
@@ -186,7 +194,7 @@ def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def _are_separate(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]) -> bool:
-    """As `are_separate`, for finite places, from `_nearest_squares`."""
+    """As `are_separate`, for finite places. nearest_squares: from `_nearest_squares`."""
     if len(place) < 2:
         return True
     at = place.astype(np.float64)
@@ -200,20 +208,21 @@ def _are_separate(place: NDArray[np.floating], nearest_squares: NDArray[np.float
 
 
 class SeparateSpheres:
-    """Repeated test that no spheres intersect, and their order from front to back."""
+    """Tests repeatedly that no spheres intersect, and sorts them from front to back."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._indices = context.buffer(reserve=4 * FEW, dynamic=True)
         self._separate = False
         self._pictures_until_test = 0  # pictures until the next test
         self._key: object = None
-        self._radius: NDArray[np.floating] = np.zeros(0)  # of `_nearest_squares`, none of them 0
+        self._radius: NDArray[np.floating] = np.zeros(0)  # input of `_nearest_squares`, none of them 0
         self._nearest_squares = np.zeros((0, 0), np.float32)
 
     def are_separate(self, key: object, records: NDArray[np.void] | None, radii: NDArray[np.float32]) -> bool:
-        """True if no spheres intersected in the last test. records: dtype `BODY`; with None or few, False.
+        """True if no spheres intersected in the last test. records: dtype `BODY`; False for None or fewer than LEAST.
 
-        key: identity of the spheres; another key is tested at once. radii: at scale 1, metres; 0 for other shapes.
+        key: identifies the spheres; if it has changed, they are tested at once. radii: at scale 1, metres; 0 for other
+        shapes.
         """
         if records is None or len(records) < LEAST:
             return False
@@ -233,7 +242,8 @@ class SeparateSpheres:
         return _are_separate(place, self._nearest_squares)
 
     def near_first(self, records: NDArray[np.void], camera: CameraMatrices) -> moderngl.Buffer:
-        """Body numbers as indices, the nearest first. By the older snapshot's positions: the order only saves time."""
+        """Buffer of body numbers, the nearest first, by the older snapshot's positions. The order only affects the
+        speed."""
         behind = records["position"] @ -camera.view[2, :3].astype(np.float32)
         self._indices.write(np.argsort(behind).astype(np.uint32))
         return self._indices
@@ -241,29 +251,32 @@ class SeparateSpheres:
 
 # Draws the boxes, capsules, cylinders and ellipsoids of a picture: as points of two qualities, or as rectangles.
 #
-# Rectangles look best, and a few bodies are all drawn as rectangles. With more bodies, the small ones are points. In
-# software rendering of many bodies points are plain: hard edges, no highlight. With very many, an occlusion query asks
-# first whether any body needs a rectangle, as for spheres: it costs less than a draw of empty rectangles only.
+# Rectangles look best, so a few bodies are all drawn as rectangles. If there are more, the small ones are drawn as
+# points. If there are many, software rendering uses plain points, which have hard edges and no highlight. If there are
+# very many, an occlusion query first asks whether any body needs a rectangle, as for spheres. The query costs less
+# than a draw in which all rectangles are empty.
 #
 # Always: every visible body is drawn by exactly one program.
 
 
-# Up to this many bodies all are rectangles: one program, 2 ms if each is 20 px wide and the CPU draws them.
+# Up to this many bodies are all drawn as rectangles, by one program. In software rendering this takes 2 ms if each is
+# 20 px wide.
 FEW_RAY_CAST = 300
-# From this many on points are plain in software rendering: fine ones would take at least 1 ms more.
+# From this many bodies on, software rendering uses plain points. Fine points would take at least 1 ms more.
 MANY = 1500
-# From this many on the query is used. With fewer bodies it takes longer than the rectangles.
+# From this many bodies on, the query is used. With fewer bodies, the query takes longer than drawing the rectangles.
 ASKED = 4096
-# Parallel rays are off by a quarter of the point's width (px) squared, times a pixel's angle (rad). Largest error, px:
+# Points are drawn with parallel rays. The error, px, is a quarter of the point's width (px) squared, times a pixel's
+# angle (rad). Largest error of fine and of plain points, px:
 OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
 
 
 def cast_passes(
     kind: str, count: int, is_software: bool, level: Level = FULL, is_outlined: bool = False
 ) -> tuple[str, ...]:
-    """Passes for `count` bodies of this kind: rectangles alone; points and rectangles; or points, query, rectangles.
+    """Passes for `count` bodies of this kind: rectangles; points and rectangles; or points, query and rectangles.
 
-    is_outlined: bodies have an outline, which plain points lack.
+    is_outlined: bodies have an outline. Plain points cannot show it, so they are not used.
     """
     if count <= FEW_RAY_CAST and level.fine:
         return (f"large {kind}",)
@@ -281,7 +294,7 @@ def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> f
 
 
 class CastDrawing:
-    """Draws bodies of ray cast shapes. finish: of those of smooth materials, see `BodyDraws.draw`."""
+    """Draws bodies of ray cast shapes. finish: for bodies with a smooth material, see `BodyDraws.draw`."""
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
         self._bodies, self._finish = bodies, finish

@@ -1,9 +1,9 @@
 """Shapes of bodies as the GPU reads them: a row of size and colour for each body, or for each part of a compound.
 
-Also: the colours and scales that columns give to bodies and parts.
+This module also applies the columns that give colours to bodies and parts.
 
-Made once per scene from its distinct shapes, with numpy alone: a few milliseconds for a million bodies. It does not
-change while bodies move.
+The rows are computed once for each scene from its distinct shapes, with numpy alone. That takes a few milliseconds for
+a million bodies. Rows do not change while bodies move.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList, color_of, rgb
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.quaternion import normalized, rotate
 
-# One row a body, sizes in metres. Spheres: radius three times. Boxes: half edges. Planes: half edges, no thickness.
-# Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds:
-# nothing. Meshes: 0, since their vertices say their size.
+# One row for each body. half_size, metres: of a sphere, the radius three times; of a box, its half edges; of a plane,
+# its half edges and 0; of an ellipsoid, its half axes; of a capsule or cylinder, the radius twice and half the length
+# of the straight part. A compound has 0. A mesh has 0 too, since its vertices define its size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
-# Largest alpha of a transparent shape, of 255 steps.
+# Largest alpha, 0..255, of a shape that counts as transparent.
 LEAST_TRANSPARENT = 254
 
 KINDS: dict[type[Shape], str] = {
@@ -62,7 +62,8 @@ class ShapeTable:
 def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None) -> ShapeTable:
     """Shapes of the first `count` bodies of a scene. In a scene without shapes every body is a sphere.
 
-    bodies: (count,), for the scene of `PartRows`: the body of each row, which gives its colour of the palette.
+    bodies: (count,), for the scene of `PartRows`: the body of each row. Its number selects the palette colour of
+    shapes without a colour.
     """
     distinct: tuple[Shape, ...] = scene.distinct_shapes or (Sphere(),)
     table = np.zeros(len(distinct), SHAPE_ROW)
@@ -76,7 +77,7 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
 
     index = scene.shape_rows(count)
     rows = table.take(index)
-    # Each colour is copied as one number: four separate bytes take eight times as long.
+    # Each colour is copied as one number, since copying four separate bytes takes eight times as long.
     colors = rows.view("<u4").reshape(count, 4)[:, 3]
     palette = np.insert(PALETTE, 3, 255, axis=1).view("<u4")[:, 0]
     plain = np.array([color_of(shape) is None for shape in distinct])
@@ -90,9 +91,9 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
 
 
 def half_size(shape: Shape) -> tuple[float, float, float]:
-    """Half the extent of a shape of scale 1 along its own x, y and z, metres; for a capsule's z without its caps.
+    """Half the extent of a shape of scale 1 along its own x, y and z, metres. A capsule's z leaves out its caps.
 
-    A mesh, which may be all on one side of its origin, has none.
+    0 for a compound, and for a mesh, which may lie completely on one side of its origin.
     """
     if isinstance(shape, Sphere):
         return shape.radius, shape.radius, shape.radius
@@ -115,25 +116,26 @@ def _kind(shape: Shape) -> str:
     return next(name for kind, name in KINDS.items() if isinstance(shape, kind))
 
 
-# Rows of a scene with bodies of several parts, one row a part. Drawing then uses rows instead of bodies.
+# Rows of a scene whose bodies have several parts: one row for each part. Drawing then uses rows instead of bodies.
 #
 # A row has one shape, like a body without parts, and a copy of its body's record. So programs, lists of bodies and
 # layers work on rows unchanged. The motion of the body is blended between two snapshots. After that the shader places
-# the part, by a local pose that lies on the GPU beside the shapes.
+# the part by its local pose, which is on the GPU beside the shapes.
 #
-# Always: rows are in the order of their bodies, so the rows of the first n bodies are the first rows, whatever the
-# number of bodies. Every body has a row: its record is kept for the next scene, even if no part is drawn. A scene
-# without compounds has no rows, and nothing here runs for its snapshots. Pure; not here: OpenGL.
+# Always: rows are in the order of their bodies, so the rows of the first n bodies always come first. Every body has at
+# least one row, so that its record is available to the next scene even if no part is drawn. A scene without compounds
+# has no rows, and this code does not run for its snapshots. Pure, without OpenGL.
 
 
 @dataclass(frozen=True, eq=False)
 class PartRows:
     """Rows of the first bodies of a scene.
 
-    scene: the scene given, with one shape a row: a simple shape, a mesh, or a compound without parts, which draws
-    nothing. It has no groups and parents, since these number bodies. bodies: (rows,), the body of each row, ascending.
-    poses: (rows, 7) f4, each part's position (metres, at scale 1) and orientation xyzw in its body's frame. first: the
-    first row of each body, (bodies,). arm_m: largest distance of a part from its body's position, metres at scale 1.
+    scene: the given scene with one shape for each row: a simple shape, a mesh, or a compound without parts, which
+    draws nothing. Its groups and parents are removed, since they refer to body numbers. bodies: (rows,), the body of
+    each row, ascending. poses: (rows, 7) f4, each part's position (metres, at scale 1) and orientation xyzw in its
+    body's frame. first: the first row of each body, (bodies,). arm_m: largest distance of a part from its body's
+    position, metres at scale 1.
     """
 
     scene: Scene
@@ -151,13 +153,15 @@ class PartRows:
         return int(self.bodies[rows - 1]) + 1 if rows else 0
 
     def gather(self, values: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:
-        """Copies a value of each body to its rows: the written part of `into`, which has room for all rows."""
+        """Copies the value of each body to its rows in `into`, which has room for all rows. Returns the written
+        part."""
         rows = self.rows_of(len(values))
-        # mode: with the default one numpy would write into a copy of `into` first.
+        # mode: with the default mode, numpy would first write into a copy of `into`.
         return np.take(values, self.bodies[:rows], axis=0, out=into[:rows], mode="clip")
 
     def placed(self, records: NDArray[np.void], rows: slice | NDArray[np.uint32]) -> NDArray[np.void]:
-        """Records of these rows, dtype `BODY`, each at its part's place. Orientations stay those of the bodies."""
+        """Copies of the records of these rows, dtype `BODY`, moved to the places of their parts. Orientations do not
+        change."""
         placed = records.copy()
         with np.errstate(all="ignore"):  # records may hold anything
             arms = self.poses[rows, :3] * records["scale"][:, None]
@@ -182,16 +186,16 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
     flat = list(chain.from_iterable(places))
     row_of_shape: dict[Shape, int] = {}
     shape_of = np.array([row_of_shape.setdefault(place.shape, len(row_of_shape)) for place in flat])
-    with np.errstate(over="ignore"):  # a part that is farther than float32 reaches is not drawn
+    with np.errstate(over="ignore"):  # a part at a distance beyond float32's range is not drawn
         poses = np.array([(*place.position, *place.orientation) for place in flat]).astype(np.float32)
     counts = np.array([len(own) for own in places], np.intp)
-    begins = np.cumsum(counts) - counts  # of each distinct shape, in `flat`
+    begins = np.cumsum(counts) - counts  # index in `flat` of each distinct shape's first part
 
     shapes = scene.shape_rows(count)
     counted = counts[shapes]
     first = np.cumsum(counted) - counted
     bodies = np.repeat(np.arange(count), counted)
-    at = np.arange(len(bodies)) + (begins[shapes] - first)[bodies]  # of each row, in `flat`
+    at = np.arange(len(bodies)) + (begins[shapes] - first)[bodies]  # index in `flat` of each row's part
     return PartRows(
         replace(scene, shapes=_list_of(tuple(row_of_shape), shape_of[at]), groups={}, parents={}),
         bodies,
@@ -202,9 +206,9 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
 
 
 def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> NDArray[np.intp]:
-    """For each row that a slot's snapshot needs by `after`: the row that holds its record now, by `before`.
+    """For each row of `after` that a slot's snapshot needs: the row of `before` that holds its record now.
 
-    held: rows in the slot. None: each body is one row.
+    held: number of rows in the slot. before, after: None if each body is one row.
     """
     count = held if before is None else before.bodies_of(held)
     bodies = np.arange(count) if after is None else after.bodies[: after.rows_of(count)]
@@ -225,26 +229,28 @@ def _places(shape: Shape) -> list[_Place]:
 
 
 def _list_of(table: tuple[Shape, ...], rows: NDArray[np.intp]) -> ShapeList:
-    """The list of shapes, one a row. Parts may have more distinct shapes than the bodies of a scene may have."""
+    """The list of shapes, one for each row. The limit on distinct shapes of a scene's bodies does not apply to
+    parts."""
     number = np.uint16 if len(table) <= MAX_DISTINCT_SHAPES else np.uint32
     return ShapeList(table, rows.astype(number))
 
 
-# Part columns: each part's colour and visibility are written into its row's record, in place of the scene's.
+# Part columns: each part's colour and visibility are written into its row's record, and replace those of the scene.
 #
-# Where a scene declares the part column `color`, its shapes are white on the GPU, and each record's colour is its
-# body's times its part's. So the blend between two snapshots, transparency and every program work unchanged, and a
-# colour that changes costs the bytes of the record alone. A snapshot without colours of parts has those of the scene.
+# If a scene declares the part column `color`, its shapes are white on the GPU, and each record contains the colour of
+# its body times the colour of its part. So blending between two snapshots, transparency and all programs work
+# unchanged, and a changed colour needs no upload besides the record. A snapshot without colours of parts uses those of
+# the scene.
 #
-# Always: colours that are not finite are white. Pure.
+# Always: colours that are not finite become white. Pure.
 
 
 OPAQUE = 255
 
 
 def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
-    """The scene's own colours of parts, (rows, 4); None if it has no part column `color`. Textures with holes count as
-    opaque here, see `shape_rows`."""
+    """The colours that the scene gives its parts, (rows, 4); None if it has no part column `color`. Shapes whose
+    texture has transparent pixels count as opaque here, see `shape_rows`."""
     if COLOR not in scene.part_columns:
         return None
     colors = table.rows["color"].copy()
@@ -253,7 +259,8 @@ def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
 
 
 def shape_rows(scene: Scene, table: ShapeTable) -> NDArray[np.void]:
-    """Shapes as the GPU reads them: white where records have the colours. Shapes with holes stay transparent."""
+    """Shapes as the GPU reads them; white if the records contain the colours. Shapes whose texture has transparent
+    pixels stay transparent."""
     if COLOR not in scene.part_columns:
         return table.rows
     rows = table.rows.copy()
@@ -267,14 +274,14 @@ def apply(
 ) -> None:
     """Writes colours and visibility of parts into the records of their rows, (n,) of dtype `BODY`, in place.
 
-    part_columns: those with another number of rows are not used. base: see `base_colors`; None: the shapes have their
-    colours.
+    part_columns: columns with another number of rows are ignored. base: see `base_colors`; None if the colours are in
+    the shapes.
     """
     count = len(records)
     if base is not None:
         own = part_columns.get(COLOR)
         colors = base[:count] if own is None or own.shape != (count, 4) else as_bytes(own)
-        # Rounded; exact where the body is white.
+        # Rounded. If the body is white, the result is exactly the part's colour.
         records["color"] = (records["color"].astype(np.uint16) * colors + OPAQUE // 2) // OPAQUE
     visible = part_columns.get(VISIBLE_PARTS)
     if visible is not None and visible.shape == (count,):
@@ -303,7 +310,7 @@ def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
 
 
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:
-    """Rules of the column that colours the bodies or their parts, and of `scale3`; `linear` for one that the scene
-    does not have."""
+    """Blending rules of the column that colours bodies or parts, and of `scale3`. A column that the scene does not
+    have counts as `linear`."""
     name = COLOR if scene.color_by is None else scene.color_by.column
     return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")

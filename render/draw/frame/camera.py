@@ -1,12 +1,12 @@
 """Orbit camera: eye, target and angles, and the view and projection matrices.
 
-A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed
-from them for the size of the picture. An orthographic camera shows as much of the plane through its target as a
-perspective one at the same distance, so that it moves by the same rules.
+A camera consists of a target, a distance and three angles. Mouse movements change these five values, and the matrices
+are computed from them for the size of the picture. In the plane through its target, an orthographic camera shows as
+much as a perspective camera at the same distance, so both move by the same rules.
 
 Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns
-a rolled camera upright, z up. Pure: numbers in, numbers out. It knows no window; to follow a body, give `follow` its
-drawn position of the same frame.
+a rolled camera upright, so that z points up. Pure: numbers in, numbers out, without a window. To follow a body, pass
+the body's drawn position of the same frame to `follow`.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ MOST_NOTCHES = 300  # per call: the distance changes by a factor of at most 5e13
 # Within these limits squares of lengths lose no digits in the shaders.
 MIN_DISTANCE_M = 1e-7
 MAX_DISTANCE_M = 1e13
-# Near and far plane, as multiples of the distance to the target. Near enough to fly into a pile of bodies, far enough
-# that a 24-bit depth buffer still orders bodies at the far plane (near : far = 1 : 10,000).
+# Distances of the near and far plane, as multiples of the distance to the target. The near plane is near enough to fly
+# into a pile of bodies. The ratio near : far = 1 : 10,000 still lets a 24-bit depth buffer order bodies at the far
+# plane.
 NEAR_SHARE = 1 / 200
 FAR_SHARE = 50
-# Among bodies the near plane is at most a quarter of a small body's radius away, since the target may be far. But that
-# limit is at least this share of the distance to the farthest body: depth steps there stay below a pixel's width.
+# Among bodies, the near plane is at most a quarter of a small body's radius away, since the target may be far. But
+# this limit is never less than LEAST_NEAR_SHARE of the distance to the farthest body, so that depth steps at that body
+# stay below a pixel's width.
 LEAST_NEAR_SHARE = 1 / 20_000
 # The far plane is at least this many scene radii behind the target.
 FAR_REACHES = 8
@@ -69,7 +71,8 @@ class CameraMatrices(NamedTuple):
 class Surroundings(NamedTuple):
     """Ball around all bodies, for the near plane.
 
-    middle: its centre, metres, world; None where a body carries the camera, which may then be anywhere in the ball.
+    middle: its centre, metres, world; None if a body carries the camera, since the camera may then be anywhere in the
+    ball.
     """
 
     middle: tuple[float, float, float] | None
@@ -85,7 +88,7 @@ class OrbitCamera:
     distance_m: float = 10.0
     azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # of the eye, from +x towards +y
     elevation_rad: float = DEFAULT_ELEVATION_RAD
-    roll_rad: float = 0.0  # of the camera about its line of sight, clockwise: the picture turns the other way
+    roll_rad: float = 0.0  # of the camera about its line of sight, clockwise; the picture turns counter-clockwise
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
     principal_point: tuple[float, float] = CENTRE  # see `Camera`
@@ -100,7 +103,7 @@ class OrbitCamera:
         elevation_rad = math.atan2(offset[2], math.hypot(offset[0], offset[1]))
         is_vertical = math.hypot(offset[0], offset[1]) < VERTICAL_SHARE * distance_m
         azimuth_rad = math.atan2(offset[1], offset[0])
-        if is_vertical:  # then it needs no roll
+        if is_vertical:  # the azimuth then represents `up`, without a roll
             below, (x, y, _) = -math.copysign(1.0, offset[2]), camera.up
             azimuth_rad = math.atan2(below * y, below * x) if x or y else MAP_AZIMUTH_RAD
         if camera.orthographic:
@@ -123,7 +126,7 @@ class OrbitCamera:
         return made
 
     def as_camera(self, body: int | None = None, turns: bool = True) -> Camera:
-        """The camera of a scene that has this view. body, turns: of the body that carries it."""
+        """A scene's camera with this view. body, turns: the body that carries the camera, see `Camera`."""
         height_m = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2)
         is_vertical = math.cos(self.elevation_rad) < VERTICAL_SHARE
         is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
@@ -143,7 +146,7 @@ class OrbitCamera:
         return camera
 
     def frame(self, scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> None:
-        """Moves the camera so that it shows all bodies from its present direction, in the middle of the picture.
+        """Moves the camera so that it shows all bodies in the middle of the picture, without a change of direction.
 
         bodies: dtype `BODY`, shape (n,). aspect: width / height of the picture.
         """
@@ -163,8 +166,8 @@ class OrbitCamera:
         self.among = Surroundings(middle, bounds.radius_m, small_size_of(scene, bodies))
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled
-        camera is turned upright by an equal angle."""
+        """Turns the camera by a pointer movement, so that the world follows the pointer. dy_px is positive downwards.
+        The same angle is subtracted from the roll of a rolled camera, until it is upright."""
         turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
         if self.roll_rad:
             cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
@@ -175,7 +178,7 @@ class OrbitCamera:
         self.elevation_rad = max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, self.elevation_rad + dy_px * turn))
 
     def pan(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Moves the target sideways: a point at its depth under the pointer stays under the pointer."""
+        """Moves the target sideways, so that a point at the target's depth stays under the pointer."""
         metres_per_px = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2) / max(height_px, 1)
         right, up, _ = self._axes()
         self.target = _xyz(np.asarray(self.target) + (-dx_px * right + dy_px * up) * metres_per_px)
@@ -206,7 +209,8 @@ class OrbitCamera:
             return near_m
         middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
-        # From outside: a tenth of the distance to a ball of twice the radius, since bodies may have spread meanwhile.
+        # From outside: a tenth of the distance to a ball of twice the radius, since bodies may have spread since it
+        # was computed.
         return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property
@@ -215,7 +219,8 @@ class OrbitCamera:
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
-        """Smallest viewport around `viewport` whose middle is the principal point. `matrices` are computed for it."""
+        """Smallest viewport that contains `viewport` and has the principal point in its middle. `matrices` is for that
+        viewport."""
         if self.principal_point == CENTRE:
             return viewport
         left_px, bottom_px, width_px, height_px = viewport
@@ -231,8 +236,8 @@ class OrbitCamera:
     def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
         """View and projection for a picture of this size, which is drawn into the viewport `around_axis`.
 
-        window_px: size of the window, if the picture is one half of it. A picture narrower in proportion shows as much
-        to the left and right as the whole window would.
+        window_px: size of the window, if the picture is one half of it. If the picture is narrower in proportion than
+        the window, it still shows as much to the left and right as the whole window would.
         """
         right, up, backward = self._axes()
         eye = np.asarray(self.eye)
@@ -258,9 +263,10 @@ class OrbitCamera:
         return projection
 
     def _parallel(self, focal: float) -> NDArray[np.float64]:
-        """Orthographic projection of a square picture, as high as `_perspective` is at the target.
+        """Orthographic projection of a square picture. At the target it shows the same height as `_perspective`.
 
-        As much is seen before the target as behind it, also behind the eye: depth is linear and loses no digits there.
+        The visible depth is the same before and behind the target, so it includes points behind the eye. This is
+        possible because orthographic depth is linear and loses no digits there.
         """
         half_height_m, half_depth_m = self.distance_m / focal, self.far_m
         projection = np.diag([1 / half_height_m, 1 / half_height_m, -1 / half_depth_m, 1.0])
@@ -287,7 +293,7 @@ def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> fl
 
 
 def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:
-    """World camera of a camera given in a body's frame.
+    """Converts a camera in a body's frame to the world.
 
     position: the body's drawn position (3,), metres. turn: its orientation, unit quaternion xyzw. If one of them is
     not finite, `camera` is returned unchanged.
@@ -312,12 +318,12 @@ def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArra
 
 
 def shift_px(before: CameraMatrices, after: CameraMatrices, body: NDArray[np.floating], height_px: int) -> float:
-    """Largest distance that the picture shifts from one carried camera to the other, px, at the depth of the target or
-    of the body, whichever is nearer. Both cameras have the same lens.
+    """Largest shift of the picture between two carried cameras with the same lens, px. It is computed at the depth of
+    the target or of the body, whichever is nearer.
 
     body: drawn position of the body that carries the camera, (3,), metres. height_px: of the picture.
     """
-    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # of an orthographic camera: px a metre
+    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # for an orthographic camera: px for each metre
     moved_m = max(math.dist(before.eye, after.eye), math.dist(before.target, after.target))
     turned = float(np.linalg.norm(after.view[:3, :3] - before.view[:3, :3]))
     if after.orthographic:

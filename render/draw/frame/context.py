@@ -1,9 +1,9 @@
-"""OpenGL context for drawing: of a window that another library opened, or without a window, through EGL.
+"""OpenGL context for drawing, either of a window that another library opened, or without a window through EGL.
 
-Also: settings of software drivers, OpenGL functions that moderngl does not offer, timers of a frame's GPU time.
+This module also has settings of software drivers, OpenGL functions that moderngl lacks, and timers of GPU time.
 
-Always: OpenGL 3.3 or later, or an error. `prepare_driver` runs before any context exists, `keep_freed_memory` before
-the first frame; both have no effect on drawing by a GPU.
+Always: the context has OpenGL 3.3 or later, or an error is raised. Call `prepare_driver` before any context exists,
+and `keep_freed_memory` before the first frame. Neither affects drawing by a GPU.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from twixt.ipc.errors import TwixtError
 
 Context = moderngl.Context
 GL_VERSION = 330
-# Software renderers: areas of their GL_RENDERER, in lower case.
+# Software renderers: each name is a part of GL_RENDERER, in lower case.
 SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swrast", "swiftshader")
 
-# Parameters of glibc's mallopt, and how much freed memory the process keeps instead of returning it to the system.
-# llvmpipe allocates its bins in every frame; with memory returned each time, 10,000 spheres took 1.35 times as long.
+# Parameters of glibc's mallopt. The process then keeps up to KEPT_BYTES of freed memory instead of returning it to the
+# system. llvmpipe allocates its bins in every frame. When that memory was returned each time, drawing 10,000 spheres
+# took 1.35 times as long.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 1 << 30
 LARGEST_KEPT_BLOCK_BYTES = 32 << 20
-# moderngl reads GL_COLOR_ATTACHMENT0 plus a number. A window has no attachments: this number makes it GL_BACK.
+# moderngl reads from GL_COLOR_ATTACHMENT0 plus a number. A window has no attachments; with this number the sum is
+# GL_BACK.
 BACK_BUFFER = 0x0405 - 0x8CE0
 LIBRARIES = ("libGL.so.1", "libOpenGL.so.0")
 
@@ -41,12 +43,12 @@ def prepare_driver() -> None:
 
 
 def drawing_threads(cores: int) -> int:
-    """Number of drawing threads: all cores but one, which is left to the simulation.
+    """Number of drawing threads: one less than cores, so that a core is left to the simulation.
 
-    With two cores or fewer it is 0: the calling thread draws. A single drawing thread is no faster than the caller,
-    which waits for it (default world: 2.8 ms a frame with it, 2.6 ms without). Besides, llvmpipe (Mesa 22.3,
-    `lp_setup_get_empty_scene`) frees a fence as soon as its count is complete, when the drawing thread that counted
-    may still hold the fence's lock. On a busy machine this corrupts memory, once in some hundred runs.
+    With two cores or fewer it is 0, and the calling thread draws. A single drawing thread would be no faster, since
+    the caller waits for it (default world: 2.8 ms a frame with such a thread, 2.6 ms without). Besides, llvmpipe (Mesa
+    22.3, `lp_setup_get_empty_scene`) frees a fence as soon as its count is complete. The drawing thread that counted
+    may then still hold the fence's lock. On a busy machine this corrupts memory about once in some hundred runs.
     """
     return cores - 1 if cores > 2 else 0
 
@@ -66,7 +68,8 @@ def is_software(renderer: str) -> bool:
 
 
 def draws_in_threads(renderer: str) -> bool:
-    """True if a renderer of this name may draw in threads of this process: software, unless LP_NUM_THREADS is 0."""
+    """True if a renderer of this name draws on the CPU and may use threads of this process (LP_NUM_THREADS is not
+    0)."""
     return is_software(renderer) and os.environ.get("LP_NUM_THREADS") != "0"
 
 
@@ -98,7 +101,7 @@ def without_window() -> Context:
 def update_size(context: Context) -> None:
     """Makes software OpenGL on X11 query the window's size now, 25 us, instead of in the frame's first draw.
 
-    If the size has changed, all pixels are lost; events read after this call report it.
+    If the size has changed, all pixels are lost. Events read after this call report the new size.
     """
     read_pixels(context.screen, (0, 0, 1, 1))
 
@@ -110,7 +113,7 @@ def read_pixels(framebuffer: moderngl.Framebuffer, area: tuple[int, int, int, in
 
 
 class NextBuffer:
-    """Waits until the window's next buffer is free to draw on: clears one pixel, then waits for a fence behind that.
+    """Waits until the window's next buffer is free: clears one pixel of it, then waits for a fence after the clear.
 
     The OpenGL functions are looked up at the first call.
     """
@@ -137,7 +140,7 @@ class NextBuffer:
 
 
 def gl_function(name: str, *arguments: Any) -> Any:
-    """OpenGL function `name` without a return value; None where it is not found. arguments: ctypes of its arguments."""
+    """OpenGL function `name` without a return value; None if it is not found. arguments: ctypes of its arguments."""
     for library in LIBRARIES:
         try:
             return ctypes.CFUNCTYPE(None, *arguments)((name, ctypes.CDLL(library)))
@@ -156,7 +159,7 @@ class GpuTimers:
         self._used = 0
 
     def begin_frame(self) -> None:
-        """Starts a frame: no timer is used yet."""
+        """Starts a frame. All timers can be used again."""
         self._used = 0
 
     def next(self) -> moderngl.Query | nullcontext[None]:

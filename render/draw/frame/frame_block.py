@@ -1,7 +1,7 @@
-"""One picture in one frame: the view that is drawn, the framebuffer that it goes into, and its uniform blocks.
+"""One picture in one frame: the view that is drawn, the framebuffer that receives it, and its uniform blocks.
 
-Blocks have OpenGL's std140 layout: one for the picture (camera, light), one for each layer (the place between two
-snapshots).
+There is one uniform block for the picture (camera, light), and one for each layer (the place between two snapshots).
+Blocks have OpenGL's std140 layout.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from twixt.render.draw.quality import FULL, Level
 Viewport = tuple[int, int, int, int]
 # Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_common.py.
 GUARD_PX = 64
-# Half edge of a ground that ends nowhere, metres.
+# Half edge of an infinite ground, metres.
 ENDLESS_M = 1e30
-# Height at which a body no longer casts a shadow on the ground, see `Floor`.
+# Height from which a body casts no shadow on the ground, in radii, see `Floor`.
 NEAR_FADE_RADII = 0.9
 
-# std140; the order is FRAME_GLSL's.
+# std140 layout, in the order of FRAME_GLSL.
 FRAME_BLOCK = np.dtype(
     [
-        ("view", "<f4", (3, 4)),  # column after column, as GLSL reads it, each padded to four
+        ("view", "<f4", (3, 4)),  # column by column, as GLSL reads it, each padded to four numbers
         ("view_turn", "<f4", 4),
         ("eye_high", "<f4", 4),
         ("eye_low", "<f4", 4),
@@ -56,9 +56,9 @@ LAYER_BLOCK = struct.Struct("<4f 4i 3i 4x")
 
 
 class Floor(NamedTuple):
-    """A level rectangle that soft shadows fall on: its middle, metres, world; the direction of its x axis, (cosine,
-    sine) in the world's x and y; its half edges, metres. fade_radii: height at which a body no longer casts the
-    light's shadow, from its lowest point, in radii."""
+    """A level rectangle that receives soft shadows. middle: metres, world. along: direction of its x axis, (cosine,
+    sine) in the world's x and y. half_m: half edges, metres. fade_radii: if a body's lowest point is higher than this,
+    in radii of the body, the light casts no shadow of it."""
 
     middle: tuple[float, float, float]
     along: tuple[float, float]
@@ -69,7 +69,8 @@ class Floor(NamedTuple):
 class SceneView(NamedTuple):
     """A picture to draw: a scene, a camera, an area of the framebuffer and a quality level.
 
-    is_wide: spheres are seen as ellipses, see sphere_common.py. floor: what soft shadows fall on, None for nothing.
+    is_wide: spheres are drawn as ellipses, see sphere_common.py. floor: receives soft shadows; None: only the scene's
+    ground does, if it has one.
     """
 
     scene: Scene
@@ -81,7 +82,7 @@ class SceneView(NamedTuple):
 
     @property
     def is_mapped(self) -> bool:
-        """True if shadows are read from a map. Plain colours have none."""
+        """True if shadows are read from a shadow map. A scene in plain colours has no shadows."""
         return self.level.mapped and not self.scene.is_plain
 
     def variant_of(self, variant: PoseVariant, is_spheres: bool) -> PoseVariant:
@@ -97,10 +98,10 @@ class SceneView(NamedTuple):
 class LayerUniforms(NamedTuple):
     """Contents of a layer's uniform block, in the order of LAYER_GLSL.
 
-    share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot to
-    the newer, and to the older from the one before. older_count, newer_count, before_count: bodies that are read of
-    each snapshot. has_transparent: transparent bodies are drawn separately, after all others. method: index into
-    METHODS. keeps_color, keeps_scale3: not blended.
+    share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s: time from the older snapshot to the
+    newer. before_gap_s: time to the older snapshot from the one before it. older_count, newer_count, before_count:
+    number of bodies read from each snapshot. has_transparent: transparent bodies are drawn separately, after all
+    others. method: index into METHODS. keeps_color, keeps_scale3: this field is not blended.
     """
 
     share: float
@@ -132,29 +133,31 @@ class FrameTarget:
         self._clip: Viewport = (0, 0, 1, 1)
 
     def begin(self) -> None:
-        """Begins a frame, without pictures yet, in the framebuffer in use."""
+        """Begins a frame without pictures, in the framebuffer that is in use."""
         self.framebuffer, self.size_px, self.is_begun = self._context.fbo, (1, 1), True
 
     def cover(self, viewport: Viewport, clip: Viewport) -> None:
-        """Adds the picture in the area `clip` of this viewport, and limits drawing to it by viewport and scissor."""
+        """Adds a picture that covers the area `clip` of this viewport. Sets viewport and scissor, which limit
+        drawing."""
         left_px, bottom_px, width_px, height_px = clip
         self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
         self.is_clipped, self._clip = clip != viewport, clip
         self.limit(viewport)
 
     def limit(self, viewport: Viewport) -> None:
-        """Limits drawing to the picture added last, of this viewport."""
+        """Limits drawing to the picture that was added last, and to this viewport."""
         self.framebuffer.viewport, self.framebuffer.scissor = viewport, self._clip
 
     def move(self, framebuffer: moderngl.Framebuffer, viewport: Viewport, clip: Viewport) -> None:
-        """Draws what follows into this area of another framebuffer, limited as by `cover`."""
+        """Directs all further drawing to this area of another framebuffer, limited as by `cover`."""
         self.framebuffer, self._clip = framebuffer, clip
         framebuffer.use()
         self.limit(viewport)
 
     @contextmanager
     def diverted(self, framebuffer: moderngl.Framebuffer, viewport: Viewport) -> Iterator[None]:
-        """Draws into this area of another framebuffer meanwhile; afterwards into the area that was set before."""
+        """Context manager: drawing inside it goes to this area of another framebuffer, and later to the previous area
+        again."""
         before, area, clip = self.framebuffer, self.framebuffer.viewport, self.framebuffer.scissor
         self.framebuffer = framebuffer
         framebuffer.use()
@@ -172,7 +175,7 @@ class FrameTarget:
         self.framebuffer.scissor = None  # type: ignore[assignment]  # stubs
 
     def read(self) -> NDArray[np.uint8]:
-        """The pixels that pictures cover, RGB, shape (height, width, 3), top row first."""
+        """Pixels of the area that the frame's pictures cover, RGB, shape (height, width, 3), top row first."""
         width_px, height_px = self.size_px
         raw = read_pixels(self.framebuffer, (0, 0, width_px, height_px))
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
@@ -181,7 +184,7 @@ class FrameTarget:
 class FrameUniforms:
     """A picture's uniform block on the GPU, written again when its inputs have changed.
 
-    key: all inputs except the scene; empty before the first block.
+    key: all inputs except the scene; empty before the first `write`.
     """
 
     def __init__(self, context: moderngl.Context) -> None:
@@ -189,7 +192,7 @@ class FrameUniforms:
         self.key: tuple[object, ...] = ()
 
     def write(self, scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None) -> bool:
-        """Binds the block of this picture; True if it had to be written. floor: see `SceneView`."""
+        """Binds the block of this picture. Returns True if the block had to be written. floor: see `SceneView`."""
         key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport, floor)
         is_new = key != self.key
         if is_new:
@@ -203,7 +206,7 @@ class FrameUniforms:
         self._buffer.bind_to_uniform_block(FRAME_BINDING)
 
     def forget(self) -> None:
-        """Makes the next `write` write the block: the scene has changed."""
+        """Makes the next `write` write the block. Call it when the scene has changed."""
         self.key = ()
 
 
@@ -240,15 +243,15 @@ def frame_block(
 
 
 def ground_of(scene: Scene) -> Floor:
-    """The scene's ground, or that of height 0, as a floor without an edge."""
+    """The scene's ground as an infinite floor. If the scene has no ground, its height is 0."""
     return Floor(
         (0.0, 0.0, 0.0 if scene.ground is None else scene.ground), (1.0, 0.0), (ENDLESS_M, ENDLESS_M), NEAR_FADE_RADII
     )
 
 
 def faintest_shadow(scene: Scene) -> float:
-    """Largest share of black that is invisible on what is below the bodies: 1.5 of 255 steps of its brightness. A
-    floor may be white."""
+    """Largest opacity at which a black shadow is invisible. It darkens the surface below the bodies by 1.5 of 255
+    steps. Without a ground, that surface is a floor, which may be white."""
     if scene.ground is None:
         return 1.5 / 255
     background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background
@@ -256,20 +259,20 @@ def faintest_shadow(scene: Scene) -> float:
 
 
 def body_brightness(scene: Scene) -> float:
-    """Factor on the colours of bodies: 1 where these are drawn as they are."""
+    """Factor on the colours of bodies. It is 1 for a scene in plain colours."""
     return 1.0 if scene.is_plain else scene.brightness
 
 
 def guarded(viewport: Viewport) -> Viewport:
-    """Viewport for points, GUARD_PX larger on each side. The scissor cuts off what lies outside the picture."""
+    """Viewport for points, GUARD_PX larger on each side. The scissor removes pixels outside the picture."""
     left_px, bottom_px, width_px, height_px = viewport
     return left_px - GUARD_PX, bottom_px - GUARD_PX, width_px + 2 * GUARD_PX, height_px + 2 * GUARD_PX
 
 
 def quaternion_of(rotation: NDArray[np.floating]) -> tuple[float, float, float, float]:
-    """A rotation matrix (3, 3) as a unit quaternion xyzw, by the largest of its four components (Shepperd 1978)."""
+    """A rotation matrix (3, 3) as a unit quaternion xyzw, from the largest of its four components (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation.tolist()
-    # Four times the square of each component, less one.
+    # Four times the square of each component, minus one.
     squares = (xx - yy - zz, yy - xx - zz, zz - xx - yy, xx + yy + zz)
     largest = squares.index(max(squares))
     if largest == 3:

@@ -1,11 +1,12 @@
 """Bounds of bodies, and the camera position that shows them all at a good size.
 
-A ball is inside a wedge of the view when its centre is a radius away from both planes. So the largest of one sum over
-all bodies, for each plane, gives the centre and the distance exactly, without a search.
+A ball is inside a wedge of the view if its centre is at least a radius away from both planes of the wedge. So for each
+plane one maximum over all bodies is enough. From these maxima, the centre and the distance follow exactly, without a
+search.
 
-Always: bodies fill FILLED of the picture's smaller extent in the framed view, unless the camera would then be so near
-that they leave the picture's larger extent when it orbits. A floor under other bodies is not framed. Pure: numbers in,
-numbers out.
+Always: in the framed view, bodies fill the share FILLED of the picture's smaller extent. The camera is placed farther
+away if bodies would otherwise leave the picture's larger extent when it orbits. A floor under other bodies is not
+framed. Pure: numbers in, numbers out.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from twixt.render.interpolation.poses import FARTHEST
 
 # Share of the picture's smaller extent that framed bodies fill.
 FILLED = 2 / 3
-# Bodies farther from the median position than both of these are not framed: metres, and multiples of the median
-# distance along the axis with the largest one.
+# Bodies farther from the median position than both limits are not framed. One limit is in metres; the other is a
+# multiple of the median distance along one axis, the axis where it is largest.
 FLOWN_OFF_M, FLOWN_OFF_SPREADS = 1e7, 1000
 # No framed body is farther than this from the middle, metres.
 FARTHEST_FRAMED_M = 1e13
 # A box thinner than this share of its second longest edge may be a floor or a wall.
 THIN = 1 / 8
-# Bounds of a scene in which nothing is to be seen: this far from the origin on each axis, metres.
+# Bounds of a scene without visible bodies: this far from the origin on each axis, metres.
 EMPTY_M = 1.0
 
-# Steps that centre the shorter side of the framed bodies: its error is then below a pixel.
+# Number of steps that centre the framed bodies along their shorter side. The remaining error is below a pixel.
 CENTRINGS = 4
 
 Floats = NDArray[np.float64]
@@ -86,7 +87,7 @@ class FramedView(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a camera frames bodies from: its target, and its distance from there, metres."""
+    """Place from which a camera frames bodies: its target, and its distance from the target, metres."""
 
     target: Vector
     distance_m: float
@@ -95,15 +96,16 @@ class Place(NamedTuple):
 def seen_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
     """Balls around all visible bodies, and the corners of the scene's outline as balls of radius 0.
 
-    bodies: dtype `BODY`, (n,). Leaves out bodies too far away to be drawn, or to be seen together with the others.
+    bodies: dtype `BODY`, (n,). Leaves out bodies that are too far away to be drawn, or too far from the others to be
+    shown with them.
     """
     return _balls(scene, bodies, np.ones(len(bodies), bool))
 
 
 def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
-    """`seen_balls` without floors and walls: rectangles and thin boxes that are larger than all the rest together.
+    """`seen_balls` without floors and walls: rectangles and thin boxes that are larger than all other bodies together.
 
-    They are framed where there is nothing else, and where they are the greater number.
+    Floors and walls are included if there are no other bodies, or if they outnumber the others.
     """
     balls = seen_balls(scene, bodies)
     thin = np.array([is_thin(shape) for shape in scene.distinct_shapes] or [False])
@@ -159,9 +161,9 @@ def place_for(balls: BoundingBalls, view: FramedView) -> Place:
 
 
 def _centred(side: Floats, radius: Floats, depth: Floats) -> float:
-    """Sideways place of the eye, metres, from which the balls are seen as far to the one side as to the other.
+    """Sideways place of the eye, metres, from which the balls extend equally far to both sides of the picture.
 
-    A step aside moves near balls in the picture more than far ones, so that several are made.
+    When the eye moves aside, near balls move in the picture more than far ones, so several steps are needed.
     """
     at = 0.0
     for _ in range(CENTRINGS):
@@ -170,13 +172,13 @@ def _centred(side: Floats, radius: Floats, depth: Floats) -> float:
 
 
 def _between(side: Floats, room: Floats) -> tuple[float, float]:
-    """Middle and half of the stretch that holds each side -+ its room."""
+    """Middle and half length of the interval that contains `side - room` and `side + room` of all balls."""
     highest, lowest = float((side + room).max()), float((side - room).min())
     return (highest + lowest) / 2, (highest - lowest) / 2
 
 
 def is_thin(shape: Shape) -> bool:
-    """True for what may be a floor or a wall: a rectangle, or a thin box."""
+    """True for a shape that may be a floor or a wall: a rectangle, or a thin box."""
     if isinstance(shape, Box):
         thickness, edge, _ = sorted(shape.size)
         return thickness < THIN * edge
@@ -186,7 +188,7 @@ def is_thin(shape: Shape) -> bool:
 def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) -> BoundingBalls:
     radius = _radii(scene, bodies)
     drawn = chosen & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
-    # Column by column: a reduction over the records would walk 64-byte strides, three times slower.
+    # Column by column, since a reduction over the records, with strides of 64 bytes, is three times slower.
     columns = [np.ascontiguousarray(bodies["position"][:, axis]) for axis in range(3)]
     for column in columns:
         drawn &= np.abs(column) < FARTHEST
@@ -206,7 +208,7 @@ def _radii(scene: Scene, bodies: NDArray[np.void]) -> NDArray[np.float32]:
 
 
 def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask of the bodies to frame: all of `drawn`, or those near the median position where some have flown off."""
+    """Mask of the bodies to frame: all of `drawn`, or those near the median position if some have flown off."""
     kept = [column[drawn].astype(np.float64) for column in columns]
     if not drawn.any() or max(np.ptp(column) for column in kept) <= FLOWN_OFF_M:
         return drawn

@@ -1,8 +1,8 @@
 """Layers: groups of bodies, each drawn between its own two snapshots, by its own method.
 
-All layers of a picture are drawn program by program, so depth and blending are as with one layer. A layer costs a
-small uniform block and no pass over the picture. A scene without groups and parents has one layer, `None`, with all
-bodies.
+Each program draws all layers before the next program runs, so depth and blending are the same as with one layer. A
+layer costs a small uniform block, but no pass over the picture. A scene without groups and parents has one layer,
+`None`, with all bodies.
 
 Always: each body is in exactly one layer: in `CHILDREN` if it has a parent, else in its group, else in `None`.
 """
@@ -25,7 +25,7 @@ from twixt.render.draw.glsl.uniform_blocks import METHODS, PoseVariant
 
 
 class Discrete(NamedTuple):
-    """Fields that keep the older snapshot's value until the newer one's instant."""
+    """Fields that are not blended: the older snapshot's value holds until the time of the newer snapshot."""
 
     color: bool = False
     scale3: bool = False
@@ -35,7 +35,7 @@ ALL_BLENDED = Discrete()
 
 
 class SurfacePair(NamedTuple):
-    """Snapshots of a picture's deforming surfaces, by slot, and the share of the newer one, 0..1."""
+    """Slots of the two snapshots that deforming surfaces are blended from, and the weight of the newer one, 0..1."""
 
     older: int
     newer: int | None
@@ -46,13 +46,13 @@ class SurfacePair(NamedTuple):
 class Layer:
     """One layer of a picture.
 
-    previous_slot, next_slot: GPU slots of the snapshots around the draw time; next_slot None: the previous one is
-    drawn still, as for poses made by the CPU. alpha: place between the two, 0..1. before_slot: snapshot before the
-    previous one, None where it is unknown. gap_s, before_gap_s: simulated seconds from previous to next, and from
-    before to previous. method: one of none, linear, hermite, auto. group: name of the layer whose bodies are drawn.
-    discrete: fields that are not blended. is_posed: the previous slot holds poses made by the CPU; their velocity
-    fields hold the float32 rounding error of the positions. surfaces: for such poses, the snapshots that deforming
-    surfaces are blended from.
+    previous_slot, next_slot: GPU slots of the snapshots around the draw time. If next_slot is None, the previous
+    snapshot is drawn without blending, as for poses computed by the CPU. alpha: place between the two, 0..1.
+    before_slot: slot of the snapshot before the previous one; None if it is unknown. gap_s: simulated seconds from
+    previous to next. before_gap_s: simulated seconds from before to previous. method: one of none, linear, hermite,
+    auto. group: name of the layer whose bodies are drawn. discrete: fields that are not blended. is_posed: the
+    previous slot holds poses computed by the CPU. Their velocity fields hold the float32 rounding errors of the
+    positions. surfaces: for such poses, the snapshots that deforming surfaces are blended from.
     """
 
     previous_slot: int
@@ -69,7 +69,8 @@ class Layer:
 
 
 class Slots(NamedTuple):
-    """GPU slots bound to a layer's inputs. The counts in its uniform block say how many bodies are read of each."""
+    """GPU slots bound to a layer's inputs. Counts in its uniform block limit the bodies that are read from each
+    slot."""
 
     older: int
     newer: int
@@ -77,8 +78,8 @@ class Slots(NamedTuple):
 
 
 class PlacedLayer(NamedTuple):
-    """A layer ready to draw. bodies: count of its older snapshot, all groups. number: index in the picture's layers.
-    surfaces: snapshots of deforming surfaces."""
+    """A layer ready to draw. bodies: number of bodies in its older snapshot, of all groups. number: index in the
+    picture's layers. surfaces: snapshots of deforming surfaces."""
 
     group: str | None
     slots: Slots
@@ -145,8 +146,8 @@ def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:
 def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, before: int | None) -> Slots:
     """Slots of a layer. Unused inputs get distinct slots.
 
-    Mesa compiles the program again when two inputs are in one buffer (0.1 s and more, the first time). The first frame
-    that holds must not wait for that.
+    If two inputs are in the same buffer, Mesa compiles the program again, which takes 0.1 s or more the first time.
+    The first frame that shows a single snapshot must not wait for that.
     """
     spare = (slot for slot in ring.filled if slot not in (older, newer, before) and not ring.reads_beyond(slot, count))
     return Slots(older, *(next(spare, older) if slot is None else slot for slot in (newer, before)))
@@ -157,7 +158,7 @@ def layer_bodies(
 ) -> dict[str | None, NDArray[np.uint32]]:
     """Numbers of the bodies in each layer, ascending, for `count` bodies in all.
 
-    rows: the body of each row, for bodies of several parts (shape_rows.py): the numbers are then those of rows.
+    rows: the body of each row, if bodies have several parts (shape_rows.py). The result then has row numbers.
     """
     names: list[str | None] = [None, *scene.groups]
     place_of = scene.group_rows(count) + 1

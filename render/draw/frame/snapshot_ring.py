@@ -1,12 +1,13 @@
 """Snapshots on the GPU: a ring of buffers that hold the records exactly as shared memory held them.
 
-A snapshot is uploaded once, straight from the mapping, into the slot that the history chose; a frame then names the
-slots it is drawn from. This module knows only the bytes in a slot. The caller knows which snapshot it is, and checks
-whether it was torn. Slots beyond the ring hold poses made by the CPU. Also: vertex arrays over these buffers.
+A snapshot is uploaded once, directly from shared memory, into the slot that the history chose. Each frame then names
+the slots that it is drawn from. This module knows only the bytes in a slot. The caller knows which snapshot a slot
+holds, and checks whether the snapshot was torn. Slots beyond the ring hold poses computed by the CPU. This module also
+makes the vertex arrays over these buffers.
 
-Always: a slot's buffer has room for the largest snapshot seen when the slot was written, so that an older and a newer
-snapshot of different sizes can be read side by side. Growing doubles the capacity and replaces only the buffer of the
-slot that is written, so the pair being drawn stays valid.
+Always: when a slot is written, its buffer has room for the largest snapshot so far. So an older and a newer snapshot
+of different sizes can be read side by side. For a larger snapshot, the capacity doubles, but only the buffer of the
+written slot is replaced, so the two snapshots that are being drawn stay valid.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, RECORD
 
 Made = TypeVar("Made")
-Make = Callable[[NDArray[np.void]], Any]  # of the records of a snapshot, dtype `BODY`
-# moderngl's format of one `BODY` record, and of its scale a second time, as a half float.
+Make = Callable[[NDArray[np.void]], Any]  # takes the records of a snapshot, dtype `BODY`
+# moderngl's format of one `BODY` record. The scale is read a second time, as a half float.
 RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
 SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
 STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
@@ -35,24 +36,26 @@ SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
 PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
 
 STRETCH_BYTES = 12
-# Snapshots on the GPU. A late clock draws five or six behind the newest; a burst must not displace those.
+# Number of snapshots on the GPU. A late clock draws snapshots that are five or six older than the newest. A burst of
+# new snapshots must not displace them.
 MOST_SLOTS, LEAST_SLOTS = 64, 4
 GPU_BYTES = 256 << 20
-# Snapshots are large from LARGE_BYTES on. Their slots get memory before they are read, and are fewer, because the
-# kernel clears each slot's memory first: 2 ms for 100,000 bodies.
+# Snapshots of LARGE_BYTES or more are large. The kernel clears the memory of each new slot, which takes 2 ms for
+# 100,000 bodies. So large snapshots have fewer slots, and a slot gets its memory before the snapshot is read.
 MOST_LARGE_SLOTS = 16
 LARGE_BYTES = 4 << 20
-# Size of a slot's sample, records; up to twice as many are used. Its share of large spheres is off by a few percent.
+# Size of a slot's sample, records; the sample may be up to twice as large. The share of large spheres in it is off by
+# a few percent.
 SAMPLED = 128
 # Up to this many records, all are copied to main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
 NO_ROWS = np.zeros(0, np.uint32)
 OPAQUE = 255  # alpha of a colour
-# With more bodies a sample decides whether all colours are searched for alpha: reading a byte of each of 32,768 records
-# takes 0.02 ms, of a million 5 ms.
+# With more bodies, all colours are searched for alpha only if the sample contains a transparent one. Reading one byte
+# of each record takes 0.02 ms for 32,768 records, and 5 ms for a million.
 MOST_LOOKED_AT = 1 << 15
-# Vertex arrays kept: a few for each pair of slots. Pairs change as the ring is thinned.
+# Limit on cached vertex arrays. Each pair of slots needs a few, and pairs change as the ring is thinned.
 MOST_VERTEX_ARRAYS = 512
 
 
@@ -67,10 +70,10 @@ class TransparentRows(NamedTuple):
 class _Slot:
     """A snapshot on the GPU, and some of its records in main memory.
 
-    records, stretches: GPU buffers, at least as large as what was written last. count: bodies. stretched: rows of
-    `scale3` that belong to the snapshot. sample: some records. few_records: all records, if there are at most FEW.
-    transparent: None without any. planes: records of plane_rows. attached: values made of all records, by the
-    functions that made them.
+    records, stretches: GPU buffers, at least as large as the data written last. count: number of records. stretched:
+    number of rows of `scale3` of this snapshot. sample: some records. few_records: all records, if there are at most
+    FEW. transparent: None if no row is transparent. planes: records of the rows `plane_rows`. attached: result of each
+    attached function for all records.
     """
 
     records: moderngl.Buffer | None = None
@@ -94,7 +97,7 @@ _EMPTY = _Slot()
 
 
 class SnapshotRing:
-    """`slots` buffers of records, further ones for other slots in use, and the vertex arrays over them."""
+    """Buffers of records, for `slots` slots and any further slots in use, and the vertex arrays over them."""
 
     def __init__(self, context: moderngl.Context, slots: int, capacity: int) -> None:
         self._context = context
@@ -104,15 +107,15 @@ class SnapshotRing:
         self._attached: list[Make] = []
         self.slots = slots
         self.transparent_shapes = NO_ROWS  # rows whose shape is transparent, ascending
-        self.plane_rows = NO_ROWS  # rows that are planes, ascending; none if they are many
+        self.plane_rows = NO_ROWS  # rows that are planes, ascending; empty if there are many
 
     @property
     def capacity(self) -> int:
-        """Records that a slot written from now on has room for."""
+        """Number of records that a slot has room for when it is next written."""
         return self._capacity
 
     def count(self, slot: int) -> int:
-        """Bodies of the snapshot last uploaded into the slot; 0 when none was."""
+        """Number of bodies in the snapshot that was last uploaded into the slot; 0 for an empty slot."""
         return self._slots.get(slot, _EMPTY).count
 
     def sample(self, slot: int) -> NDArray[np.void]:
@@ -124,8 +127,8 @@ class SnapshotRing:
         return self._slots.get(slot, _EMPTY).few_records
 
     def attach(self, make: Make) -> None:
-        """Registers a function to call with the records of each snapshot uploaded from now on; `attached` returns its
-        result."""
+        """Registers a function that is called with the records of each snapshot uploaded from now on. `attached`
+        returns its result."""
         self._attached.append(make)
 
     def attached(self, slot: int, make: Callable[[NDArray[np.void]], Made]) -> Made | None:
@@ -137,7 +140,7 @@ class SnapshotRing:
         return self._slots.get(slot, _EMPTY).transparent
 
     def planes(self, slot: int) -> NDArray[np.void]:
-        """Records of the slot that are of `plane_rows`; none where these have changed since its upload."""
+        """Records of the slot's rows `plane_rows`; empty if `plane_rows` has changed since the upload."""
         held = self._slots.get(slot, _EMPTY)
         return held.planes if held.plane_rows is self.plane_rows else NO_BODIES
 
@@ -152,7 +155,7 @@ class SnapshotRing:
         return held.stretched >= held.count > 0
 
     def upload(self, slot: int, records: memoryview | bytes, count: int) -> None:
-        """Copies `count` records into the slot; `records` may lie in shared memory and is not kept.
+        """Copies `count` records into the slot. `records` may be in shared memory, and is not used after the call.
 
         Raises TwixtError if the GPU has no memory left.
         """
@@ -189,8 +192,8 @@ class SnapshotRing:
         held.stretched = len(rows)
 
     def read(self, slot: int) -> tuple[NDArray[np.void], NDArray[np.float32] | None]:
-        """All records of the slot, dtype `BODY`, and the scales along their own axes, if they have any. Waits for
-        OpenGL if there are more than FEW. Copy what you keep."""
+        """All records of the slot, dtype `BODY`, and the scales along the bodies' own axes, if they have any. Waits
+        for OpenGL if there are more than FEW records. Copy the arrays to keep them."""
         held = self._slots.get(slot, _EMPTY)
         records = _read(held.records, BODY, held.count) if held.few_records is None else held.few_records
         if not self.is_stretched(slot):
@@ -203,10 +206,11 @@ class SnapshotRing:
         changed: Callable[[NDArray[np.void]], NDArray[np.void]] | None = None,
         slots: Container[int] | None = None,
     ) -> None:
-        """Replaces the records of each slot. rows_of: for a number of records, which of them there are from now on;
-        None: all. changed: their new values; None: as they are. slots: those that are replaced; None: all.
+        """Replaces the records of slots. rows_of: for the number of records in a slot, returns the rows that the slot
+        holds from now on; None: all. changed: returns the new values of these records; None: unchanged. slots: which
+        slots; None: all.
 
-        Reads what OpenGL holds, and waits for it. Raises TwixtError if the GPU has no memory left.
+        Reads the records back from OpenGL, and waits for it. Raises TwixtError if the GPU has no memory left.
         """
         for slot, held in list(self._slots.items()):
             if slots is not None and slot not in slots:
@@ -233,7 +237,7 @@ class SnapshotRing:
     ) -> moderngl.VertexArray:
         """Vertex array with the program's inputs for these slots (older, newer, before), made at the first call.
 
-        key: one for each program and set of indices. places: poses of parts in their bodies' frames.
+        key: identifies the program and its indices. places: poses of parts in their bodies' frames.
         """
         key = (*slots, stretched and self.is_stretched(slots[1]), *key)
         array = self._vertex_arrays.pop(key, None)
@@ -260,7 +264,7 @@ class SnapshotRing:
         return buffer is None or buffer.size < count * BODY.itemsize
 
     def forget_vertex_arrays(self) -> None:
-        """Releases all vertex arrays: shapes or indices have changed."""
+        """Releases all vertex arrays. Call it when shapes or indices have changed."""
         for array in self._vertex_arrays.values():
             array.release()
         self._vertex_arrays.clear()
@@ -274,7 +278,7 @@ class SnapshotRing:
         self._slots.clear()
 
     def _with_room(self, buffer: moderngl.Buffer | None, slot: int, row_bytes: int) -> moderngl.Buffer:
-        """Returns `buffer`, or in its place a new one with room for `capacity` rows."""
+        """Returns `buffer` if it has room for `capacity` rows; else releases it and returns a larger one."""
         if buffer is not None and buffer.size >= self._capacity * row_bytes:
             return buffer
         for key in [key for key in self._vertex_arrays if slot in key[:3]]:
@@ -319,10 +323,11 @@ def sampled_rows(count: int) -> slice:
 def transparent_of(
     bodies: NDArray[np.void], sample: NDArray[np.void], of_shapes: NDArray[np.uint32]
 ) -> TransparentRows | None:
-    """Rows of a snapshot that are transparent; None if no row has an alpha below 255.
+    """Transparent rows of a snapshot; None if no row has an alpha below 255.
 
     bodies: (n,) of dtype `BODY`. sample: some of them. of_shapes: rows whose shape is transparent, ascending. In a
-    snapshot of more than MOST_LOOKED_AT bodies none is found by its record if none of the sample is.
+    snapshot of more than MOST_LOOKED_AT bodies, the records are searched only if a record of the sample is
+    transparent.
     """
     alpha = bodies["color"][:, 3]
     looked = alpha if len(bodies) <= MOST_LOOKED_AT else sample["color"][:, 3]
@@ -348,18 +353,19 @@ def _named(role: str, fields: tuple[str, ...]) -> list[str]:
 
 # Vertex arrays of programs that use only some of the inputs in their buffers.
 #
-# Always: no input is bound that the program does not use. moderngl's own `skip_errors` looks up an unknown name as
-# location -1; in a program that reads gl_VertexID it finds that input there and binds it, which is an OpenGL error.
+# Always: only inputs that the program uses are bound. moderngl's own `skip_errors` does not ensure this. It looks up
+# an unknown name as location -1. In a program that reads gl_VertexID, it finds that input there and binds it, which is
+# an OpenGL error.
 
 
-_BYTES = {"1": 1, "2": 2, "4": 4, "8": 8, "": 4}  # of one number, by the digit behind its type
+_BYTES = {"1": 1, "2": 2, "4": 4, "8": 8, "": 4}  # size of one number, by the digit after its type
 _NODE = re.compile(r"(\d+)([fiu])([1248]?)")
 
 
 def vertex_array(
     context: moderngl.Context, program: moderngl.Program, content: Iterable[tuple[Any, ...]], **options: Any
 ) -> moderngl.VertexArray:
-    """Vertex array of `program`. content, options: as of moderngl's `vertex_array`; names that the program does not
+    """Vertex array of `program`. content, options: as for moderngl's `vertex_array`; names that the program does not
     use are left out."""
     used = (_used(program, *entry) for entry in content)
     return context.vertex_array(program, [entry for entry in used if len(entry) > 2], **options)

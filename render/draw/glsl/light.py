@@ -1,15 +1,16 @@
 """GLSL of lighting and materials, the same for all shapes.
 
-Light: a hemisphere (bright sky, dim floor), one directional light, a soft highlight. Brightness is added in linear
-light and encoded for the display by one square root. Colours stay display-encoded throughout; a warm or cool tint
-replaces the colour of the light. The viewer counts as infinitely far away, so the highlight needs no view direction
-for each pixel. In software rendering lighting is the most expensive part of a pixel.
+Light: surfaces are lit by a hemisphere (bright sky, dim floor) and one directional light, and have a soft highlight.
+Brightness is added in linear light, and one square root encodes it for the display. Colours are display-encoded in all
+steps; a warm or cool tint replaces the colour of the light. The viewer is treated as infinitely far away, so the
+highlight needs no view direction for each pixel. In software rendering, lighting is the most expensive part of a
+pixel.
 
-Materials: a program without a material contains no code for materials. Bodies with a material are drawn by variants
-(`PoseVariant.finish`) of the programs of bodies of any size: one draw call for each material and kind, which sets the
-uniforms. Image coordinates are those of MuJoCo's renderer. A plane image lies at right angles to the shape's z. It
-starts at the shape's upper left corner, or, if it repeats by the metre, at the shape's centre. A cube image is looked
-up by the direction from the shape's centre, in half extents.
+Materials: programs of bodies without a material contain no code for materials. Bodies with a material are drawn by
+variants (`PoseVariant.finish`) of the programs that draw bodies of any size. Each material and kind has one draw call,
+for which the uniforms are set. Image coordinates are the same as in MuJoCo's renderer. A plane image is at right
+angles to the shape's z. It starts at the shape's upper left corner, or, if it repeats by the metre, at the shape's
+centre. A cube image is looked up by the direction from the shape's centre, in half extents.
 """
 
 LIGHT_GLSL = """
@@ -44,7 +45,8 @@ vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
 }
 """
 
-# Light that shadows remove from a surface drawn by `lit`: it follows that function.
+# Function that reduces the light where a surface drawn by `lit` is in shadow. It uses the formula of `lit` and the
+# same tints, so this text comes after LIGHT_GLSL.
 SHADED_GLSL = """
 // Factor on the colour where only a share of the sun (lit) and of the sky (open) is visible. Cosines as for `lit_by`.
 vec3 light_left(float lit, float open, float towards, float upward) {
@@ -56,8 +58,8 @@ vec3 light_left(float lit, float open, float towards, float upward) {
 }
 """
 
-# The look "flat": a plain colour, and a darker line along the border. Where a body is narrower than 10 px the line
-# fades, and it is gone at 6 px.
+# The look "flat": a plain colour, and a darker line along the border. The line fades on bodies narrower than 10 px.
+# Bodies of 6 px or less have none.
 OUTLINE_GLSL = """
 const float OUTLINE_PX = 1.5, OUTLINE_TONE = 0.5;
 // inside_px: from the body's border. width_px: of the body.
@@ -67,8 +69,8 @@ vec3 with_outline(vec3 color, float inside_px, float width_px) {
 }
 """
 
-# The same light for spheres without a square root in each pixel: brightness as a polynomial in the cosines, fitted
-# over the visible half of spheres from all sides (mean error 0.016). Its linear part is a dot product with one
+# The same light for spheres, without a square root in each pixel. Brightness is a polynomial in the cosines, fitted
+# over the visible half of spheres from all sides (mean error 0.016). Its linear part is a dot product with a single
 # direction.
 BASE, SQUARE, LINEAR_LIGHT, LINEAR_UP = 0.612, 0.232, 0.236, 0.156
 POLYNOMIAL_GLSL = (
@@ -92,12 +94,13 @@ vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored,
 """
 )
 
-# Variants: no material; one without an image; with an image; with the six sides of a cube; a plane with a checker.
+# Variants of programs: no material; material without an image; with an image; with the six sides of a cube; plane with
+# a checker image.
 NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH = range(5)
 
-# The highlight as a 32nd power, since llvmpipe's `pow` takes as long as the rest of the light: its base falls linearly
-# with the distance from the highlight's middle, for wide highlights with its square. `shine_of` holds the values that
-# are computed once for each body.
+# The highlight is a 32nd power, since llvmpipe's `pow` takes as long as the rest of the light. The base of the power
+# falls linearly with the distance from the highlight's middle; for wide highlights there is a quadratic term too.
+# `shine_of` returns the values that are computed once for each body.
 SHINE_GLSL = """
 vec2 shine_of(float exponent) {
     float share = exponent / 32.0;
@@ -112,7 +115,7 @@ float highlight(float mirrored, vec2 shine) {
 }
 """
 
-# Follows LIGHT_GLSL, whose tints it uses. Empty without a material.
+# This text comes after LIGHT_GLSL, whose tints it uses. It has no effect in programs without a material.
 FINISH_GLSL = """
 #if FINISH
 uniform vec4 finish;   // strength and exponent of the highlight, emission, strength of the rim

@@ -1,8 +1,8 @@
 """Poses of bodies whose shape is a mesh: the program that writes them, and GLSL that the programs of meshes share.
 
-A pose costs as much as a body of another shape, so vertices must not compute it. One pass computes the poses of all
-meshes into a buffer (transform feedback), with `drawn_pose()` as for every shape. The faces read them as inputs that
-change once an instance.
+A pose costs as much as a body of another shape, so it must not be computed for each vertex. One pass with transform
+feedback computes the poses of all meshes, with `drawn_pose()` as for every shape, and writes them into a buffer. The
+faces read them as inputs that change once for each instance.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant
 
-# Row that the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales.
-# Eye space, metres. color: as shape and record say; w: alpha for a body that is drawn, else 0.
+# Row that the pass writes for each body. place: the body's origin. axes: its x, y and z axis times its scales. Both
+# are in eye space, metres. color: from shape and record; the fourth number is alpha if the body is drawn, else 0.
 MESH_POSE = np.dtype([("place", "<f4", 3), ("axes", "<f4", (3, 3)), ("color", "<f4", 4)])
 POSE_OUTPUTS = ("pose_place", "pose_x", "pose_y", "pose_z", "pose_color")
-# Of `VertexArray.bind`: format of each of them in a row of MESH_POSE, and its offset, bytes.
+# For `VertexArray.bind`: the format of each of these in a row of MESH_POSE, and its offset, bytes.
 POSE_INPUTS = {
     "pose_place": ("3f", 0),
     "pose_x": ("3f", 12),
@@ -46,7 +46,7 @@ in vec3 pose_place, pose_x, pose_y, pose_z;
 in vec4 pose_color;
 """
 
-# Beyond the far plane with all its vertices, a body that is not drawn costs no pixel.
+# If a body is not drawn, all its vertices are placed beyond the far plane, so that it costs no pixel.
 VERTEX_GLSL = (
     POSE_INPUTS_GLSL
     + """
@@ -66,7 +66,7 @@ vec4 projected(vec3 at) {
 """
 )
 
-# As the faces of boxes: one tone, and brighter where it is seen from the side. See `shade` in boxes.py.
+# Like the faces of boxes, faces have one tone, and are brighter if seen from the side. See `shade` in boxes.py.
 FLAT_TONE_GLSL = """
 vec3 tone_of(vec3 albedo, vec3 facing) {
     return light_eye.w > 0.5 ? albedo : lit(albedo, facing, 1.0, light_eye.xyz, up_eye.xyz);

@@ -1,16 +1,17 @@
 """GLSL for the pose of a body between two snapshots, computed in the vertex shader from the 64-byte records.
 
-Snapshots lie in GPU buffers exactly as they lay in shared memory. Every program that draws bodies begins with the text
-of `pose_glsl`, whose `drawn_pose()` returns the body's pose. So a frame costs one small uniform write, whatever the
-number of bodies, and all shapes move by the same rule. OpenGL guarantees 16 vertex inputs: a record is read as four
-inputs of 16 bytes, and unpacked here.
+Snapshots in GPU buffers have the same bytes as in shared memory. Every program that draws bodies begins with the text
+of `pose_glsl`, whose `drawn_pose()` returns the body's pose. So a frame costs one small uniform write for any number
+of bodies, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a record is read as four
+inputs of 16 bytes and unpacked here.
 
-Always: a body keeps the older snapshot's pose until the newer's instant if its continuity (low half of the epoch)
-differs between the two, if only the older has it, or if it is not finite in the newer. A part is placed in its body's
-frame after that, so it moves on an arc while its body spins. A record that is hidden or not finite is not drawn. A
-scale does not change its sign. Positions are relative to the eye before they are blended, so that motion far from the
-origin is as smooth as near it. `twixt.render.interpolation` has the numpy reference of each method; a test compares
-the two. Quaternions are xyzw, rotations radians about the world's axes.
+Always: a body keeps the older snapshot's pose until the time of the newer one in three cases: its continuity (low half
+of the epoch) differs between the two, only the older snapshot has the body, or the body is not finite in the newer
+one. A part is placed in its body's frame after blending, so it moves on an arc while its body spins. A body whose
+record is hidden or not finite is not drawn. A scale is never blended through zero. Positions are made relative to the
+eye before they are blended, so that motion far from the origin is as smooth as near it. `twixt.render.interpolation`
+has the numpy reference of each method, and a test compares the two. Quaternions are xyzw, rotations radians about the
+world's axes.
 """
 
 from __future__ import annotations
@@ -254,7 +255,7 @@ def bits_of(value: float) -> int:
 
 
 def pose_glsl(variant: PoseVariant) -> str:
-    """GLSL that declares `drawn_pose()`. It follows `#version` and FRAME_GLSL, whose `place_from_eye` it uses.
+    """GLSL that declares `drawn_pose()`. Put the text after `#version` and FRAME_GLSL, whose `place_from_eye` it uses.
 
     Contains QUATERNION_GLSL and ROTATE_GLSL.
     """
@@ -287,8 +288,8 @@ def pose_glsl(variant: PoseVariant) -> str:
 
 # GLSL of rotations: quaternions xyzw and rotation vectors, radians about the world's axes.
 #
-# As in `render/interpolation/quaternion.py` with numpy; a test compares the two. Always: `unit` returns a unit
-# quaternion for any finite input.
+# `render/interpolation/quaternion.py` has the same functions in numpy, and a test compares the two. Always: `unit`
+# returns a unit quaternion for any finite input.
 
 
 ROTATE_GLSL = """

@@ -1,7 +1,7 @@
 """GLSL of the uniform blocks of a picture and of a layer, shared by all programs; `frame_block.py` packs them.
 
-Also: the functions from a place in the world to a pixel and its depth, by either kind of camera, and the switches that
-a program of bodies is compiled with.
+The GLSL also has functions that convert a place in the world to a pixel and its depth, for perspective and
+orthographic cameras. This module also has the switches that programs of bodies are compiled with.
 """
 
 from __future__ import annotations
@@ -61,11 +61,10 @@ layout(std140) uniform Layer {
 
 
 def switches_glsl(variant: PoseVariant) -> str:
-    """GLSL that defines PARALLEL and OUTLINED, each true or false, PATTERN, 1 where round shapes have theirs,
-    TRANSPARENT, 1 or 0, FAINT_BELOW, and FINISH.
+    """GLSL that defines the switches of a program. PARALLEL, OUTLINED: true or false. PATTERN: 1 if round shapes have
+    their pattern, else 0. TRANSPARENT: 1 or 0. FINISH: see light.py.
 
-    FAINT_BELOW: pixels with a smaller covered share are drawn over the background alone. It follows
-    `#version`.
+    FAINT_BELOW: pixels with a smaller covered share are drawn only over the background. Put the text after `#version`.
     """
     defined = {
         "PARALLEL": str(variant.parallel).lower(),
@@ -79,14 +78,15 @@ def switches_glsl(variant: PoseVariant) -> str:
 
 
 def frame_glsl(variant: PoseVariant) -> str:
-    """FRAME_GLSL for one kind of camera and look, chosen when the program is compiled. It follows `#version`."""
+    """FRAME_GLSL for one kind of camera and look, chosen when the program is compiled. Put the text after
+    `#version`."""
     return switches_glsl(variant) + FRAME_GLSL
 
 
 # Variants of the programs of bodies, and the format of rows with a given pose.
 #
-# A choice that is the same for all bodies of a draw call is made when a program is compiled: software rendering
-# executes both sides of every branch.
+# A choice that is the same for all bodies of a draw call is made when a program is compiled, because software
+# rendering executes both sides of every branch.
 
 
 # Format of a row with a given pose, see `GIVEN`; scale: half extents, metres.
@@ -96,9 +96,10 @@ GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
 )
 
 METHODS = ("none", "linear", "hermite", "auto")
-# Kinds of motion, each a separate program: none and linear; hermite and auto.
+# Kinds of motion, each with its own program: the first for the methods none and linear, the second for hermite and
+# auto.
 POSE_VARIANTS = ("linear", "curved")
-# In place of one of them: no snapshots are read, a row's pose is an input.
+# Used in place of one of them if no snapshots are read: the pose of each row is then an input.
 GIVEN = "given"
 
 
@@ -106,11 +107,10 @@ class PoseVariant(NamedTuple):
     """Variant of the pose program. motion: one of POSE_VARIANTS, or GIVEN. stretched: bodies have a scale along each
     axis.
 
-    wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies
+    wide: spheres are drawn as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies
     have a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`,
-    the scales are of parts, along their own axes. transparent: draws only transparent pixels. sampled:
-    alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how materials are drawn, see
-    light.py.
+    each part has its own scales, along its own axes. transparent: draws only transparent pixels. sampled: alpha is the
+    share of a pixel's samples that the body covers, not an opacity. finish: how materials are drawn, see light.py.
     """
 
     motion: str = "linear"

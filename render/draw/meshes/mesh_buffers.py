@@ -1,9 +1,9 @@
-"""Meshes on the GPU, one set of buffers for each distinct mesh, and the lists of bodies that share it.
+"""Meshes on the GPU: one set of buffers for each distinct mesh, and the lists of bodies that share these buffers.
 
-Also: deforming meshes, whose vertices are blended between two snapshots.
+This module also handles deforming meshes, whose vertices are blended between two snapshots.
 
-Always: meshes of the same arrays share buffers, whatever their colours. Buffers are kept from one scene to the next
-where both have the mesh. The rows of a layer are listed mesh by mesh, so those of a mesh are a run of the list.
+Always: meshes with equal arrays share buffers, even if their colours differ. Buffers stay on the GPU if the next scene
+has the mesh too. The rows of a layer are listed mesh by mesh, so the rows of one mesh are adjacent in the list.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from twixt.render.draw.meshes.mesh_geometry import (
     silhouette_edges,
 )
 
-# Meshes of more faces have no soft silhouettes: sorting their edges would delay the scene, 0.2 s for this many.
+# Meshes with more faces have no soft silhouettes, since sorting their edges would delay the scene. For this many faces
+# it takes 0.2 s.
 MOST_SOFT_FACES = 250_000
 
 
 class MeshOnGpu(NamedTuple):
     """Buffers of one mesh. edges: see `silhouette_edges`; None for a mesh of more than MOST_SOFT_FACES faces.
 
-    uv: places in an image, for each vertex; None without.
+    uv: image coordinates of each vertex; None if the mesh has none.
     """
 
     vertices: moderngl.Buffer
@@ -64,7 +65,7 @@ class MeshBuffers:
         self._meshes: dict[bytes, MeshOnGpu] = {}
 
     def keep(self, meshes: Iterable[Mesh]) -> None:
-        """Uploads new meshes, and releases all others."""
+        """Uploads those of `meshes` that are not on the GPU yet, and releases meshes that are not among them."""
         wanted = {mesh.digest: mesh for mesh in meshes}
         for digest in self._meshes.keys() - wanted.keys():
             self._meshes.pop(digest).release()
@@ -91,9 +92,10 @@ class MeshBuffers:
 
 
 class MeshRun(NamedTuple):
-    """Bodies of one mesh and material in a layer: their numbers, ascending, and the last one plus one.
+    """Bodies of a layer that have one mesh and material. bodies: their numbers, ascending. end: the last one plus one.
 
-    first: place of the first in the layer's list. surface: place among the deforming bodies; -1: it does not deform.
+    first: index of the first body in the layer's list. surface: index among the deforming bodies; -1 if the mesh does
+    not deform.
     """
 
     digest: bytes
@@ -109,7 +111,8 @@ class MeshRun(NamedTuple):
 
 
 class LayerMeshes:
-    """Bodies of a layer that are meshes, mesh by mesh, deforming ones one by one. bodies: their numbers, on the GPU.
+    """Bodies of a layer that are meshes, sorted by mesh. Each deforming body has its own run. bodies: numbers, on the
+    GPU.
 
     poses: rows of MESH_POSE in the same order, written for each picture.
     """
@@ -136,7 +139,8 @@ class LayerMeshes:
         self.arrays: dict[tuple[str, int], moderngl.VertexArray] = {}  # by program and number of the run
 
     def spans(self, count: int) -> list[tuple[int, int]]:
-        """First and number of the listed bodies that are in a snapshot of `count` bodies, as few spans as there are."""
+        """Listed bodies that are in a snapshot of `count` bodies, as (first index, number). Adjacent spans are
+        merged."""
         found: list[tuple[int, int]] = []
         for run in self.runs:
             if not (drawn := run.drawn(count)):
@@ -156,29 +160,30 @@ class LayerMeshes:
 
 
 def _places_in(listed: NDArray[np.intp], bodies: NDArray[np.uint32]) -> NDArray[np.intp]:
-    """Place of each of `bodies` in an ascending list, -1 for one that is not in it."""
+    """Index of each of `bodies` in an ascending list; -1 for a body that is not in it."""
     if not len(listed):
         return np.full(len(bodies), -1)
     places = np.minimum(np.searchsorted(listed, bodies), len(listed) - 1)
     return np.where(listed[places] == bodies, places, -1)
 
 
-# Deforming meshes between two snapshots: their vertices, blended on the GPU into the buffers that are drawn.
+# Vertices of deforming meshes, blended on the GPU between two snapshots, into the buffers that are drawn.
 #
-# A deforming body has its own vertex buffer, which every program of meshes draws unchanged. For each picture one
-# pass blends the older and the newer snapshot's vertices and normals into it (transform feedback), as another
-# computes the bodies' poses. So faces, silhouettes and shadows need no other code for bodies that deform.
+# A deforming body has its own vertex buffer, which the programs of meshes draw like any other. For each picture, a
+# pass with transform feedback blends the vertices and normals of the older and the newer snapshot into this buffer. (A
+# similar pass computes the poses of bodies.) So faces, silhouettes and shadows need no extra code for bodies that
+# deform.
 #
-# Vertices of a snapshot stay in main memory; normals are computed, and both go to the GPU, when the snapshot is first
-# drawn. Of 120 snapshots a second a display of 60 Hz draws half.
+# Vertices of a snapshot stay in main memory. When the snapshot is first drawn, its normals are computed and both are
+# uploaded. This saves time, since a display of 60 Hz draws only half of 120 snapshots a second.
 #
-# Always: a body whose epoch changed, or that is not finite in the newer snapshot, keeps the older one's vertices until
-# the newer one's instant. A body that is not finite in the older one is not drawn. A snapshot without vertices shows
-# rest shapes. Rows are those of `ipc/scene/surfaces.py`.
+# Always: if a body's epoch changed, or its vertices are not finite in the newer snapshot, the older snapshot's
+# vertices are drawn until the time of the newer one. A body that is not finite in the older snapshot is not drawn. A
+# snapshot without vertices shows rest shapes. Rows of vertices are numbered as in `ipc/scene/surfaces.py`.
 
 
-# Snapshots whose vertices and normals are kept on the GPU: two of each half of a split view, and of groups with a
-# delay.
+# Limit on snapshots whose vertices and normals are on the GPU. Each half of a split view needs two, and so do groups
+# with a delay.
 MOST_FILLED = 8
 FORMAT = "3f 3f"
 
@@ -195,7 +200,8 @@ void main() {
 
 
 class _Held(NamedTuple):
-    """Vertices of a snapshot, (v, 3), and the epochs of its deforming bodies, (k,). number: of the upload, from 1 on."""
+    """Vertices of a snapshot, (v, 3), and the epochs of its deforming bodies, (k,). number: counts the uploads, from
+    1."""
 
     number: int
     vertices: NDArray[np.float32]
@@ -203,8 +209,8 @@ class _Held(NamedTuple):
 
 
 class _Filled(NamedTuple):
-    """Vertices of a snapshot on the GPU, rows of VERTEX of all bodies. number: of `held`, 0 for rest shapes. bounds:
-    of each body; None: it is not drawn."""
+    """Vertices of a snapshot on the GPU. rows: rows of VERTEX of all deforming bodies. number: that of the upload, see
+    `_Held`; 0 for rest shapes. bounds: box of each body; None if the body is not drawn."""
 
     number: int
     held: _Held | None
@@ -213,7 +219,7 @@ class _Filled(NamedTuple):
 
 
 class DrawnSurface(NamedTuple):
-    """Buffer of a body's vertices as they are in a picture, and the box around them."""
+    """Buffer of a body's vertices as a picture shows them, and the box around them."""
 
     vertices: moderngl.Buffer
     bounds: MeshBounds
@@ -229,9 +235,9 @@ class SurfaceBlending:
         self._deformations: list[Deformation] = []  # of each deforming body; bodies of one mesh share it
         self._starts = np.zeros(1, np.intp)  # of each body's rows on the GPU
         self._held: dict[int, _Held] = {}
-        self._filled: dict[int, _Filled] = {}  # the last is the one used last
+        self._filled: dict[int, _Filled] = {}  # in order of use, the most recent last
         self._drawn: list[moderngl.Buffer] = []  # of each deforming body
-        self._shown: dict[int, tuple[int, int, float]] = {}  # uploads and share that a body's buffer was made from
+        self._shown: dict[int, tuple[int, int, float]] = {}  # numbers of the uploads, and share, in a body's buffer
         self._uploads = 0
         self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}  # by the snapshots' buffers
         self._program: moderngl.Program | None = None
@@ -245,7 +251,7 @@ class SurfaceBlending:
             self._held.pop(slot, None)
 
     def set_scene(self, scene: Scene, count: int) -> None:
-        """Makes buffers for the deforming bodies among the first `count`. scene: with one shape a body."""
+        """Makes buffers for the deforming bodies among the first `count`. scene: has one shape for each body."""
         self.release()
         self._scene, self._rows = scene, surface_rows(scene, count)
         made: dict[bytes, Deformation] = {}
@@ -261,12 +267,12 @@ class SurfaceBlending:
         self._drawn = [self._context.buffer(deformation.rest) for deformation in self._deformations]
 
     def place_of(self, body: int) -> int:
-        """Place of a body among the deforming ones; -1 for another."""
+        """Index of a body among the deforming bodies; -1 if it does not deform."""
         place = int(np.searchsorted(self._rows.bodies, body))
         return place if place < len(self._rows.bodies) and self._rows.bodies[place] == body else -1
 
     def blended(self, place: int, pair: SurfacePair) -> DrawnSurface | None:
-        """Vertices of the deforming body at `place`, as this pair of snapshots shows it; None: it is not drawn."""
+        """Vertices of deforming body number `place`, blended between these two snapshots; None if it is not drawn."""
         older, newer = self._fill(pair.older), None
         bounds, share = older.bounds[place], pair.share
         if bounds is None:
@@ -313,7 +319,7 @@ class SurfaceBlending:
         return self._arrays[key]
 
     def _fill(self, slot: int) -> _Filled:
-        """The snapshot of `slot` on the GPU, where it is written at the first call after its upload."""
+        """The vertices of the snapshot in `slot` on the GPU. The first call after an upload writes them."""
         held, filled = self._held.get(slot), self._filled.pop(slot, None)
         number = 0 if held is None else held.number
         if filled is None or filled.number != number:
@@ -350,7 +356,7 @@ def blend_program(context: moderngl.Context) -> moderngl.Program:
 
 
 def _are_one(older: _Held | None, newer: _Held | None, place: int) -> bool:
-    """True if the body moved from the older snapshot to the newer one without a cut."""
+    """True unless the epochs show that the body jumped between the two snapshots."""
     if older is None or newer is None:
         return True
     known = min(len(older.epochs), len(newer.epochs))

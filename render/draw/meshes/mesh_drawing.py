@@ -1,9 +1,10 @@
-"""Draws the bodies whose shape is a mesh: poses first, once a body, then an instanced draw for each distinct mesh.
+"""Draws the bodies whose shape is a mesh. First the pose of each body is computed, then each distinct mesh has one
+instanced draw.
 
-Poses are computed before the other draws of a picture, so that the driver need not interrupt these.
+Poses are computed before the other draws of a picture, so that the driver need not interrupt those draws.
 
-Always: a scene without meshes costs a comparison. Faces have hard edges. Soft silhouettes are drawn over all bodies at
-the end, where they are affordable and the framebuffer has one sample a pixel.
+Always: a scene without meshes costs only a comparison. Faces have hard edges. Soft silhouettes are drawn over all
+bodies at the end, if they are affordable and the framebuffer has one sample for each pixel.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS
 from twixt.render.draw.quality import FULL, LEVELS, Level
 
-# Most edges that are tested for soft silhouettes in a picture, in software rendering and on a GPU.
+# A picture with more edges than this has no soft silhouettes: limits for software rendering and for a GPU.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
-ALL = -1  # in place of the number of a run
-# Least half extent of a mesh that image coordinates are divided by, metres.
+ALL = -1  # key that stands for all runs, in place of a run's number
+# Image coordinates are divided by the half extents of a mesh, but at least by this, metres.
 SMALLEST_M = 1e-9
 
 
 class _Drawn(NamedTuple):
-    """Bodies of a picture that share a mesh. number: of the run in `layer.runs`. bodies: their number."""
+    """Bodies of a picture that share a mesh. number: index of the run in `layer.runs`. bodies: number of bodies."""
 
     layer: LayerMeshes
     number: int
@@ -58,7 +59,7 @@ class MeshDrawing:
         self._layers: dict[str | None, LayerMeshes] = {}
         self._listed: Membership | None = None  # the lists that `_layers` were made from
         self._drawn: list[_Drawn] = []  # in this picture
-        # By program, digest and vertices; True: of a closed mesh.
+        # By program, digest and vertex buffer. The flag is True for a closed mesh.
         self._transparent: dict[tuple[str, bytes, int], tuple[moderngl.VertexArray, bool]] = {}
 
     def pose(self, layers: Sequence[PlacedLayer]) -> None:
@@ -89,7 +90,8 @@ class MeshDrawing:
             array.render(moderngl.TRIANGLES, instances=drawn.bodies)
 
     def draw_shadows(self) -> None:
-        """Draws the shadows on the ground, each a soft spot of the size of the mesh's bounds."""
+        """Draws the shadows on the ground, except those of plates. Each is a soft spot of the size of the mesh's
+        bounds."""
         casting = [drawn for drawn in self._drawn if not drawn.mesh.bounds.is_plate]
         if not casting:
             return
@@ -119,7 +121,7 @@ class MeshDrawing:
         self._target.framebuffer.depth_mask = True
 
     def surface_of(self, row: int, layer: PlacedLayer) -> moderngl.Buffer | None:
-        """Vertices of a body that deforms, as this layer's snapshots show it; None: it is not drawn."""
+        """Vertices of a body that deforms, blended between this layer's snapshots; None if it is not drawn."""
         self._list()
         place = self.surfaces.place_of(row)
         drawn = self.surfaces.blended(place, layer.surfaces) if place >= 0 else None
@@ -128,10 +130,10 @@ class MeshDrawing:
     def draw_transparent(
         self, mesh: Mesh, poses: moderngl.Buffer, first: int, count: int, surface: moderngl.Buffer | None = None
     ) -> None:
-        """Draws the faces of `count` transparent bodies of one mesh. poses: rows of MESH_POSE, from `first`.
-        surface: vertices in place of the mesh's own.
+        """Draws the faces of `count` transparent bodies of one mesh. poses: rows of MESH_POSE, read from row `first`
+        on. surface: vertices that replace those of the mesh.
 
-        A closed mesh is back-face culled. The depth mask is the caller's.
+        A closed mesh is drawn with back-face culling. The caller sets the depth mask.
         """
         self._list()
         on_gpu, material = self._buffers[mesh.digest], mesh.material
@@ -151,13 +153,13 @@ class MeshDrawing:
         array.render(moderngl.TRIANGLES, instances=count)
 
     def forget_transparent(self) -> None:
-        """Releases the vertex arrays of `draw_transparent`: buffers have changed."""
+        """Releases the vertex arrays of `draw_transparent`. Call it when buffers have changed."""
         for array, _ in self._transparent.values():
             array.release()
         self._transparent.clear()
 
     def prepare(self) -> bool:
-        """Compiles, by drawing one body, a program that a cheaper level will need; False when none is left."""
+        """Compiles a program that a cheaper level will need, by drawing one body. Returns False when none is left."""
         for drawn in self._drawn if self._bodies.is_software else ():
             for level in LEVELS:
                 if (name := _faces(drawn.mesh, level)) not in self._programs:
@@ -166,7 +168,7 @@ class MeshDrawing:
         return False
 
     def prepare_poses(self, layer: PlacedLayer) -> None:
-        """Compiles the program that computes the poses of this layer, by a body's."""
+        """Compiles the program that computes the poses of this layer, by computing the pose of one body."""
         self._list()
         if (listed := self._layers.get(layer.group)) is not None:
             self._bodies.write_poses(layer, (listed.bodies, listed.poses), 0, 1)
@@ -179,7 +181,7 @@ class MeshDrawing:
         self.surfaces.release()
 
     def _list(self) -> None:
-        """For a new scene, or room for more bodies: uploads the meshes, and lists the bodies that have them by layer."""
+        """If the scene or the room for bodies has changed, uploads the meshes and lists their bodies by layer."""
         members = self._bodies.members
         if members is self._listed:
             return
@@ -193,7 +195,8 @@ class MeshDrawing:
         self.surfaces.set_scene(members.scene, last)
 
     def _as_drawn(self, run: MeshRun, layer: PlacedLayer) -> MeshOnGpu | None:
-        """The mesh of a run; of a body that deforms, as this layer's snapshots show it. None: it is not drawn."""
+        """The mesh of a run. If the body deforms, vertices are blended between this layer's snapshots; None if it is
+        not drawn."""
         mesh = self._buffers[run.digest]
         if run.surface < 0:
             return mesh
@@ -214,7 +217,7 @@ class MeshDrawing:
         return program
 
     def _instances(self, name: str, drawn: _Drawn, indices: moderngl.Buffer) -> moderngl.VertexArray:
-        """Vertex array of this program with a mesh's vertices, and the poses of its bodies, one an instance."""
+        """Vertex array of this program with a mesh's vertices, and the poses of its bodies, one for each instance."""
         layer, number, run, mesh, _ = drawn
         array = layer.arrays.get((name, number))
         if array is None:
@@ -252,7 +255,7 @@ def _faces(mesh: MeshOnGpu, level: Level) -> str:
 
 
 def _bind_poses(array: moderngl.VertexArray, poses: moderngl.Buffer, first: int) -> None:
-    """Makes the array read poses, one an instance, from row `first` on."""
+    """Makes the array read poses, one for each instance, from row `first` on."""
     for attribute, (form, offset) in POSE_INPUTS.items():
         location = array.program[attribute].location  # type: ignore[union-attr]
         array.bind(location, "f", poses, form, first * MESH_POSE.itemsize + offset, MESH_POSE.itemsize, 1)

@@ -1,12 +1,12 @@
-"""Arrays of a mesh as drawing uploads them: vertices, triangles, silhouette edges, bounds; and those of deforming
-meshes.
+"""Arrays of a mesh for upload to the GPU: vertices, triangles, silhouette edges and bounds. Deforming meshes are
+included.
 
-OpenGL gives all pixels of a triangle the `flat` outputs of its last vertex. So in a flat mesh one vertex of each face
-carries the face's normal, and all other vertices are shared: half as many as three a face. Unlike normals from
-derivatives of the position, these are exact at edges.
+In OpenGL, all pixels of a triangle get the `flat` outputs of its last vertex. So in a flat mesh the last vertex of
+each face carries the face's normal, and the other vertices are shared. This needs half as many vertices as three
+separate ones for each face. Such normals are exact at edges, unlike normals from derivatives of the position.
 
-Always: each face is drawn once. Where a mesh has vertex normals, the faces are turned so that their front agrees with
-them. Pure: arrays in, arrays out.
+Always: each face is drawn once. If a mesh has vertex normals, faces are turned over where necessary, so that their
+front is on the side of the normals. Pure: arrays in, arrays out.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from twixt.ipc.scene.mesh import Mesh
 
 # Row of the buffer of vertices.
 VERTEX = np.dtype([("place", "<f4", 3), ("normal", "<f4", 3)])
-# Corners of a face: the edge from the first to the second, and the corner across from it.
+# Corners of a face, for each of its edges: start of the edge, end of the edge, opposite corner.
 EDGES_OF_FACE = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
-# A mesh whose smallest extent is below this share of the next one is a plate, as a height field is.
+# A mesh is a plate if its smallest extent is at most this share of the second smallest, as for a height field.
 PLATE_SHARE = 0.1
 
 
 class MeshGeometry(NamedTuple):
     """A mesh for the GPU. vertices: (n,) of dtype VERTEX. triangles: (f, 3), u4.
 
-    is_flat: each face has one normal, that of its last vertex. sources: (n,), the vertex of the mesh that each is.
+    is_flat: each face has one normal, that of its last vertex. sources: (n,), the vertex of the mesh that each of them
+    is or copies.
     """
 
     vertices: NDArray[np.void]
@@ -69,7 +70,7 @@ def mesh_bounds(mesh: Mesh) -> MeshBounds:
 
 
 def is_closed(geometry: MeshGeometry) -> bool:
-    """True for a surface around a volume, all faces with their front outwards: its back is then never seen.
+    """True if the faces enclose a volume and all have their front outwards. Backs of faces are then never visible.
 
     Vertices at the same place count as one.
     """
@@ -84,10 +85,11 @@ def is_closed(geometry: MeshGeometry) -> bool:
 
 
 def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
-    """Edges as OpenGL's lines with adjacency, (e, 4), u4: a corner across, both ends, the corner across from it.
+    """Edges as OpenGL's lines with adjacency, (e, 4), u4: opposite corner of one face, both ends, that of the other
+    face.
 
-    An edge of one face alone has that face's corner twice. Vertices at the same place count as one. For an edge of more
-    than two faces two are used.
+    An edge of a single face has that face's opposite corner twice. Vertices at the same place count as one. For an
+    edge of more than two faces, two of them are used.
     """
     triangles, one_at = geometry.triangles, _first_at_place(geometry.vertices["place"])
     corners = np.concatenate([triangles[:, edge] for edge in EDGES_OF_FACE])
@@ -104,7 +106,8 @@ def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
 
 
 def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Unit normals (f, 3), towards the side where the corners run counter-clockwise; 0 for a face without an area."""
+    """Unit normals (f, 3), towards the side from which the corners run counter-clockwise; 0 for a face without
+    area."""
     corners = vertices.astype(np.float64)[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(normals, axis=1, keepdims=True)
@@ -112,7 +115,7 @@ def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> ND
 
 
 def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometry:
-    """Geometry in which each face has its own last vertex: an original one, or a copy where they are used up."""
+    """Geometry in which each face has its own last vertex: one of its original vertices, or a copy if none is free."""
     owned, triangles = _owned_last(faces, len(places))
     copies = np.flatnonzero(~owned)
     vertices = np.zeros(len(places) + len(copies), VERTEX)
@@ -125,9 +128,9 @@ def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometr
 
 
 def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
-    """Faces with their corners turned round so that many end with a vertex that no other face ends with.
+    """Rotates the corners of faces, so that many faces end with a vertex that no other face ends with.
 
-    Returns which do, (f,), and the faces. Each corner is tried in turn.
+    Returns a mask of the faces that do, (f,), and the rotated faces. Each corner is tried in turn.
     """
     triangles = faces.copy()
     is_taken, owned = np.zeros(count, np.bool_), np.zeros(len(faces), np.bool_)
@@ -141,13 +144,13 @@ def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_
 
 
 def _turned(places: NDArray[np.float32], faces: NDArray[np.uint32], normals: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Faces, turned over where their corners' normals point to their back."""
+    """Faces; those whose corners' normals point to their back are turned over."""
     toward = (normals[faces].sum(axis=1) * face_normals(places, faces)).sum(axis=1)
     return np.where((toward < 0)[:, None], faces[:, ::-1], faces)
 
 
 def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
-    """For each vertex the number of a vertex at its place, the same for all that are there."""
+    """For each vertex, the number of one vertex at its place. All vertices at a place get the same number."""
     x, y, z = (places + np.float32(0)).T  # -0 becomes 0
     order = np.lexsort((z, y, x))
     ordered = places[order]
@@ -158,31 +161,34 @@ def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
     return first
 
 
-# Vertices of a deforming mesh as drawing uploads them, with their normals.
+# Vertices and normals of a deforming mesh, for upload to the GPU.
 #
-# Values that depend only on the faces are computed once. Normals of vertices are sums over the faces around them
-# (Gouraud 1971). Vertices are sorted by their number of faces, so that the i-th faces of all vertices that have one are
-# one gather and one sum. For 24,000 vertices and 48,000 faces that takes 1.3 ms, half the time of `np.add.reduceat`.
+# Values that depend only on the faces are computed once. The normal of a vertex is the sum over the faces around it
+# (Gouraud 1971). Vertices are sorted by their number of faces. So one gather and one sum handle the i-th face of all
+# vertices that have an i-th face. For 24,000 vertices and 48,000 faces this takes 1.3 ms, half the time of
+# `np.add.reduceat`.
 #
-# Always: rows, triangles and kind are those of `mesh_geometry`, so that the programs of other meshes draw these.
-# Pure: arrays in, arrays out.
+# Always: rows, triangles and kind (flat or smooth) are the same as from `mesh_geometry`, so that the programs of other
+# meshes can draw deforming meshes. Pure: arrays in, arrays out.
 
 
-# Faces around a vertex that are summed one by one for all vertices; a fan has more, which are summed in another way.
+# Up to this many faces around a vertex are summed for all vertices together. A fan has more faces around a vertex; the
+# rest is summed separately.
 MOST_AROUND = 16
 LEAST_LENGTH = np.float32(1e-30)
-# 32-bit numbers in a row of VERTEX, and those of its fields.
+# Count of 32-bit numbers in a row of VERTEX, and the numbers that belong to each field.
 NUMBERS, PLACE, NORMAL = 6, slice(0, 3), slice(3, 6)
 
 
 class Deformation:
-    """Makes rows of VERTEX for vertices of one mesh. rest, rest_bounds: those of its rest shape, (n,), and its box."""
+    """Makes rows of VERTEX for vertices of one mesh. rest: rows of its rest shape, (n,). rest_bounds: box around
+    that."""
 
     def __init__(self, mesh: Mesh) -> None:
         geometry = mesh_geometry(mesh)
         self.rest, self.rest_bounds = geometry.vertices, mesh_bounds(mesh)
         count, triangles = len(mesh.vertices), geometry.triangles
-        # The vertex of the mesh at each row: flat faces may end with a copy.
+        # The vertex of the mesh in each row. In a flat mesh, some rows are copies.
         self._source = np.arange(len(self.rest))
         copied = np.flatnonzero(triangles[:, 2] >= count)
         self._source[triangles[copied, 2]] = mesh.faces[copied, 2]
@@ -191,16 +197,14 @@ class Deformation:
         self._around = None if geometry.is_flat else FacesAround(triangles, count)
 
     def deformed(self, vertices: NDArray[np.float32]) -> NDArray[np.void]:
-        """Rows for vertices (v, 3) that are finite, in the mesh's order."""
+        """Rows of VERTEX for vertices (v, 3), which must be finite and in the mesh's order."""
         rows = np.zeros(len(self.rest), VERTEX)
         self.write(vertices, rows)
         return rows
 
     def write(self, vertices: NDArray[np.float32], rows: NDArray[np.void]) -> MeshBounds:
-        """Writes `deformed` rows into an array of them; returns the box around the vertices."""
-        numbers = rows.view(np.float32).reshape(
-            -1, NUMBERS
-        )  # fields of records are written one by one, ten times slower
+        """As `deformed`, but writes into `rows`. Returns the box around the vertices."""
+        numbers = rows.view(np.float32).reshape(-1, NUMBERS)  # writing fields of records is ten times slower
         places = np.ascontiguousarray(vertices.T)
         numbers[:, PLACE] = vertices if len(rows) == len(vertices) else vertices[self._source]
         areas = self._areas(places)
@@ -212,7 +216,7 @@ class Deformation:
         return MeshBounds((low + high) / 2, (high - low) / 2)
 
     def _areas(self, places: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Normals of the faces, (3, f), twice their areas long. places: (3, v)."""
+        """Normals of the faces, (3, f), each of twice the face's area in length. places: (3, v)."""
         corners = np.take(places, self._corners, axis=1)
         first, u, w = corners[:, 0], corners[:, 1], corners[:, 2]
         u -= first
@@ -242,7 +246,7 @@ class FacesAround:
         ]
 
     def summed(self, of_faces: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Sum of the faces' values, (3, f), around each vertex, (3, v)."""
+        """Sums the values of faces, (3, f), around each vertex. Returns (3, v)."""
         total = np.zeros((3, len(self._order)), np.float32)
         for faces in self._nth:
             total[:, : len(faces)] += of_faces.take(faces, axis=1)
@@ -255,7 +259,7 @@ class FacesAround:
 
 def _unit(directions: NDArray[np.float32]) -> NDArray[np.float32]:
     """Columns of (3, n) scaled to length 1; a zero column stays 0."""
-    largest = np.maximum(np.abs(directions).max(axis=0), LEAST_LENGTH)  # first: squares of large ones are no float32
+    largest = np.maximum(np.abs(directions).max(axis=0), LEAST_LENGTH)  # divided first: large squares exceed float32
     directions /= largest
     x, y, z = directions
     directions /= np.sqrt(np.maximum(x * x + y * y + z * z, LEAST_LENGTH))

@@ -1,7 +1,7 @@
-"""Programs that draw meshes: faces in two qualities, shadows; and the table of all of them.
+"""Programs that draw meshes: faces in two qualities, silhouettes and shadows. MESH_PROGRAMS lists them.
 
-Always: both sides of a face are drawn, each lit as the side that is seen. Normals follow the scales along the body's
-axes by the inverse transpose. Edges of faces are hard; `silhouettes` adds a soft border.
+Always: both sides of a face are drawn, and the visible side is lit. If a body has scales along its axes, normals are
+transformed by the inverse transpose. Edges of faces are hard; silhouettes add a soft border.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from twixt.render.draw.glsl.mesh_pose import FLAT_TONE_GLSL, POSE_INPUTS_GLSL, V
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
 
-# Program of meshes' soft silhouettes: a border one pixel wide around the faces, on the outside, that fades out.
+# Program of meshes' soft silhouettes. They add a border, one pixel wide, that fades out on the outside of the faces.
 #
-# An edge is on the silhouette if both of its faces are seen on the same side of it. The border does not depend on the
-# pixels drawn before.
+# An edge is on the silhouette if both of its faces are on the same side of it in the picture. The colour of the border
+# does not depend on the pixels drawn before.
 
 
 _EDGE_VERTEX = """
@@ -103,7 +103,7 @@ void main() { color = vec4(tone, covered); }
 
 
 def silhouette_program(context: moderngl.Context, is_flat: bool) -> moderngl.Program:
-    """Program of soft silhouettes; takes GL_LINES_ADJACENCY, an instance a body."""
+    """Program of soft silhouettes; takes GL_LINES_ADJACENCY, one instance for each body."""
     head = f"#define FLAT {int(is_flat)}\n", FRAME_GLSL, LIGHT_GLSL
     return context.program(
         vertex_shader=shader_text(*head, VERTEX_GLSL, _EDGE_VERTEX),
@@ -181,7 +181,7 @@ void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
 """
 )
 
-# Faces with a material, flat or smooth: lighting is computed in the pixel, where the image is read.
+# Faces with a material, flat or smooth. Lighting is computed for each pixel, since the image is read there.
 _SURFACE_VERTEX = """
 in vec2 uv;
 out vec3 at, on_body;
@@ -222,7 +222,7 @@ void main() {
 """
 )
 
-# The plain quality: brightness by a polynomial, once a vertex.
+# The plain quality: brightness is a polynomial, computed once for each vertex.
 _PLAIN_VERTEX = """
 SHADING out vec3 tone;
 void main() {
@@ -254,7 +254,7 @@ void main() {
 def face_program(
     context: moderngl.Context, is_flat: bool, is_fine: bool, is_transparent: bool = False
 ) -> moderngl.Program:
-    """Program of a mesh's faces; takes GL_TRIANGLES, an instance a body."""
+    """Program of a mesh's faces; takes GL_TRIANGLES, one instance for each body."""
     head = f"#define TRANSPARENT {int(is_transparent)}\n", FRAME_GLSL, LIGHT_GLSL, POLYNOMIAL_GLSL
     if not is_fine:
         vertex, fragment = _PLAIN_VERTEX, _PLAIN_FRAGMENT
@@ -270,9 +270,9 @@ def face_program(
 
 
 def surface_program(context: moderngl.Context, is_flat: bool, finish: int) -> moderngl.Program:
-    """Program of the faces of a mesh with a material, also of a transparent one.
+    """Program of the faces of a mesh with a material, opaque or transparent.
 
-    Takes GL_TRIANGLES, an instance a body.
+    Takes GL_TRIANGLES, one instance for each body.
     """
     shading = "flat" if is_flat else "smooth"
     head = f"#define FINISH {finish}\n", FRAME_GLSL, LIGHT_GLSL

@@ -1,8 +1,9 @@
-"""Boxes (see ray_cast.py): up to three faces, each of one tone, with edges that catch light.
+"""Boxes (see ray_cast.py): up to three faces, each of one tone, with bright edges.
 
-A box is the intersection of three pairs of planes. Seen from one direction, its outline is the intersection of three
-strips, one along each edge. Of the planes that face the eye, the farthest is visible. A true ray enters the box at its
-last entry into a pair and leaves it at its first exit; the length between the two gives the distance to the outline.
+A box is the intersection of three spaces, each between a pair of parallel planes. Seen from one direction, its outline
+is the intersection of three strips, one along each edge. Of the planes that face the eye, the farthest is visible. A
+true ray enters the box where it enters the last of the three spaces, and leaves it where it leaves the first of them.
+The length between these two points gives the distance to the outline.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return dot(size, abs(along)); }"
 _AROUND = "float around(vec3 size) { return length(size); }"
 
-# EDGE_ON: a face seen more nearly edge-on is left out. It would be less than a pixel wide, and its depth not finite.
+# EDGE_ON: faces that are seen more nearly edge-on are left out. They would be less than a pixel wide, and their depth
+# would not be finite.
 _POINT_VERTEX = """
 flat out vec4 face_x, face_y, face_z;  // depth: by a pixel to the right, up, at the middle; w: brightness
 flat out vec4 edge_x, edge_y, edge_z;  // strips along the edges: across, px; half a width, with the soft edge
@@ -79,8 +81,8 @@ void main() {
 }
 """
 
-# Plain quality, by the three pairs of planes: along parallel rays the distance to each plane changes by the same
-# amount from pixel to pixel.
+# Plain quality, computed from the three pairs of planes. With parallel rays, the distance to each plane changes by the
+# same amount from pixel to pixel.
 _PLAIN_VERTEX = """
 flat out vec4 right, up;  // how far a pixel to the right, up, is from the middle of each pair, along the ray; middle, px
 flat out vec4 half_way;   // from the middle of each pair to its planes, along the ray, m; w: depth at the middle

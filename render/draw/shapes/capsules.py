@@ -1,8 +1,8 @@
-"""Capsules (see ray_cast.py): all balls of one radius with centres on a segment of the body's z axis.
+"""Capsules (see ray_cast.py): the union of all balls of one radius with centres on a segment of the body's z axis.
 
-Each point of a capsule's surface is on a ball around one point of its axis. That is the axis point where the ray meets
-the infinite cylinder, clamped to the segment. The result is exact: the cylinder touches each ball inside it along a
-whole circle.
+Each point of a capsule's surface is on a ball around one point of its axis. To find that axis point, the z where the
+ray meets the infinite cylinder is clamped to the segment. The result is exact, because the cylinder touches each ball
+inside it along a whole circle.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from twixt.render.draw.shapes.ray_cast import CastShape, PointCast
 
 # GLSL of the skin of round shapes: two tones of one colour that show spin, and its lighting.
 #
-# The pattern has four quarters around the body's z. The sign of x times y gives the quarter of a pixel, its magnitude
-# the distance from the borders. A capsule, a cylinder and an ellipsoid have the skin of a sphere, so that a short
-# capsule looks like a ball.
+# The pattern has four quarters around the body's z. The sign of x times y gives the quarter that a pixel is in, and
+# the magnitude of x times y gives the distance from the borders. Capsules, cylinders and ellipsoids have the same skin
+# as spheres, so that a short capsule looks like a ball.
 #
 # Small bodies are lit in their own frame: u along the body's axis as seen in the picture, v across it, w towards the
-# eye. Their lighting leaves out what is invisible at that size: the tint, and the rim where the surface turns away.
+# eye. Their lighting omits the tint, and the rim where the surface turns away, since both are invisible at that size.
 
 
 # The constants of `lit_by` in light.py.
 _WRAP, _PAST, _AMBIENT, _SUN = 0.85, 0.15, 0.34, 0.92
-# Factor on the direction towards the light: (its cosine with the normal, plus _PAST x sqrt(_SUN)) squared is then the
-# sun's part of the brightness.
+# Factor on the direction towards the light. Let c be the product of that scaled direction with the normal: the sun's
+# part of the brightness is then (c + _PAST x sqrt(_SUN)) squared.
 _LIT = _WRAP * math.sqrt(_SUN)
 
 POINT_SKIN_VERTEX = (
@@ -82,7 +82,7 @@ vec3 skin(vec3 albedo, vec3 normal, float pattern) {
     .replace("PAST", str(_PAST * math.sqrt(_SUN)))
 )
 
-# As for spheres in point_spheres.py, light and pattern together are a polynomial in the normal.
+# As for spheres in point_spheres.py, light and pattern together form a polynomial in the normal.
 PLAIN_SKIN_VERTEX = """
 flat out vec4 by_normal;  // brightness: constant, u, v, w
 flat out vec4 by_square;  // u^2 (less w^2), v^2 (less w^2), u v, u w
@@ -136,7 +136,7 @@ vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
 }
 """
 
-# With a scale along each axis the cross section stays round: its radius is scaled by the mean of x and y.
+# If a body has a scale along each axis, its cross section stays round. The radius is scaled by the mean of x and y.
 ROUND_SIZE = """
 vec3 size_of(Pose pose) {
     float around = 0.5 * (pose.scale.x + pose.scale.y);

@@ -1,8 +1,8 @@
 """Cylinders and cones (see ray_cast.py), with bright rims.
 
-A cylinder is the intersection of an infinite round cylinder and the space between two planes. A ray hits it if,
-between the planes, it comes nearer to the axis than the radius. Of the side and the near end, the one that the ray
-enters last is visible.
+A cylinder is the intersection of an infinite round cylinder and the space between two planes. A ray hits it if its
+distance from the axis, somewhere between the planes, is less than the radius. Of the side and the near end, the one
+that the ray enters last is visible.
 """
 
 from __future__ import annotations
@@ -118,11 +118,12 @@ CYLINDER = CastShape(
 )
 
 
-# Cones (see ray_cast.py), the heads of arrows: the tip at +z, the disc at -z. Rectangles only: arrows are few.
+# Cones (see ray_cast.py), the heads of arrows. The tip is at +z, the disc at -z. They are drawn only as rectangles,
+# since arrows are few.
 #
-# A cone is an infinite double cone between its tip and its disc. A ray hits it if the middle of its section through the
-# double cone is between tip and disc, or if it goes through the disc. Of the round side and the disc, the one that the
-# ray enters last is visible.
+# A cone is the part of an infinite double cone between its tip and its disc. A ray hits it if the ray goes through the
+# disc, or if the middle of the ray's section inside the double cone is between tip and disc. Of the round side and the
+# disc, the one that the ray enters last is visible.
 
 
 _CONE_QUAD_FRAGMENT = (
@@ -177,7 +178,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 """
 )
 
-# Extent, circumscribed ball and rectangle are those of a cylinder. Cones are never drawn as points.
+# Extent, circumscribed ball and rectangle are the same as for a cylinder. Cones are never drawn as points.
 CONE = CastShape(
     ROUND_SIZE,
     CYLINDER.support,

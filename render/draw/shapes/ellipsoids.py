@@ -1,6 +1,6 @@
 """Ellipsoids (see ray_cast.py), and spheres with a scale along each axis.
 
-With lengths in half axes, an ellipsoid is a ball of radius 1, and a straight ray stays straight.
+If lengths are measured in half axes, an ellipsoid is a ball of radius 1, and straight rays stay straight.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return length(size * along); }"
 _AROUND = "float around(vec3 size) { return max(max(size.x, size.y), size.z); }"
 
-# In half axes: u to the right in the picture, v up, h to the eye, all at right angles.
+# Frame with lengths in half axes: u points to the right in the picture, v up, h to the eye, all at right angles.
 _BALL = """
 flat out vec4 turn;    // u by a pixel to the right, and by one up; v by one up
 flat out vec4 deep;    // depth by u, v, h; at the middle

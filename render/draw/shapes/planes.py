@@ -1,11 +1,13 @@
 """Planes: flat rectangles that are visible from both sides, with their edges drawn.
 
-The vertex shader computes the pose once for each body; a geometry shader makes its four corners. Each pixel gets its
-distance from the border, so that edges are visible against a surface of the same tone. Depth is computed from the
-plane: interpolated from corners far behind the eye, near depths would lose digits.
+The vertex shader computes the pose once for each body, and a geometry shader makes the four corners. Each pixel gets
+its distance from the border, so that edges are visible against a surface of the same tone. Depth is computed from the
+plane, not interpolated from the corners. If corners are far behind the eye, interpolated depths near the eye would
+lose digits.
 
-A floor fills the picture, so in software rendering it is most of a frame. Values that are the same all over the face
-are computed once for each body and passed as flat inputs. A checker is computed, not looked up (draw/bodies/materials.py).
+A floor often fills the picture, so in software rendering it takes most of a frame's time. Values that are the same all
+over the face are computed once for each body and passed as flat inputs. A checker image is computed, not looked up
+(draw/bodies/materials.py).
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ void main() {
 """
 )
 
-# No uniform block is read here: llvmpipe checks its bounds in each pixel.
+# No uniform block is read here, because llvmpipe checks the bounds of a block in each pixel.
 _FRAGMENT = (
     OUTLINE_GLSL
     + HIGHLIGHT_GLSL

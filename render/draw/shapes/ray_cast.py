@@ -1,16 +1,16 @@
 """Common part of ray cast shapes: boxes, capsules, cylinders and ellipsoids.
 
-A small body is seen from nearly one direction. So the vertex shader computes all that its pixels need once, for
-parallel rays, and the body is a point, the cheapest primitive of OpenGL. A larger body, or one around the eye, is a
-rectangle whose pixels cast true rays. Each body is drawn by exactly one of the two. shape_draws.py chooses which sizes
-are points, and in which of two qualities.
+All rays from the eye to a small body are nearly parallel. So the vertex shader computes the inputs of the body's
+pixels once, for parallel rays, and the body is drawn as a point, the cheapest primitive of OpenGL. A larger body, or a
+body around the eye, is drawn as a rectangle whose pixels cast true rays. Each body is drawn in exactly one of these
+two ways. shape_draws.py chooses which sizes are points, and which of two qualities points have.
 
-A shape defines its extent along a direction, `support`. Visibility, the size of a point and the rectangle follow from
-it. Depth is that of the surface; edges are smoothed by coverage, except in the plain quality.
+Each shape defines `support`, its extent along a direction. Visibility, the size of a point and the rectangle follow
+from that. Pixels get the depth of the surface. Edges are smoothed by coverage, except in the plain quality.
 
-Costs are those of software rendering. It executes the whole shader for each pixel, about 3 ns for each operation on
-eight pixels. One more flat vec4 costs 30 ns a body. `discard` costs more than the pixels that it saves: a pixel that
-is not covered gets the depth of the background instead, which never passes the depth test.
+The following costs are those of software rendering. It executes the whole shader for each pixel, at about 3 ns for
+each operation on eight pixels. Each further flat vec4 costs 30 ns a body. `discard` costs more than it saves. A pixel
+that is not covered therefore gets the depth of the background, which never passes the depth test.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from twixt.render.draw.glsl.light import FINISH_GLSL, LIGHT_GLSL, OUTLINE_GLSL, 
 from twixt.render.draw.glsl.pose import ROTATE_GLSL, pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant, frame_glsl, switches_glsl
 
-# Rims and shades at the edges of a body fade in from this width to twice that; points have none.
+# Rims and shades at the edges of a body fade in between this width and twice this width, px. Points have none.
 DETAIL_PX = 22.0
 
 
@@ -41,14 +41,15 @@ class CastShape(NamedTuple):
     """A shape's GLSL.
 
     size: `vec3 size_of(Pose)`, half extents in metres; 0 or less for a body that is not drawn.
-    support: `float support(vec3 size, vec3 along)`, extent from the centre along a direction, times its length.
+    support: `float support(vec3 size, vec3 along)`, extent from the centre along a direction, times the length of
+    `along`.
     around: `float around(vec3 size)`, radius of a ball around the whole shape.
     points, plain_points: the two qualities.
     quad_geometry: `void paint(Body)`, which fills `tone_x`, `tone_y`, `tone_z` and `extent`, and may scale the ray.
-    quad_fragment: `void meet(p, d, per_px, out t, out covered)`, place of the surface along the ray and covered share
-    of the pixel; `vec3 shade(q, d, per_px)`, colour there; `void on_surface(q, d, out face, out at, out half_size,
-    out along)`, for materials: the unit normal, the place in half extents from the middle, these, the ray in metres.
-    All in the body's frame.
+    quad_fragment: three functions, which work in the body's frame. `void meet(p, d, per_px, out t, out covered)` finds
+    the place of the surface along the ray, and the covered share of the pixel. `vec3 shade(q, d, per_px)` returns the
+    colour of that place. `void on_surface(q, d, out face, out at, out half_size, out along)` is for materials. It
+    finds the unit normal, the place in half extents from the middle, the half extents, and the ray in metres.
     """
 
     size: str
@@ -148,8 +149,8 @@ void main() {
 }
 """
 
-# Occlusion query as for spheres in sphere_common.py, with the balls around bodies: it needs no orientation, which is
-# half of a pose's cost.
+# Occlusion query as for spheres in sphere_common.py. It tests the balls around bodies, so it needs no orientation,
+# which is half of a pose's cost.
 _BEYOND_MAIN = """
 uniform vec2 range_px;
 
@@ -320,7 +321,7 @@ def cast_beyond_program(context: moderngl.Context, variant: PoseVariant, shape: 
 
 
 def cast_quad_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:
-    """Program that draws the other bodies of this shape as rectangles; takes GL_POINTS of bodies."""
+    """Program that draws bodies of this shape that do not fit a point, as rectangles; takes GL_POINTS of bodies."""
     strip = "layout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     paint = _QUAD_GEOMETRY.replace("PAINT", shape.quad_geometry)
     return context.program(

@@ -1,10 +1,10 @@
 """Soft shadows of bodies on the ground or on a level floor, which show how high a body is above it.
 
-A floor is flat, so a body's shadow is a soft spot whose place and size follow from the body's pose: one quad for each
-body near enough to the ground for a visible shadow. There is no shadow map and no second view. The spot is an ellipse
-as long as the body: the shadow of a ball moved along rods. Shadows end at the edge of the floor: the quad's sides are
-parallel to the floor's sides and are clipped to them. Shadows dim only ground that no body hides. They are drawn after
-the bodies, so that pixels that bodies cover are not shaded twice.
+A floor is flat, so a body's shadow is a soft spot whose place and size follow from the body's pose. Each body that is
+near enough to the ground for a visible shadow has one quad, without a shadow map or a second view. The spot is an
+ellipse as long as the body, like the shadow of a ball that is moved along rods. The quad's sides are parallel to the
+floor's sides and are clipped to them, so shadows end at the edge of the floor. Shadows are drawn after the bodies and
+dim only ground that no body hides. So pixels that bodies cover are not shaded twice.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switches_glsl
 
-# A ball whose centre is more than this many radii above the ground has no shadow: it would be too faint for its cost.
-# On a floor the light's shadow reaches up to `Floor.fade_radii`.
+# A ball whose centre is more than this many radii above the ground has no shadow. The shadow would be too faint to be
+# worth its cost. On a floor, `Floor.fade_radii` is the limit for the light's shadow.
 FADE_RADII = 1 + NEAR_FADE_RADII
-# Radius of the spot below a body and of the shadow that the light casts, in radii of the ellipse. The cost in pixels
-# grows with the square.
+# Radius of the spot below a body, and radius of the shadow that the light casts, both in radii of the ellipse. The
+# number of pixels grows with the square.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
-# A body whose centre is lower than this many radii has no shadow: a body that flat hides it, or would have it on top.
-# Up to three times this height the shadow fades in.
+# A body whose centre is lower than this many radii has no shadow. Such a flat body would hide its shadow, or the
+# shadow would be drawn on top of the body. Up to three times this height, the shadow fades in.
 FLAT_RADII = 0.05
-# Least z of the direction towards the light, for shadows: a lower light would cast them to the horizon.
+# Least z of the direction towards the light that is used for shadows. A lower light would cast shadows to the horizon.
 LOWEST_LIGHT = 0.4
-# Depth offset of shadows towards the eye, against z-fighting with a body's flat top at the ground's height: this share
-# of the distance (a third of a pixel's span in a picture of 800x600, so that shadows do not show through bodies), or
-# this many pixels' span if the camera is orthographic; plus four steps of a 24-bit depth buffer.
+# Depth offset of shadows towards the eye. It avoids z-fighting with a body whose flat top is at the ground's height.
+# LIFT is a share of the distance: a third of a pixel's span in a picture of 800x600, so that shadows do not show
+# through bodies. LIFT_PX replaces it for an orthographic camera, in pixels' spans. UNITS is added, four steps of a
+# 24-bit depth buffer.
 LIFT, LIFT_PX, UNITS = 4e-4, 0.33, 4 * 2.0**-23
 
-# With more bodies there are no shadows: they would darken the whole ground, and cost a quad each.
+# With more bodies there are no shadows. They would darken the whole ground, and each would cost a quad.
 MOST_SHADOWS = 20_000
 
 CONSTANTS = {
@@ -46,9 +47,9 @@ CONSTANTS = {
     "LOWEST_LIGHT": LOWEST_LIGHT,
 }
 
-# `cast_shadow` ends a vertex shader. position: of the body's middle, from the eye, world's axes. axes: the body's own,
-# unit vectors, world. size: half extents along these, metres. What casts is the sum of a ball, as large as the body is
-# thin, and of three rods along the axes.
+# `cast_shadow` is the last call of a vertex shader. position: of the body's middle, from the eye, along the world's
+# axes. axes: the body's axes, unit vectors, world. size: half extents along these axes, metres. The caster is
+# approximated by the sum of a ball, whose radius is the least half extent, and of three rods along the axes.
 SHADOW_CASTER_GLSL = """
 out vec3 caster;      // the body's middle, from the eye, metres, world's axes
 out vec2 dark;        // strength of the spot below the body, of the shadow that the light casts; 0, 0: none
@@ -171,9 +172,9 @@ def shadow_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.
 
 
 def shadow_program_of(context: moderngl.Context, switches: str, vertex: str) -> moderngl.Program:
-    """Program that dims the ground under what a vertex shader passes to `cast_shadow`; takes GL_POINTS.
+    """Program that dims the ground under each caster that a vertex shader passes to `cast_shadow`; takes GL_POINTS.
 
-    switches: `switches_glsl`, or nothing for programs that are compiled for every kind of camera.
+    switches: from `switches_glsl`, or empty for a program that works with every kind of camera.
     """
     head = "#version 330 core\n" + switches
     return context.program(

@@ -1,13 +1,14 @@
 """Spheres at the finest quality: true outline, smooth edge, true depth, a two-tone skin that shows spin.
 
-A small sphere is a point, the cheapest primitive of OpenGL. Its outline is an ellipse. A matrix for each
-sphere maps it to the unit circle, and the sphere to a hemisphere over it: a pixel needs no ray. A sphere wider than a
-point may be, or around the eye, is a rectangle whose pixels cast true rays.
+A small sphere is drawn as a point, the cheapest primitive of OpenGL. Its outline is an ellipse. A matrix for each
+sphere maps the ellipse to the unit circle, and the sphere to a hemisphere over this circle, so a pixel needs no ray. A
+sphere that is too wide for a point, or is around the eye, is drawn as a rectangle whose pixels cast true rays.
 
 Edges are smoothed by coverage (alpha), so spheres are drawn after planes and ray cast shapes. Values that are the same
-in all pixels of a sphere are computed once, in the vertex shader, and passed on as flat outputs. So are values that
-are the same for all spheres: llvmpipe checks the bounds of a uniform block at each access in each pixel, a quarter of
-the cost. Where spheres are many, point_spheres.py draws them.
+in all pixels of a sphere are computed once, in the vertex shader, and passed on as flat outputs. Values that are the
+same for all spheres are passed on in the same way, because llvmpipe checks the bounds of a uniform block at each
+access in each pixel, which would be a quarter of the cost. If there are many spheres, the programs of point_spheres.py
+draw them.
 """
 
 from __future__ import annotations
@@ -296,7 +297,8 @@ def point_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.P
 
 
 def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """The same for spheres that do not intersect, each of one depth: see draw/bodies/shape_draws.py."""
+    """As `point_program`, but for spheres that do not intersect, each with one depth: see
+    draw/bodies/shape_draws.py."""
     return _points(context, variant, apart=True)
 
 

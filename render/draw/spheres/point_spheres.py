@@ -6,19 +6,20 @@
     LOD 1   to 6.5 px   as LOD 2, without a skin
     LOD 0   to 2.5 px   squares of the disc's area and mean brightness
 
-Spheres are points. A pixel's place in the point gives its normal; one direction replaces light and sky, and the
-product of two axes of the body gives its skin. Edges are hard, and there is no highlight.
+Spheres are drawn as points. A pixel's place in the point gives its normal. A single direction replaces light and sky.
+The skin is the product of the pixel's coordinates along two axes of the body. Edges are hard, and there is no
+highlight.
 
-From a width of ten pixels on, the cost of a sphere is that of its pixels: a third of a nanosecond for each operation in
-each of them. So the vertex shader computes, once for each sphere, the polynomial of second degree in a pixel's place
-that is the best fit to light and skin together: five operations, where normal, light and skin take twenty. This softens
-the skin's borders; its rotation stays visible.
+From a width of ten pixels on, most of a sphere's cost is in its pixels: a third of a nanosecond for each operation in
+each pixel. So the vertex shader computes, once for each sphere, a polynomial of second degree in a pixel's place,
+which is the best fit to light and skin together. It takes five operations, where normal, light and skin take twenty.
+The skin's borders become softer, but its rotation stays visible.
 
-One depth: a sphere is drawn as the disc through its centre. Where bodies do not intersect this changes no pixel, since
-the disc lies within the ball; where they do, their seam is off by at most a radius. In return hidden pixels are not
-computed at all, which halves the cost of what lies behind: software rendering tests a pixel's depth before its colour
-only if the shader does not write the depth. Nearly true depth is that of a paraboloid: seams are straight where they
-should bend a little.
+"Of one depth" means that a sphere is drawn as the disc through its centre. If bodies do not intersect, this changes no
+pixel, since the disc is inside the ball. If they intersect, their seam is off by at most a radius. In return, hidden
+pixels are not computed, which halves the cost of bodies behind others: software rendering tests a pixel's depth before
+it computes the colour only if the shader does not write the depth. "Nearly true depth" is the depth of a paraboloid.
+Its seams are straight where they should bend a little.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points, wide_glsl
 
-# The pattern's tones are those of FULL_CONTRAST, around a mean that fades with the size.
+# TONES: difference of the pattern's two tones from their mean, as a share of the mean. The mean depends on the size.
 _TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
 
-# Difference of a square's mean brightness from that of the polynomial over the disc.
+# Added to the polynomial's mean brightness over the disc, to give that of the square.
 SQUARE_OFFSET = 0.02
-# Weights of light and sky in the one direction that replaces them: mean error 0.033 of the brightness.
+# Weights of light and sky in the single direction that replaces them. The mean error is 0.033 of the brightness.
 ONE_LIGHT, ONE_UP = 0.28, 0.09
 # Brightness where the normal is at right angles to that direction, and the factor of the cosine's square.
 ACROSS, SQUARES = 0.63, 1.07
-# Best fits over the disc: the normal's z by 1 and x^2 + y^2, and x z by x.
+# Factors of the best fits over the disc: of 1 and x^2 + y^2 for the normal's z, and of x for x z.
 HEIGHT, ALONG = (1.067, -0.8), 0.533
 
 _PLACE = """
@@ -231,12 +232,12 @@ void main() {
 
 
 def square_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of LOD 0. As the other programs here, it takes GL_POINTS of bodies, into the guarded viewport."""
+    """Program of LOD 0. Like the other programs here, it takes GL_POINTS of bodies, into the guarded viewport."""
     return sphere_points(context, variant, _SQUARE_VERTEX, _SQUARE_FRAGMENT)
 
 
 def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of LOD 4 for spheres that do not intersect, each of one depth."""
+    """Program of LOD 4 for spheres that do not intersect, each drawn with one depth."""
     return _skinned(context, variant, apart=True)
 
 

@@ -1,9 +1,9 @@
-"""Bounding box of a snapshot's bodies, and the test whether all of them fit points.
+"""Bounding box of a snapshot's bodies, and a test that all of them fit points.
 
-The box around all bodies, computed once for each snapshot, is enough for most pictures: all bodies are
-seen from outside and none is near. Otherwise each picture would have to test every body. A curve between two snapshots
-stays within the hull of its four Bezier points: its ends, and the ends moved along their velocities for a third of the
-gap.
+The box around all bodies is computed once for each snapshot. In most pictures all bodies are seen from outside and
+none is near, so it is enough to test the box. Without it, each picture would have to test every body. A curve between
+two snapshots stays within the hull of its four Bezier points. These are its two ends, and each end moved along its
+velocity for a third of the gap.
 
 Always: a body that does not fit a point is never missed. The extent is unknown (None) if a number is not finite, or
 for more than MOST bodies. Pure.
@@ -23,10 +23,10 @@ from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import GUARD_PX
 from twixt.render.draw.spheres.sphere_common import is_wide
 
-# With more bodies the box costs more for each snapshot than it saves in each picture: 100,000 bodies do not fit the
-# cache, 0.5 to 4 ms.
+# With more bodies, the box costs more for each snapshot than it saves in each picture. For 100,000 bodies, which do
+# not fit the cache, it takes 0.5 to 4 ms.
 MOST = 1 << 15
-# Records that are reduced side by side: one by one they take ten times as long.
+# Number of records that are reduced side by side. Reducing them one by one takes ten times as long.
 ABREAST = 64
 WORDS = BODY.itemsize // 4
 PLACE, VELOCITY = (
@@ -39,7 +39,7 @@ SIZE_BITS = 0x7FFF
 class Extent(NamedTuple):
     """Bounding box of a snapshot. low, high: corners, metres, world. speed: largest velocity component, m/s.
 
-    scale: largest magnitude.
+    scale: largest magnitude of a scale.
     """
 
     low: tuple[float, float, float]
@@ -55,7 +55,8 @@ def extent_of(records: NDArray[np.void]) -> Extent | None:
     words = records.view(np.float32).reshape(-1, WORDS)
     with np.errstate(invalid="ignore"):  # records may hold anything
         lowest, highest = _ends(words, np.minimum), _ends(words, np.maximum)
-        # Compared as integers, which order as the magnitudes do: half floats take ten times as long.
+        # Compared as integers, which have the same order as the magnitudes. Comparing half floats takes ten times as
+        # long.
         scale = float(np.uint16((records["scale"].view(np.uint16) & SIZE_BITS).max()).view(np.float16))
     low, high = lowest[PLACE], highest[PLACE]
     speeds = [*lowest[VELOCITY], *highest[VELOCITY]]
@@ -80,7 +81,7 @@ def fits_points(
 ) -> bool:
     """True if spheres up to `radius` (at scale 1, metres) anywhere in `extent` fit points up to `largest_px`.
 
-    gap_s: from the older to the newer snapshot; spheres may move that long on their curves.
+    gap_s: time from the older to the newer snapshot, during which spheres move on their curves.
     """
     radius, swing = radius * extent.scale, gap_s * extent.speed / 3
     ends = [

@@ -1,18 +1,18 @@
 """GLSL of all sphere programs: position, choice of program, frame and skin.
 
-Each ball is drawn by exactly one program of a picture. A ball "fits" a point when it is no wider than
-`range_px.y` and its centre is in the picture or near it. Programs of points draw the balls that fit and are wider than
-`range_px.x`; the program of quads draws visible balls that do not fit.
+In a picture, each ball is drawn by exactly one program. A ball "fits" a point if it is no wider than `range_px.y` and
+its centre is in the picture or near it. Programs of points draw the balls that fit and are wider than `range_px.x`;
+the program of quads draws visible balls that do not fit.
 
-The guard: points are drawn into a viewport that reaches GUARD_PX beyond the picture on each side (the scissor cuts off
-what is drawn there), since OpenGL discards a point whose centre is outside the viewport. Bodies that are not drawn are
-put into the far corner of the guard. There they are not clipped (one clipped point slows software rendering of all
-points), and are dropped before they reach a pixel: 0.03 us a body, against 0.14 us for a point in the picture that
-fails the depth test.
+The guard: OpenGL discards a point whose centre is outside the viewport. So points are drawn into a viewport that
+reaches GUARD_PX beyond the picture on each side, and the scissor removes the pixels outside the picture. Bodies that
+are not drawn are moved to the far corner of the guard. There they are not clipped (a single clipped point slows down
+software rendering of all points), and they are dropped before they reach a pixel. That takes 0.03 us a body, against
+0.14 us for a point in the picture that fails the depth test.
 
-The wide view: towards the corners of the picture a ball is seen as an ellipse, stretched away from the middle. With
-many spheres and a stretch up to WIDE_STRETCH this is not noticed, and circles are drawn. Beyond, variants of the
-programs draw ellipses, which cost a little more.
+The wide view: towards the corners of the picture, a ball looks like an ellipse that is stretched away from the middle.
+With many spheres, a stretch up to WIDE_STRETCH is not noticed, so circles are drawn. For a larger stretch, variants of
+the programs draw ellipses, which cost a little more.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from twixt.render.draw.glsl.light import OUTLINE_GLSL
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant, frame_glsl, switches_glsl
 
-# Widest sphere drawn as a point, px: half of it must fit into the guard, and llvmpipe's largest point is 255 px.
+# Widest sphere drawn as a point, px: half of its width must fit into the guard, and llvmpipe's largest point is 255
+# px.
 LARGEST_POINT_PX = 2 * GUARD_PX
 ALL_PX = (0.0, float(LARGEST_POINT_PX))
 
-# Stretch in the corners of the picture: a vertical view of 45 degrees has 1.2 at 4:3 and 1.3 at 16:9.
+# Limit on the stretch in the corners of the picture. With a vertical field of view of 45 degrees, the stretch is 1.2
+# at 4:3 and 1.3 at 16:9.
 WIDE_STRETCH = 1.25
 
 # Half the difference between the skin's two tones on large spheres; the lighter tone is 1.
@@ -102,15 +104,15 @@ float pattern_depth(float px_in_radii) {
 """
 )
 
-# Asks the GPU in each picture whether any sphere is too wide to be drawn as a point: an occlusion query over a draw in
-# which each such sphere is a point and all others are clipped away. It needs positions and sizes alone, and changes no
-# pixel: 0.02 us a body, against 0.13 us for a draw of empty rectangles. So the few large spheres of a picture are
-# never missing, and pictures without them (most) do not pay for them. The query passes whenever a visible sphere does
-# not fit. If it passes without need, the cost is one empty draw, so expensive parts of a pose are left out: a straight
-# line replaces the curve, with room for its bulge.
+# In each picture, an occlusion query asks the GPU whether any sphere does not fit a point. For the query, each such
+# sphere is drawn as a point of one pixel, and all others are clipped away. This draw needs only positions and sizes,
+# and changes no pixel. It takes 0.02 us a body, against 0.13 us for a draw of empty rectangles. So the few large
+# spheres of a picture are never missing, and pictures without them, which are most, do not pay for them. The query
+# must pass if a visible sphere does not fit. If it passes needlessly, the cost is one empty draw. So expensive parts
+# of a pose are left out: a straight line replaces the curve, with room for its bulge.
 #
-# A cubic leaves the straight line by s (1 - s)^2 and s^2 (1 - s) of the difference of each velocity from the mean one,
-# times the gap: 4/27 at most.
+# The offset of a cubic from the straight line is the sum of two terms. Each is the gap times the difference of one
+# velocity from the mean velocity, times s (1 - s)^2 or s^2 (1 - s), which are at most 4/27.
 _BEYOND_VERTEX = """
 void main() {
     bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
@@ -158,7 +160,7 @@ void main() {
     gl_Position = seen && !fits ? vec4(0.0, 0.0, -1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
 }
 """
-# Drawn with blending: changes no pixel.
+# Drawn with blending and an alpha of 0, so it changes no pixel.
 _BEYOND_FRAGMENT = """#version 330 core
 out vec4 color;
 void main() { color = vec4(0.0); }

@@ -1,12 +1,12 @@
 """Chooses the level of detail (LOD) of a picture's spheres, by their size on the screen and by cost.
 
-A sample of at most 256 bodies gives the sizes of spheres in this picture and the pixels that they cover.
-One program is then chosen for all spheres, since a second pass over a million bodies costs more than it saves. The few
-spheres that are too large for it have a separate draw.
+A sample of at most 256 bodies gives the sizes of spheres in this picture and the number of pixels that they cover. One
+program is then chosen for all spheres, since a second pass over a million bodies costs more than it saves. The few
+spheres that are too large for this program are drawn separately.
 
-Always: the chosen program draws spheres up to `largest_px`, wider than nearly all of the sample (or LARGEST_POINT_PX).
-The last choice is kept until the sample exceeds its limit by 15 %, so that nothing flickers during a zoom. Pure:
-numbers in, answer out.
+Always: the chosen program draws spheres up to a width of `largest_px`. That is more than the width of nearly all
+spheres in the sample, or it is LARGEST_POINT_PX. The last choice holds until the typical size exceeds its limit by 15
+%, so that nothing flickers during a zoom. Pure: numbers in, answer out.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
 
 # This share of the sampled spheres in the picture is no wider than `Sizes.typical_px`.
 NEARLY_ALL = 0.95
-# The last choice is kept for sizes up to KEPT times its limit. A program draws spheres up to LARGER times its limit.
+# The last choice holds for typical sizes up to KEPT times its limit. A program draws spheres up to LARGER times its
+# limit.
 KEPT, LARGER = 1.15, 1.3
-# Largest cost of the finest program in software rendering, in pixels: those of its points, plus BODY_PX for the setup
-# of each body. 600,000 are about 5 ms; 300 balls that fill a picture of 800x600 are 450,000.
+# The finest program is used in software rendering up to this cost. The cost is the number of pixels of all points,
+# plus BODY_PX for the setup of each body. A cost of 600,000 is about 5 ms. For 300 balls that fill a picture of
+# 800x600 the cost is 450,000.
 FINEST_PX, BODY_PX = 600_000, 500
-# With fewer bodies than this, LOD 2 is drawn up to this size only, px: the seams of spheres of one depth are noticed.
+# With fewer bodies than MANY_BODIES, LOD 2 is used only up to FEWER_LOD_2_PX. The seams between larger spheres of one
+# depth would be noticed.
 MANY_BODIES, FEWER_LOD_2_PX = 4096, 9.0
 
 
@@ -43,14 +46,16 @@ class SphereLod(NamedTuple):
 
 
 FINEST = SphereLod("points", LARGEST_POINT_PX)
-# From the cheapest on, with the largest typical size for each, px. point_spheres.py describes them.
+# Programs in order of cost, the cheapest first, each with the largest typical size that it is used for, px.
+# point_spheres.py describes them.
 PLAIN = (("lod 0", 2.5), ("lod 1", 6.5), ("lod 2", 16.0), ("lod 3", 24.0), ("lod 4", math.inf))
-# Levels without a pattern. Squares, LOD 0, are noticed from a few px on.
+# Programs for quality levels without a pattern. The squares of LOD 0 are noticed from a few px on.
 FLAT = (SphereLod("lod 0", 4.0), SphereLod("lod 1", 6.5), SphereLod("lod 1", math.inf))
 
 
 class Sizes(NamedTuple):
-    """Sizes of spheres in a picture. typical_px: diameter that 95 % do not exceed, infinite if none is in the sample.
+    """Sizes of spheres in a picture. typical_px: diameter that 95 % of the sampled spheres do not exceed; infinite if
+    there are none.
 
     covered_px: pixels of all points together.
     """
@@ -116,7 +121,7 @@ def sizes_in(
 def choose(
     sizes: Sizes, count: int, is_software: bool, last: SphereLod | None = None, level: Level = FULL
 ) -> SphereLod:
-    """Chooses the program that draws `count` spheres. last: the choice for the picture before."""
+    """Chooses the program that draws `count` spheres. last: the choice for the previous picture."""
     affordable_px = FINEST_PX * (KEPT if last == FINEST else 1.0)
     if level.fine and (not is_software or sizes.covered_px + count * BODY_PX <= affordable_px):
         return FINEST
