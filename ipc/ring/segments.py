@@ -74,9 +74,7 @@ class WaitingSnapshot:
         slot.close()
         before = self.slot
         # The statements below call nothing, so an interruption comes either before or after all of them.
-        slot.number = (
-            latest + 1
-        )  # not earlier: the previous snapshot may have been published while this one was written
+        slot.number = latest + 1  # set last, because `latest` may have grown while this snapshot was written
         slot.is_committed = True
         self.slot = slot
         if before is not None:
