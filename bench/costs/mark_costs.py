@@ -85,10 +85,7 @@ def mark_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         every = MarkCloud(window, tuple(MARK_KINDS))
         try:
             for name, cloud in ((f"{COUNT:,} marks of five kinds", same), (f"{COUNT:,} marks of all kinds", every)):
-                for work in (
-                    cloud.draw_marks,
-                    same.draw_bodies,
-                ) * 2:  # first calls compile programs and allocate memory
+                for work in (cloud.draw_marks, same.draw_bodies) * 2:  # compiles programs, allocates memory
                     work()
                 rounds = rounds_of(ROUNDS, share)
                 times, limits = times_us(rounds, cloud.draw_marks, same.draw_bodies, budget_s=BUDGET_S)
