@@ -2,8 +2,8 @@
 
 The vertex shader blends two buffers of positions, and for boxes and capsules two buffers of quaternions. Each body is
 drawn as one point. A pixel of a sphere is shaded by its place in the point; a pixel of a box or a capsule casts a ray.
-All bodies have one size and one colour. Each has the depth of its point, hard edges, and cannot be hidden by a flag. The
-background is only cleared.
+All bodies have one size and one colour, are visible, and have hard edges. All pixels of a body have the depth of its
+point. The background is only cleared.
 """
 
 from __future__ import annotations

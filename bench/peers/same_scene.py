@@ -130,9 +130,7 @@ def _step_ms(seconds: float, show: Callable[[], object]) -> float:
             next_s = max(next_s + 1 / STATES_HZ, now_s)
             show()
         for _ in range(PRODUCTS):
-            matrix = (
-                np.einsum("ij,jk->ik", matrix, matrix) + 0.5
-            )  # einsum uses one core, whichever library numpy was built with
+            matrix = np.einsum("ij,jk->ik", matrix, matrix) + 0.5  # einsum uses one core in every build of numpy
             matrix /= matrix.max() * MATRIX
         steps += 1
     return (time.perf_counter() - begin_s) / steps * 1e3
