@@ -47,8 +47,8 @@ SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
 SHOW_BODY_US, SHOW_US = 0.012, 20
 # Number of rounds in a whole run. Each row takes one to two seconds.
 WAKE_ROUNDS = 400
-# Number of bodies published to a waiting viewer -> limit of the time that this takes longer than the copy, us. 64 bodies
-# are 4 KiB; BODIES is the usual number.
+# Number of bodies published to a waiting viewer -> limit of the publish's time above that of the copy, us. 64 bodies are
+# 4 KiB; BODIES is the usual number.
 BARS = {64: "over <= 8", BODIES: "over <= 15"}
 # Time from a viewer's request for a wake until the viewer surely sleeps, ns; longest wait for that request, s.
 FALLING_ASLEEP_NS, TIMEOUT_S = 300_000, 20.0

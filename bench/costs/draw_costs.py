@@ -33,7 +33,8 @@ COUNTS = (1_000, 10_000, 100_000)
 ROUNDS = {1_000: 120, 10_000: 32, 100_000: 9}
 # Time after which no new round begins, s: for one shape and number of bodies, and for one method.
 BUDGET_S, METHOD_BUDGET_S = 2.5, 1.5
-# Number of bodies that has a limit, the limit, and the shapes that it is for, each of which has its own lean drawing.
+# BAR is the limit for a row of BAR_COUNT bodies with a shape in OWN_LEAN. Other shapes have no limit, because they are
+# compared with lean drawing of a different shape.
 BAR_COUNT, BAR, OWN_LEAN = 10_000, "ratio >= 0.9", ("box", "capsule")
 UPLOADS = {10_000: 200, 1_000_000: 9}
 

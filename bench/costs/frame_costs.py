@@ -37,7 +37,7 @@ from twixt.render.scene.stage import Stage
 # Number of wake-ups, large enough that the 99th percentile is not the single worst one. Duration of each wait, ns, about
 # as long as a frame waits.
 WAKES, WAKE_NS = 400, 4_000_000
-# Limits of the lateness of a wake-up, us. They hold if a core is free.
+# Limits of the lateness of a wake-up, us. They apply only while a core is free.
 WAKE_BARS = {"p50": "figure <= 5", "p99": "figure <= 50"}
 # Number of rounds, and of calls per round. There are several calls per round, because one call takes only microseconds,
 # and reading the clock a tenth of that.

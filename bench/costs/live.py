@@ -168,7 +168,7 @@ def _frames(window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[s
     older, newer = (snapshot.bodies["position"] for snapshot in newest_two(link))
     lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]
     size_px = window.framebuffer_size
-    camera = loop.stage.view.orbit.matrices(size_px, size_px)  # type: ignore[union-attr]  # frames were drawn
+    camera = loop.stage.view.orbit.matrices(size_px, size_px)  # type: ignore[union-attr]  # not None after a frame
     loop.over.make_panels(size_px, window.content_scale)
     while loop.over.make_some():
         pass

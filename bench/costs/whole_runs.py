@@ -124,7 +124,7 @@ def first_picture(world: str, *flags: str) -> Start:
 def bare_s() -> float:
     """Time (s) until one process has swapped a bare window and another has imported numpy. Both start at once."""
     environ = dict(os.environ)
-    glfw_library.choose(environ)  # saves the bare window the same search for a library that twixt's window is saved
+    glfw_library.choose(environ)  # so that the bare window, like twixt's, need not search for its library
     with (
         process([python_program(), "-P", "-c", NUMPY]) as numpy,
         process([python_program(), "-P", LEAN_WINDOW], environ) as window,

@@ -219,7 +219,7 @@ def turn(viewer_pid: int, step: Step, watched: bool, seconds: float) -> dict[str
 def require_alive(viewer_pid: int) -> None:
     """Raises ProcessLookupError if the viewer's process has ended.
 
-    To send a signal is not enough, because that succeeds even for an ended process, until its parent has waited for it.
+    Sending a signal is no test, because that succeeds even for an ended process, until its parent has waited for it.
     """
     with contextlib.suppress(ChildProcessError):
         if os.waitid(os.P_PID, viewer_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -228,7 +228,7 @@ def require_alive(viewer_pid: int) -> None:
 
 
 def _exit_on_signal(_number: int, _frame: object) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):  # a second signal must not prevent that the viewer is ended
+    for number in (signal.SIGINT, signal.SIGTERM):  # a second signal must not interrupt the end of the viewer
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 

@@ -6,9 +6,9 @@
     4096   slot 0, slot 1, ...: sequence word (64 B), head (128 B), records, one block per column
 
 A record has 64 bytes. The records of a slot are first the bodies, then the marks, then the surface vertices, which are
-packed into records; together at most `capacity` records. In this folder a number of `marks` includes the records that
-hold vertices. A column has room for `capacity` rows, one for each body or one for each part of a body. A world column
-has one row.
+packed into records. Together they are at most `capacity` records. In this folder a number of `marks` includes the
+records that hold vertices. A column has room for `capacity` rows, one for each body or one for each part of a body. A
+world column has one row.
 
 Capacity and columns determine all other numbers. A process that reads a layout from a segment or a message computes the
 other numbers again, and rejects a layout whose numbers differ. So it never uses a damaged number.

@@ -29,7 +29,7 @@ from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, NO_VERTICES, VERTEX_BYTES, 
 # Most arrays held for reuse: two in use and two being copied. Larger arrays are not held, because copying them takes
 # longer than the first access to new memory.
 MOST_KEPT, LARGEST_BYTES = 4, 4 << 20
-# References to a free array: the store's list, and the argument of `getrefcount` itself.
+# Number of references to a free array: one from the list in `SpareArrays`, one from the argument of `getrefcount`.
 OWN_REFERENCES = 2
 NO_BYTES = memoryview(b"")
 
@@ -225,5 +225,5 @@ class Segment:
 
 
 def _copy_bytes(into: np.ndarray, source: memoryview) -> None:
-    # numpy copies records field by field, but plain bytes in a single copy that releases the interpreter's lock.
+    # numpy would copy records field by field. It copies plain bytes at once, and without the interpreter's lock.
     np.copyto(into.reshape(-1).view(np.uint8), np.frombuffer(source, np.uint8))

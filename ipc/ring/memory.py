@@ -183,7 +183,7 @@ class SegmentAllocator:
             request, ready = self._request, self.ready
             if ready is not None and ready.layout.capacity >= capacities[-1]:
                 return
-            if request is not None and request.capacities[0] >= (need or 0):  # the one being made is large enough
+            if request is not None and request.capacities[0] >= (need or 0):  # the requested segment is large enough
                 if need is None or request.is_needed:
                     return
                 capacities = (request.capacities[0], need) if need < request.capacities[0] else request.capacities[:1]

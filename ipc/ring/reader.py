@@ -98,7 +98,7 @@ class RingReader:
         with newer ones, fewer at each attempt. A reader slower than the writer skips snapshots that the writer would
         overwrite first. Without skipping, 112 of 119 snapshots read in one frame were torn on a slow machine.
         """
-        newest, delivered, pace = 0, 0, 0  # pace: snapshots published during one delivery
+        newest, delivered, pace = 0, 0, 0  # pace: number of snapshots published during one delivery
         for attempt in range(ATTEMPTS):
             before, newest = newest, self.latest
             if newest <= self._read:

@@ -13,20 +13,22 @@ simulated memory (`tests/ipc/model`). It also removes each step in turn, and rep
     fill the slot                 sequence == 2k ?   no: overwritten, or being written
     sequence = 2k                 read the slot
       W2 fence                      R2 fence
-    latest = k                    sequence == 2k ?   yes: what was read is snapshot k, whole
+    latest = k                    sequence == 2k ?   yes: the bytes read are all of snapshot k
 
 Always: a reader reads no snapshot newer than the `latest` that it loaded by `read_latest`. So after R1 the reader sees
 everything that was stored before `latest = k`: all bytes of k, and 2k. The order of those stores does not matter.
 
-Purpose of each fence, and the fault that the checker finds on an ARM-like memory if the fence is removed. The slot held
-snapshot k-N before. On x86's memory model, and on one without reordering, removing the fences causes no fault.
+The list tells the purpose of each fence, and the fault that the checker finds on an ARM-like memory without the fence.
+The slot held snapshot k-N before. On x86's memory model, and on one without reordering, no fence is needed.
 W1  The first new bytes must not be visible before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k, finds
     2(k-N) again, and accepts the mixture as k-N: a torn snapshot.
 W2  `latest = k` must not be visible before 2k or before any byte of k. Else `latest` is the number of an incomplete
     snapshot, and a reader that finds 2k may miss some bytes of k: a wrong `latest`, and a torn snapshot.
 R1  No word of the slot must be loaded before `latest`. Else the same two faults appear on the reader's side.
-R2  The bytes must not be loaded after the second look. Else the writer may have begun k+N in between: torn.
-The second look: without it the writer may have written k+N while the bytes were read: torn, on every memory model.
+R2  The bytes must not be loaded after the second look. Else the writer may begin k+N before they are loaded, and the
+    snapshot is torn.
+Without the second look the writer may write k+N while the bytes are read, and the snapshot is torn. This fault appears
+on every memory model.
 
 The checker found that two further fences would be redundant. One is between the bytes and 2k: W2 follows both, and no
 reader reads k before `latest = k`. The other is between the first look and the bytes: R1 precedes both. The first look
@@ -41,7 +43,7 @@ six steps is removed, the plan can be torn.
 
 A full fence in pure Python (`make_fence`) releases and then acquires a private lock that is *already held*. No earlier
 access moves behind the release, and no later access moves before the acquire. Release and acquire use the same word, so
-the acquire cannot move before the release (nor on ARM, which keeps the two in order). The opposite order,
+the acquire cannot move before the release (not even on ARM, which keeps the two in order). The opposite order,
 `with lock: pass`, is no fence: accesses before and after it may move *into* the locked region and be reordered there.
 Each writer and each reader has its own fence; two threads that share a fence would block each other.
 """

@@ -1,9 +1,9 @@
 """Writer of one segment: `begin` opens the next snapshot's slot; the caller fills the slot in place and commits it.
 
-Always: the writer never waits for a reader, and its cost does not depend on readers. A head or columns that cannot be
-published are rejected before they are written. After an interrupted publish (Ctrl-C) the last snapshots are still
-complete, and the next publish uses the same slot. Not here: the order of stores (`sequence`), the meaning of a head's
-numbers.
+Always: the writer never waits for a reader, and a publish costs the same with any number of readers. A head or
+columns that cannot be published are rejected before they are written. After an interrupted publish (Ctrl-C) the last
+snapshots are still complete, and the next publish uses the same slot. Not here: the order of stores (`sequence`), the
+meaning of a head's numbers.
 """
 
 from __future__ import annotations

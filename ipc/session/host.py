@@ -41,7 +41,7 @@ class Host:
     `HostRing`. describe: returns the description that a viewer receives when it attaches (`Link.description`).
 
     ring: publishes snapshots and plans. commands: commands from viewers. actions: what the viewers' users did (events,
-    views, pulls), for the program. viewer_attached: set when a viewer attaches.
+    views, pulls), for the program. viewer_attached: event that is set when a viewer attaches.
     on_report: None, or a function that returns the report's blocks. It is called on the service thread and may call
     `end`.
     """

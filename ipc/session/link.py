@@ -37,7 +37,7 @@ ATTACH_PATIENCE_S = 20.0
 LONGEST_WAIT_S = 2_000_000.0
 # Smallest change of the lead that is reported. A lead is a few milliseconds.
 LEAD_STEP_NS = 1_000_000
-# Most pieces of 64 KiB received in one poll. The limit prevents that a simulation that sends all the time delays a frame.
+# Most pieces of 64 KiB received in one poll. Without the limit a simulation that sends all the time would delay a frame.
 PIECES_AT_ONCE = 4
 
 
@@ -191,7 +191,8 @@ class Link:
             )
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the wake comes, the scene or the camera changes, or the simulation ends. False after `timeout_s`.
+        """Wait until the wake comes, the scene or the camera changes, or the simulation ends. Returns False if none of
+        them happens within `timeout_s`.
 
         A wake may be spurious: perhaps nothing is newer.
         """

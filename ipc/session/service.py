@@ -59,11 +59,11 @@ JOIN_PATIENCE_S = 2.0
 
 
 class ServiceThread:
-    """Serves viewers from `start` to `end`. Its public methods may be called from any thread; only `end` waits.
+    """Serves viewers from `start` to `end`. Any thread may call its public methods; only `end` waits.
 
-    viewers: number of attached viewers. lead_ns: the largest lead reported by them, 0 without any. commands: those
-    received. actions: of the viewers' users. viewer_attached: set when a viewer attaches. wakes: viewers to be woken by
-    the next publish.
+    viewers: number of attached viewers. lead_ns: largest lead that a viewer has reported, ns; 0 without viewers.
+    commands: commands received from viewers. actions: what the viewers' users did. viewer_attached: event that is set
+    when a viewer attaches. wakes: viewers that the next publish wakes.
     """
 
     def __init__(self, listener: Listener, host: HostRequests) -> None:
@@ -115,8 +115,8 @@ class ServiceThread:
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The thread does not run in the child, so locks that it held would never be released. The
-        queues are made anew."""
+        """As `fork.Guarded`. Makes new queues: the thread does not run in the child, so it would never release locks of
+        the old ones."""
         self.commands, self.actions = CommandQueue(), ReceivedActions()
         self.commands.end()
         self.actions.end()
@@ -276,7 +276,7 @@ class ServiceThread:
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
-        # Test only after the viewer is in the queue. Then a publish that happens after the test finds it and wakes it.
+        # Test only after the viewer is in the queue, because then a publish after the test finds the viewer and wakes it.
         if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 

@@ -35,7 +35,7 @@ class NoFolder(ListenerError):
 
 
 class System(Protocol):
-    """An operating system: the module `twixt.ipc.system`."""
+    """Interface to an operating system, implemented by the module `twixt.ipc.system`."""
 
     memory: SharedMemory
     names: Names
@@ -208,8 +208,8 @@ class Poller(Protocol):
 class Wakes(Protocol):
     """Sends wakes between processes, and waits for them.
 
-    READABLE, WRITABLE: events that can be waited for. GONE: events that `Poller.poll` reports without being asked, when
-    the other end has closed.
+    READABLE, WRITABLE: events that can be registered. GONE: events that `Poller.poll` reports when the other end has
+    closed, whichever events are registered.
     """
 
     READABLE: int

@@ -197,8 +197,8 @@ def _answers(path: str) -> bool:
 
 @contextlib.contextmanager
 def _address(path: str) -> Iterator[str]:
-    """Address of the socket at `path`. If the path is too long for an address, one through the folder's descriptor in
-    /proc."""
+    """Address of the socket at `path`. If the path is too long for an address, the address is a path in /proc through the
+    folder's descriptor."""
     if len(os.fsencode(path)) <= ADDRESS_BYTES:
         yield path
         return

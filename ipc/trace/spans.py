@@ -26,8 +26,8 @@ from twixt.ipc.process import fork
 #
 # A phase begins when the previous phase ends, so the phases add up to the whole start.
 #
-# Always: if a phase ends several times, its first end counts. To record an end takes a microsecond. A phase that is also
-# a span is ended by `Spans.end_phase`.
+# Always: if a phase ends several times, its first end counts. Recording an end takes a microsecond. If a phase is also a
+# span, call `Spans.end_phase`.
 
 
 # Phase -> instant of its end, of `time.perf_counter_ns`, the same clock in all processes.
