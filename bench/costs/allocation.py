@@ -1,9 +1,9 @@
 """Number of objects that a frame leaves allocated; it is the same on every machine.
 
-Python reuses the memory of short-lived objects, so these do not matter. Objects make frames uneven if they accumulate, or
-if only the garbage collector frees them. So this benchmark counts the objects that are made in a frame and alive at its
-end, such as the frame's row and the last value of each figure. It also measures growth, the number of additional memory
-blocks after many frames.
+Python reuses the memory of short-lived objects, so these do not matter. Objects make frames uneven if they accumulate,
+or if only the garbage collector frees them. So this benchmark counts the objects that are made in a frame and alive at
+its end, such as the frame's row and the last value of each figure. It also measures growth, the number of additional
+memory blocks after many frames.
 
 Always: the real frame loop runs with overlay and frame log, and reads a real channel. No figure is a time.
 """
@@ -39,13 +39,14 @@ from twixt.render.measure.frame_log import FrameLog
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer.loop import FrameLoop
 
-# Number of frames after which all histories of a viewer are full. The longest is the playback clock's, of 1024 snapshots.
+# Number of frames after which all histories of a viewer are full. The longest is the playback clock's, of 1024
+# snapshots.
 FRAMES_AT_FIRST = 1100
 # Number of frames whose objects are counted, and of frames over which growth is measured. The latter is a multiple of
 # 256, because the playback clock drops old snapshots every 256 frames.
 COUNTED_FRAMES, GROWTH_FRAMES = 60, 2 * 256
-# Most objects that may be left by a frame. Its row, plan, times, readings and the pacer's record are left until the next
-# frame replaces them.
+# Most objects that may be left by a frame. Its row, plan, times, readings and the pacer's record are left until the
+# next frame replaces them.
 BAR = 100
 BODIES, DT_NS, LEAD_NS = 300, 16_666_667, 50_000_000
 SIZE_PX = (320, 240)  # small, to save time: drawing makes no objects
@@ -89,8 +90,8 @@ class Frames(NamedTuple):
 
 @contextmanager
 def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames]:
-    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one frame each: offscreen, without pacing, with a
-    log file."""
+    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one frame each: offscreen, without pacing, with
+    a log file."""
     config = Config(size_px=SIZE_PX, offscreen=True, pacing="unlimited", overlay=overlay, interpolation=interpolation)
     window = open_display(config)
     try:
@@ -158,8 +159,8 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
 def measured(made: Frames, growth_frames: int = GROWTH_FRAMES) -> Allocation:
     """Counts the objects that these frames leave. Automatic garbage collection is off meanwhile.
 
-    Python holds up to a few thousand freed tuples and similar objects for reuse. A garbage collection frees their memory,
-    so one is made before each count.
+    Python holds up to a few thousand freed tuples and similar objects for reuse. A garbage collection frees their
+    memory, so one is made before each count.
     """
     was_enabled = gc.isenabled()
     gc.disable()

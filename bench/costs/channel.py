@@ -3,8 +3,8 @@
 Neither a publish nor a read can be faster than the copy of its bytes, so the ratio to that copy tells the cost. The
 channel is a real host behind a real socket.
 
-Reads are timed in this process. They would take longer in another process, which finds the bytes in another core's cache.
-A channel's name contains the process id, so that two benchmarks can run at once.
+Reads are timed in this process. They would take longer in another process, which finds the bytes in another core's
+cache. A channel's name contains the process id, so that two benchmarks can run at once.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
 SHOW_BODY_US, SHOW_US = 0.012, 20
 # Number of rounds in a whole run. Each row takes one to two seconds.
 WAKE_ROUNDS = 400
-# Number of bodies published to a waiting viewer -> limit of the publish's time above that of the copy, us. 64 bodies are
-# 4 KiB; BODIES is the usual number.
+# Number of bodies published to a waiting viewer -> limit of the publish's time above that of the copy, us. 64 bodies
+# are 4 KiB; BODIES is the usual number.
 BARS = {64: "over <= 8", BODIES: "over <= 15"}
 # Time from a viewer's request for a wake until the viewer surely sleeps, ns; longest wait for that request, s.
 FALLING_ASLEEP_NS, TIMEOUT_S = 300_000, 20.0
@@ -154,9 +154,9 @@ def pairs_wanted(asked: str, share: float) -> int:
 
 
 def pairs_read(channel: Channel, reads: int) -> Iterator[Row]:
-    """Row of failed reads of the two newest snapshots while a thread publishes PAIRS_HZ times a second. Each read copies
-    both snapshots. The note has the failed reads while a thread publishes without a pause. Before the call at least two
-    snapshots must have been published."""
+    """Row of failed reads of the two newest snapshots while a thread publishes PAIRS_HZ times a second. Each read
+    copies both snapshots. The note has the failed reads while a thread publishes without a pause. Before the call at
+    least two snapshots must have been published."""
     link = attach(channel.host.name)
     failed, retried = dict[float, int](), dict[float, int]()
     try:
@@ -280,8 +280,8 @@ def _woken(count: int, bar: str, rounds: int, note: str) -> Row:
 def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
     """A viewer in another process that only waits for snapshots.
 
-    Yields a function that returns once the viewer sleeps. The function raises TwixtError if the viewer has ended or does
-    not request a wake within TIMEOUT_S.
+    Yields a function that returns once the viewer sleeps. The function raises TwixtError if the viewer has ended or
+    does not request a wake within TIMEOUT_S.
     """
     with process(python(VIEWER.format(name=host.name))) as viewer:
 

@@ -1,8 +1,8 @@
 """Cost of drawing a cloud of bodies, without swap, clock or channel: each shape, each interpolation method, uploads.
 
-Two ways of drawing take turns, picture by picture, in the same OpenGL context; each waits until its picture is complete.
-A shape is compared with the fastest known way to draw only that shape (`bench.lean`). An interpolation method on the GPU
-is compared with `linear`, one in numpy with a copy of its result.
+Two ways of drawing take turns, picture by picture, in the same OpenGL context; each waits until its picture is
+complete. A shape is compared with the fastest known way to draw only that shape (`bench.lean`). An interpolation
+method on the GPU is compared with `linear`, one in numpy with a copy of its result.
 
 The compared pictures differ, because lean drawing omits everything that can be left out.
 """
@@ -92,8 +92,8 @@ def method_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _shapes(count: int) -> Iterator[tuple[Shape, str]]:
-    """Each shape, about as large as a sphere in a cloud of `count` bodies, and the name of the lean drawing with which it
-    is compared."""
+    """Each shape, about as large as a sphere in a cloud of `count` bodies, and the name of the lean drawing with which
+    it is compared."""
     radius = radius_m(count)
     yield Box((1.4 * radius,) * 3), "lean boxes"
     yield Capsule(0.6 * radius, 1.2 * radius), "lean capsules"
@@ -136,8 +136,8 @@ def _lean(window: Any, cloud: Cloud, best: str) -> LeanSpheres | LeanBoxes | Lea
 
 
 def _half_size(shape: Shape) -> tuple[float, float, float]:
-    """Half size in metres. Box: half of each edge. Capsule and cylinder: radius, radius, half the length of the straight
-    part. Raises TwixtError for other shapes."""
+    """Half size in metres. Box: half of each edge. Capsule and cylinder: radius, radius, half the length of the
+    straight part. Raises TwixtError for other shapes."""
     match shape:
         case Box(size):
             return size[0] / 2, size[1] / 2, size[2] / 2
@@ -184,8 +184,8 @@ def _sampled(name: str, rounds: int) -> Row:
 
 
 def look_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of a frame with each kind of shadows in LOOKS, compared with a frame without shadows, for several numbers of
-    bodies. share: share of a whole run's rounds to measure."""
+    """Rows of a frame with each kind of shadows in LOOKS, compared with a frame without shadows, for several numbers
+    of bodies. share: share of a whole run's rounds to measure."""
     window = open_display(Config(pacing="unlimited"))
     try:
         for count in LOOK_COUNTS if share >= 1 else LOOK_COUNTS[:1]:

@@ -1,11 +1,12 @@
-"""Cost of the parts of a frame other than drawing (wake-up, playback clock, log), and of a frame without a new snapshot.
+"""Cost of the parts of a frame other than drawing (wake-up, playback clock, log), and of a frame without a new
+snapshot.
 
-Work in Python is compared with an empty call. A wait is compared with only the spin at its end, because no wait can end
-on time if other programs interrupt the spin. The wait runs on a separate thread, because it asks the system for finer
-timers on its thread.
+Work in Python is compared with an empty call. A wait is compared with only the spin at its end, because no wait can
+end on time if other programs interrupt the spin. The wait runs on a separate thread, because it asks the system for
+finer timers on its thread.
 
-Frames without a new snapshot are measured with many and with few bodies, in turns. If such a frame did any work for each
-body, it would take up to a thousand times longer with many bodies.
+Frames without a new snapshot are measured with many and with few bodies, in turns. If such a frame did any work for
+each body, it would take up to a thousand times longer with many bodies.
 
 Not here: drawing.
 """
@@ -34,13 +35,13 @@ from twixt.render.pacing.wait import HybridWait
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.stage import Stage
 
-# Number of wake-ups, large enough that the 99th percentile is not the single worst one. Duration of each wait, ns, about
-# as long as a frame waits.
+# Number of wake-ups, large enough that the 99th percentile is not the single worst one. Duration of each wait, ns,
+# about as long as a frame waits.
 WAKES, WAKE_NS = 400, 4_000_000
 # Limits of the lateness of a wake-up, us. They apply only while a core is free.
 WAKE_BARS = {"p50": "figure <= 5", "p99": "figure <= 50"}
-# Number of rounds, and of calls per round. There are several calls per round, because one call takes only microseconds,
-# and reading the clock a tenth of that.
+# Number of rounds, and of calls per round. There are several calls per round, because one call takes only
+# microseconds, and reading the clock a tenth of that.
 CALL_ROUNDS, CALLS = 200, 20
 # Interval of frames, and of snapshots for the playback clock: 60 Hz. Each snapshot arrives one frame ahead.
 FRAME_NS = 16_666_667

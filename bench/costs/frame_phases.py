@@ -1,11 +1,11 @@
 """Cost of each phase of a drawn frame, compared with the whole frame, for three window sizes.
 
 The phases take turns. Each phase is drawn alone, and timed until its drawing is complete. The costs of bodies and of
-their shadows on the ground are differences between the times of two pictures. The default world advances by one step per
-round.
+their shadows on the ground are differences between the times of two pictures. The default world advances by one step
+per round.
 
-"Recording" is the cost of a picture of TINY_PX. It consists of Python, OpenGL calls and vertices, which do not depend on
-the window's size.
+"Recording" is the cost of a picture of TINY_PX. It consists of Python, OpenGL calls and vertices, which do not depend
+on the window's size.
 
 Times are processor time of this process, which other busy programs hardly change. With software OpenGL they are the
 whole cost of a frame. The work of a GPU and of the window system is not measured.
@@ -38,8 +38,8 @@ from twixt.sim.worlds.balls import Balls
 SIZES_PX = ((800, 600), (1280, 800), (1920, 1080))
 # Number of rounds for one window size, and the time after which no new round begins, s.
 ROUNDS, BUDGET_S = 150, 20.0
-# Number of first rounds that are not measured. In these, programs are compiled, and the renderer finds out whether it is
-# faster to copy the background or to draw it.
+# Number of first rounds that are not measured. In these, programs are compiled, and the renderer finds out whether it
+# is faster to copy the background or to draw it.
 SETTLING = 12
 # Number of pictures after a change of level or size that are not measured. In these, programs are chosen and the
 # background is cached.
@@ -91,15 +91,15 @@ class WatchedWorld:
         return Layer(HIDDEN.start, HIDDEN.start + 1, alpha=0.5, gap_s=self._dt_s)
 
     def draw(self, size_px: tuple[int, int], share: float) -> None:
-        """Draws the picture of an instant shortly before the last step into the framebuffer in use. share: position of the
-        instant between two steps, 0 to 1."""
+        """Draws the picture of an instant shortly before the last step into the framebuffer in use. share: position of
+        the instant between two steps, 0 to 1."""
         present_ns = self._begin_ns + (self._tick - 3) * self._dt_ns + round(share * self._dt_ns)
         self.stage.draw(present_ns, size_px)
 
 
 def phase_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of each phase, for each window size. share: share of a whole run's rounds to measure; if below 1, only for the
-    first size."""
+    """Rows of each phase, for each window size. share: share of a whole run's rounds to measure; if below 1, only for
+    the first size."""
     sizes_px = SIZES_PX if share >= 1 else SIZES_PX[:1]
     for size_px in sizes_px:
         window = open_display(Config(pacing="unlimited", size_px=size_px))

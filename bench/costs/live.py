@@ -1,11 +1,12 @@
 """Frames per second of the viewer's frame loop, compared with minimal drawing on the same window.
 
-The viewer's own frame loop runs in this process without pacing; a physics process publishes 30 times a second. The frame
-loop takes turns with two other loops. One draws a blend of two fixed snapshots of the same world with `LeanSpheres`, and
-swaps. The other only clears and swaps. Each turn has several frames, as in real use.
+The viewer's own frame loop runs in this process without pacing; a physics process publishes 30 times a second. The
+frame loop takes turns with two other loops. One draws a blend of two fixed snapshots of the same world with
+`LeanSpheres`, and swaps. The other only clears and swaps. Each turn has several frames, as in real use.
 
-Always: the first frames of each turn do not count, because they read the snapshots that were published during the other
-turns. No garbage is collected during a turn. The limits (`BARS`) are for software OpenGL, where one processor draws.
+Always: the first frames of each turn do not count, because they read the snapshots that were published during the
+other turns. No garbage is collected during a turn. The limits (`BARS`) are for software OpenGL, where one processor
+draws.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ BARS = {1_000: 0.80, 10_000: 0.95, 100_000: 1.0, 1_000_000: 0.85}
 # Row with the overlay. The overlay's cost does not depend on the number of bodies, so its share is largest for the
 # smallest number.
 OVERLAY_COUNT, OVERLAY_BAR = 1_000, 0.45
-# Number of turns of each kind. A turn has as many frames as lean drawing makes in STRETCH_S, but at least FEWEST_FRAMES.
-# After BUDGET_S no new round of turns begins for the same number of bodies.
+# Number of turns of each kind. A turn has as many frames as lean drawing makes in STRETCH_S, but at least
+# FEWEST_FRAMES. After BUDGET_S no new round of turns begins for the same number of bodies.
 ROUNDS, STRETCH_S, FEWEST_FRAMES, BUDGET_S = 12, 0.25, 3, 14.0
-# First frames of a turn, which do not count: FRAMES_BEFORE frames, or fewer if these take longer than BEFORE_S. They read
-# the snapshots published during the other turns.
+# First frames of a turn, which do not count: FRAMES_BEFORE frames, or fewer if these take longer than BEFORE_S. They
+# read the snapshots published during the other turns.
 FRAMES_BEFORE, BEFORE_S = 5, 0.1
-# Number of frames before the first turn, in which programs are compiled and the playback clock settles; longest time for
-# these frames.
+# Number of frames before the first turn, in which programs are compiled and the playback clock settles; longest time
+# for these frames.
 FRAMES_AT_FIRST, PATIENCE_NS = 40, 20_000_000_000
 OURS, OVERLAY, LEAN, EMPTY = "ours", "with overlay", "lean draw", "clear + swap"
 
@@ -59,8 +60,8 @@ class Stretches(NamedTuple):
 
 
 def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of frames per second compared with lean drawing, for each number of bodies, and one with the overlay. share:
-    share of a whole run to measure."""
+    """Rows of frames per second compared with lean drawing, for each number of bodies, and one with the overlay.
+    share: share of a whole run to measure."""
     is_whole = share >= 1
     config = Config(pacing="unlimited")  # the overlay is available, but is not drawn without a panel
     window = open_display(config)

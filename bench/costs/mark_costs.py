@@ -1,7 +1,7 @@
 """Cost of a picture with marks, compared with a picture of as many bodies: blending, layout, upload and drawing.
 
-In every frame numpy blends and lays out marks, while shaders do this for bodies. Five kinds of marks are also shapes of
-bodies. A picture of marks of these five kinds takes turns with a picture of bodies that have the same positions and
+In every frame numpy blends and lays out marks, while shaders do this for bodies. Five kinds of marks are also shapes
+of bodies. A picture of marks of these five kinds takes turns with a picture of bodies that have the same positions and
 sizes. A second row is for marks of all kinds.
 """
 

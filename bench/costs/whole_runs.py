@@ -1,15 +1,16 @@
 """Whole runs of twixt as a user starts them, measured from outside: the start, a million bodies, even frames.
 
-Start: twixt needs two processes, one with numpy and one with a window. So its time to the first picture is compared with
-two bare processes that start at the same time, of which one imports numpy and the other swaps a window once. All
-instants are read from the same clock. A start before the first round makes sure that all files are cached and compiled.
+Start: twixt needs two processes, one with numpy and one with a window. So its time to the first picture is compared
+with two bare processes that start at the same time, of which one imports numpy and the other swaps a window once. All
+instants are read from the same clock. A start before the first round makes sure that all files are cached and
+compiled.
 
 A million bodies: the memory is compared with the smallest possible: the channel's slots, the viewer's ring on the GPU,
 and one world. The kernel measures the memory of both processes, and counts shared pages once.
 
-Even frames: frames cannot be more even than the display. So a run with overlay and log takes turns with a bare loop that
-only clears and swaps, and the 99th percentiles of their frame intervals are compared. If swap does not wait for the
-display, there is no interval to compare with; then the row tells this and has no figure.
+Even frames: frames cannot be more even than the display. So a run with overlay and log takes turns with a bare loop
+that only clears and swaps, and the 99th percentiles of their frame intervals are compared. If swap does not wait for
+the display, there is no interval to compare with; then the row tells this and has no figure.
 """
 
 from __future__ import annotations
@@ -49,14 +50,16 @@ MEMORY_INTERVAL_S = 0.2
 MEMORY_BAR, FIRST_BAR = "over <= 500", "figure <= 2"
 KIB, MB = 1024, 1e6
 
-# Runs for even frames. They have so many frames at 60 Hz that the 99th percentile is not one of the three worst frames.
+# Runs for even frames. They have so many frames at 60 Hz that the 99th percentile is not one of the three worst
+# frames.
 VSYNC_COUNTS, VSYNC_BAR, VSYNC_ROUNDS = (1_000, 10_000), "ratio <= 1.1", 3
 VSYNC_SECONDS, VSYNC_QUICK_SECONDS = 6.0, 0.2
 BARE_LOOP = "a bare loop"
 
 
 class Start(NamedTuple):
-    """A measured start. seconds: time from the command until the first picture was shown. report: report of the run."""
+    """A measured start. seconds: time from the command until the first picture was shown. report: report of the
+    run."""
 
     seconds: float
     report: dict[str, Any]

@@ -1,8 +1,8 @@
 """`python -m bench guest`: how much a viewer slows down a loop that never waits, by the wall clock.
 
-The default world and a user's own loop run as fast as possible, each in its own process. The viewer of a loop is stopped
-and continued in turns of a second (`watched_loop`). On free cores the viewer should not slow the loop down. While another
-program is busy, the viewer may slow it down a little, and must still draw motion.
+The default world and a user's own loop run as fast as possible, each in its own process. The viewer of a loop is
+stopped and continued in turns of a second (`watched_loop`). On free cores the viewer should not slow the loop down.
+While another program is busy, the viewer may slow it down a little, and must still draw motion.
 
 Progress is shown on standard error. Ctrl-C ends the measurement and all its processes, and the figures measured so far
 are shown. The table marks missed limits; the exit code does not depend on them.
@@ -34,8 +34,8 @@ BODIES = (1_000, 10_000, 100_000)
 LOADS = ("none", "loop")
 SECONDS, ROW_SECONDS, FEWEST_SECONDS = 20.0, 10.0, 0.4
 TURN_S = 1.0
-# Time that is not measured after a viewer has attached: SETTLING_TURNS turns, but at most SETTLING_S seconds. The viewer
-# loads its overlay and compiles its programs meanwhile.
+# Time that is not measured after a viewer has attached: SETTLING_TURNS turns, but at most SETTLING_S seconds. The
+# viewer loads its overlay and compiles its programs meanwhile.
 SETTLING_TURNS, SETTLING_S = 5, 3.0
 # Name of the version that runs this benchmark.
 HERE = "this version"
@@ -163,8 +163,8 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def cases(bodies: tuple[int, ...], loads: tuple[str, ...], before: str | None) -> list[LoopCase]:
-    """Cases in the order of measurement. before: checkout of an earlier version, or None. Each of its cases comes right
-    after the same case of this version."""
+    """Cases in the order of measurement. before: checkout of an earlier version, or None. Each of its cases comes
+    right after the same case of this version."""
     here = os.path.dirname(os.path.abspath(str(twixt.__file__)))
     versions = [(here, HERE)] + ([(os.path.abspath(before), "before")] if before else [])
     return [

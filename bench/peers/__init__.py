@@ -24,8 +24,8 @@ OURS = "twixt"
 
 
 class Peer(NamedTuple):
-    """Another viewer. module: name of its Python module. pip: argument for `pip install`. used: text for the row's note
-    that tells how it is used here."""
+    """Another viewer. module: name of its Python module. pip: argument for `pip install`. used: text for the row's
+    note that tells how it is used here."""
 
     module: str
     pip: str

@@ -1,8 +1,8 @@
 """Common interface to the viewers of a MuJoCo model that the benchmark compares.
 
-The constructor of a viewer takes a model and its data, and opens the window. It raises an exception if the viewer cannot
-run, for lack of a library, a display or a driver. `sync` is the viewer's own method without a wrapper, because the cost
-of that call is measured.
+The constructor of a viewer takes a model and its data, and opens the window. It raises an exception if the viewer
+cannot run, for lack of a library, a display or a driver. `sync` is the viewer's own method without a wrapper, because
+the cost of that call is measured.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ TIMEOUT_S = 30.0
 # Size of twixt's window, also used for every other window whose size can be chosen, pixels.
 WIDTH_PX, HEIGHT_PX = 1280, 720
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# The browser opens a window without a frame and draws with the system's OpenGL, always at full speed. It may be stopped
-# for any time: no watchdog ends it.
+# The browser opens a window without a frame and draws with the system's OpenGL, always at full speed. It may be
+# stopped for any time: no watchdog ends it.
 BROWSER_OPTIONS = (
     f"--window-size={WIDTH_PX},{HEIGHT_PX}", "--window-position=0,0", "--no-first-run", "--no-default-browser-check",
     "--use-angle=gl", "--ignore-gpu-blocklist", "--ozone-platform-hint=auto",
     "--disable-gpu-watchdog", "--disable-hang-monitor",
     "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
 )  # fmt: skip
-# Test picture from the browser: its side lengths in pixels, and the smallest standard deviation of its values. A smaller
-# one means that the picture is blank, so the browser does not draw.
+# Test picture from the browser: its side lengths in pixels, and the smallest standard deviation of its values. A
+# smaller one means that the picture is blank, so the browser does not draw.
 PROBE_PX, LEAST_CONTRAST = (90, 160), 1.0
 HOW_TO_INSTALL = "Viser is not installed; type: pip install mjviser"
 
@@ -159,7 +159,8 @@ def require_display() -> None:
 
 
 class ViserViewer:
-    """Viser's viewer. `stop` stops only the browser, because the server is idle without a `sync`. scene: mjviser's scene.
+    """Viser's viewer. `stop` stops only the browser, because the server is idle without a `sync`. scene: mjviser's
+    scene.
     client: handle of the browser in Viser's server."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:

@@ -1,10 +1,11 @@
 """Rows of `python -m bench mujoco`: how much a viewer slows a loop down, and the cost of a call of `sync`.
 
 For each viewer a separate process steps the same model (`viewed_loop`). The processes take turns; while one runs, the
-others and their viewers are stopped. A watched turn is compared with the turns right before and after it, which have no
-viewer, so that drift cancels out. Viewers use the display of the environment; without one, twixt draws offscreen.
+others and their viewers are stopped. A watched turn is compared with the turns right before and after it, which have
+no viewer, so that drift cancels out. Viewers use the display of the environment; without one, twixt draws offscreen.
 
-Always: all processes end with the measurement. If a viewer is not installed or has no display, its row tells the reason.
+Always: all processes end with the measurement. If a viewer is not installed or has no display, its row tells the
+reason.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ HEAD = """<mujoco>
 # Distance between humanoids, and between spheres, metres. The spheres have a radius of 0.1 m, so they never touch.
 STRIDE_M, GRID_M = 3.0, 0.5
 LOOP_ROWS, SYNC_ROWS = "loops", "sync"
-# For the slowdown: number of pairs of turns in a whole run, and length of a turn. For the cost of `sync`: number of turns,
-# and of calls in a turn.
+# For the slowdown: number of pairs of turns in a whole run, and length of a turn. For the cost of `sync`: number of
+# turns, and of calls in a turn.
 PAIRS, SYNC_TURNS = 40, 20
 TURN_S, SYNC_CALLS = 1.0, 200
 # Time in which a viewer loads its overlay and compiles its programs, s.
@@ -135,8 +136,8 @@ class StepOptions(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """Length of a measurement. pairs, turn_s: number of pairs of turns, and duration of a turn. settling_s: time before
-    the first turn. sync_turns, sync_calls: number of turns for the cost of `sync`, and of calls in each."""
+    """Length of a measurement. pairs, turn_s: number of pairs of turns, and duration of a turn. settling_s: time
+    before the first turn. sync_turns, sync_calls: number of turns for the cost of `sync`, and of calls in each."""
 
     pairs: int = PAIRS
     turn_s: float = TURN_S
@@ -149,8 +150,8 @@ WHOLE, QUICK = Effort(), Effort(2, 0.1, 0.2, 2, 20)
 
 
 class EngineLoop(NamedTuple):
-    """A loop that is measured with viewers. model: path of a model file, or a model as XML text. bar: limit of the ratio
-    of the time of a step with twixt's viewer to that without a viewer."""
+    """A loop that is measured with viewers. model: path of a model file, or a model as XML text. bar: limit of the
+    ratio of the time of a step with twixt's viewer to that without a viewer."""
 
     name: str
     model: str
@@ -168,7 +169,8 @@ class SyncCase(NamedTuple):
 
 
 def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
-    """Rows of loops, then rows of `sync`. share: if below 1, few rows and few turns. Raises TwixtError without MuJoCo."""
+    """Rows of loops, then rows of `sync`. share: if below 1, few rows and few turns. Raises TwixtError without
+    MuJoCo."""
     required()
     if options.model and not os.path.isfile(options.model):
         raise TwixtError(f"no file {options.model!r}; give the path of a MuJoCo model, such as humanoid.xml")
@@ -228,8 +230,8 @@ def _loop_rows(case: EngineLoop, path: str, peers: tuple[str, ...], effort: Effo
 def _measured_turns(
     case: EngineLoop, loops: dict[str, LoopProcess], effort: Effort, say: Say
 ) -> dict[str, list[LoopTimes]]:
-    """Turns for each viewer, in groups of three: without a viewer, with the viewer, without a viewer. If a viewer other
-    than twixt's fails, the others continue."""
+    """Turns for each viewer, in groups of three: without a viewer, with the viewer, without a viewer. If a viewer
+    other than twixt's fails, the others continue."""
     turns: dict[str, list[LoopTimes]] = {name: [] for name in loops}
     ours = loops[TWIXT]
     before = ours.turn(False, effort.turn_s)

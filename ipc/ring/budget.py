@@ -1,8 +1,9 @@
 """Checks that enough memory is available before an allocation.
 
-Linux may grant more memory than exists (overcommit). When the memory is used, the kernel kills a process, not always the
-one that allocated it. So each large request is checked first. The available memory is the minimum of what the machine
-and each control group of this process have left. If the system does not report it (not Linux), all requests are allowed.
+Linux may grant more memory than exists (overcommit). When the memory is used, the kernel kills a process, not always
+the one that allocated it. So each large request is checked first. The available memory is the minimum of what the
+machine and each control group of this process have left. If the system does not report it (not Linux), all requests
+are allowed.
 Not here: the allocation.
 """
 
@@ -30,7 +31,8 @@ class NoRoom(TwixtError):
 
 
 def require(size: int, what: str) -> None:
-    """Raises NoRoom unless `size` bytes are available. what: use of the memory for the message, such as "100 bodies"."""
+    """Raises NoRoom unless `size` bytes are available. what: use of the memory for the message, such as "100
+    bodies"."""
     free = free_bytes() if size >= SMALL_BYTES else None
     if free is not None and size > free:
         raise NoRoom(f"{what} would need {mib(size)}, {mib(free)} are free; use fewer bodies")

@@ -10,8 +10,8 @@ packed into records. Together they are at most `capacity` records. In this folde
 records that hold vertices. A column has room for `capacity` rows, one for each body or one for each part of a body. A
 world column has one row.
 
-Capacity and columns determine all other numbers. A process that reads a layout from a segment or a message computes the
-other numbers again, and rejects a layout whose numbers differ. So it never uses a damaged number.
+Capacity and columns determine all other numbers. A process that reads a layout from a segment or a message computes
+the other numbers again, and rejects a layout whose numbers differ. So it never uses a damaged number.
 
 Always: every block starts on a cache line. Blocks do not overlap. The slots fill the segment exactly.
 """
@@ -37,8 +37,8 @@ WORD = 8
 CACHE_LINE = 64
 SLOTS_OFFSET = 4096
 
-# At least four slots: two complete snapshots must exist while a third is written and a reader reads. Sixteen slots hold
-# all snapshots of a burst for a viewer that missed a few frames. RING_BYTES limits the number in between.
+# At least four slots: two complete snapshots must exist while a third is written and a reader reads. Sixteen slots
+# hold all snapshots of a burst for a viewer that missed a few frames. RING_BYTES limits the number in between.
 MIN_SLOTS = 4
 MAX_SLOTS = 16
 RING_BYTES = 256 * 1024 * 1024
@@ -85,7 +85,8 @@ ColumnForm = tuple[str, int] | tuple[str, int, str]
 
 
 class ColumnBlock(NamedTuple):
-    """A column in a slot: rows of `width` values of `dtype`, `offset` bytes after the slot's start. per: one of PERS."""
+    """A column in a slot: rows of `width` values of `dtype`, `offset` bytes after the slot's start. per: one of
+    PERS."""
 
     name: str
     dtype: str

@@ -1,7 +1,7 @@
 """A segment that a reader has mapped: views of its snapshots, validity checks, and private copies.
 
-A reader copies or uploads a `SnapshotView`, then calls its `is_valid()`. If the writer overwrote the snapshot in between,
-the result is False, and the reader discards the copy.
+A reader copies or uploads a `SnapshotView`, then calls its `is_valid()`. If the writer overwrote the snapshot in
+between, the result is False, and the reader discards the copy.
 
 Copies reuse arrays of earlier copies (`SpareArrays`), because the first access to new memory is slow. An array is free
 if only `SpareArrays` refers to it. Views, buffers and slices of an array refer to it as well, so an array in use is

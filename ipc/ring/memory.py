@@ -44,8 +44,8 @@ class Memory:
         fork.guard(self)
 
     def read_only_fd(self) -> int:
-        """The descriptor to send to viewers. This Memory owns it; a viewer receives a duplicate. Raises SharedMemoryError
-        if the memory is closed or was mapped by `map_read_only`."""
+        """The descriptor to send to viewers. This Memory owns it; a viewer receives a duplicate. Raises
+        SharedMemoryError if the memory is closed or was mapped by `map_read_only`."""
         if not self._descriptors:
             raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, or mapped by a viewer")
         return self._descriptors[-1]
@@ -149,7 +149,8 @@ class SegmentMemory(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """Request for a segment. capacities: one or two, in records. If memory is short for the first, the second is tried.
+    """Request for a segment. capacities: one or two, in records. If memory is short for the first, the second is
+    tried.
     is_needed: True if an error with the last capacity must be reported."""
 
     capacities: tuple[int, ...]
@@ -160,7 +161,8 @@ class _Request(NamedTuple):
 class SegmentAllocator:
     """Makes a host's next segment on request.
 
-    wake_service: tells the service thread that there is work. ready: the finished segment, until `transfer`; else None.
+    wake_service: tells the service thread that there is work. ready: the finished segment, until `transfer`; else
+    None.
     error: the reason why a needed segment could not be made; else None.
     """
 
@@ -173,8 +175,8 @@ class SegmentAllocator:
         self.error: TwixtError | None = None
 
     def request(self, capacity: int, columns: Columns, need: int | None = None) -> None:
-        """Requests a segment for twice `capacity` records. If `need` is given, the segment has room for at least `need`
-        records. Raises NoRoom or LayoutError if a segment for `need` records cannot be made."""
+        """Requests a segment for twice `capacity` records. If `need` is given, the segment has room for at least
+        `need` records. Raises NoRoom or LayoutError if a segment for `need` records cannot be made."""
         ample = min(2 * capacity, MAX_CAPACITY)
         capacities: tuple[int, ...] = (max(ample, need or 0),) if need is None or need >= ample else (ample, need)
         if need is not None:
@@ -204,7 +206,8 @@ class SegmentAllocator:
             ready.memory.close()
 
     def step(self) -> bool:
-        """Populates a piece of the requested segment. True while there is more to do. Call it on the service thread."""
+        """Populates a piece of the requested segment. True while there is more to do. Call it on the service
+        thread."""
         request = self._request
         if self._making is not None:
             columns, made = self._making

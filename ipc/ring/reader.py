@@ -23,8 +23,8 @@ from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.snapshot import Snapshot
 
-# Most attempts at a read per frame; an attempt fails if the writer overwrites the snapshot during the read. A writer that
-# never pauses makes a few percent of all reads fail; a writer at an ordinary rate makes none fail.
+# Most attempts at a read per frame; an attempt fails if the writer overwrites the snapshot during the read. A writer
+# that never pauses makes a few percent of all reads fail; a writer at an ordinary rate makes none fail.
 ATTEMPTS = 16
 # Most segments mapped at once. Each growth since the last read adds one, so a viewer that does not read needs a limit.
 MOST_SEGMENTS = 8
@@ -86,13 +86,14 @@ class RingReader:
         return self._segments[-1].words[at.SCENE_VERSION]
 
     def follow(self, memory: Memory) -> None:
-        """Adds the successor's memory. The reader first delivers the old segment's unread snapshots, then closes it."""
+        """Adds the successor's memory. The reader first delivers the old segment's unread snapshots, then closes
+        it."""
         self._segments.append(Segment(memory, self._fence))
         self._plan_state = 0
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first. If not all fit the byte budget, the oldest are left out; the newest is always
-        delivered.
+        """Unread snapshots, oldest first. If not all fit the byte budget, the oldest are left out; the newest is
+        always delivered.
 
         Use each view and call its `is_valid()` before you request the next. After a torn snapshot the reader continues
         with newer ones, fewer at each attempt. A reader slower than the writer skips snapshots that the writer would
@@ -182,8 +183,8 @@ class RingReader:
         return None if view is None else view.copy()
 
     def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[SnapshotView]:
-        """Views of the newest unread snapshots, oldest first: at most `most`, and as many as fit the byte budget and are
-        not overwritten. pace: number of snapshots that the writer will publish during one delivery. Snapshots that
+        """Views of the newest unread snapshots, oldest first: at most `most`, and as many as fit the byte budget and
+        are not overwritten. pace: number of snapshots that the writer will publish during one delivery. Snapshots that
         those would overwrite are left out."""
         views: list[SnapshotView] = []
         before = newest - most

@@ -5,9 +5,9 @@ segment. Then the next publish moves the ring into the larger segment. If nothin
 moves it.
 
 Always: a publish costs one copy of the snapshot and never waits for memory, because the next segment is requested when
-the current one is three quarters full. At most one snapshot waits; a newer complete snapshot replaces it, and `dropped`
-counts the replaced one. After an interruption (Ctrl-C) each step is either complete or has no effect. Not here: the
-allocation of segments (`memory`), viewers.
+the current one is three quarters full. At most one snapshot waits; a newer complete snapshot replaces it, and
+`dropped` counts the replaced one. After an interruption (Ctrl-C) each step is either complete or has no effect. Not
+here: the allocation of segments (`memory`), viewers.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class WaitingSnapshot:
 
 
 class HostRing:
-    """Publishes snapshots into the segments of a host. At most one thread may publish at a time. Only the service thread
-    calls `step`; any thread may call the other methods.
+    """Publishes snapshots into the segments of a host. At most one thread may publish at a time. Only the service
+    thread calls `step`; any thread may call the other methods.
 
     name: name of the simulation. first: the first segment. columns: name -> (dtype, values per row); a third value
     "part" or "world" if there is not one row per body. wake_service: tells the service thread that there is work.
@@ -118,7 +118,8 @@ class HostRing:
         self._to_close: deque[RingWriter] = deque()  # closed by the service thread
         self._predecessor: RingWriter | None = None  # previous segment, until its successor word is set
         self.waiting = WaitingSnapshot()
-        # A snapshot of more than `_request_above` records requests a larger segment, unless it has `_first_count` records.
+        # A snapshot of more than `_request_above` records requests a larger segment, unless it has `_first_count`
+        # records.
         self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
         self.allocator = SegmentAllocator(wake_service)
         self._is_idle = threading.Event()  # set while the service thread makes no segment
@@ -167,9 +168,9 @@ class HostRing:
             return next(iter(self.writer.last_two()[-1:]), None)
 
     def reserve(self, count: int) -> None:
-        """Requests a larger segment if `count` records do not fit: of twice the current capacity if memory allows, else
-        just large enough. Snapshots that do not fit wait for the segment. Raises NoRoom or SharedMemoryError if the
-        segment could not be made; the next call requests it again."""
+        """Requests a larger segment if `count` records do not fit: of twice the current capacity if memory allows,
+        else just large enough. Snapshots that do not fit wait for the segment. Raises NoRoom or SharedMemoryError if
+        the segment could not be made; the next call requests it again."""
         with self.writing:
             self.require_running()
             if count > self.capacity:
@@ -179,8 +180,8 @@ class HostRing:
                     raise error
 
     def await_room(self, timeout_s: float) -> bool:
-        """Waits until no snapshot waits for a larger segment. Call it after the last publish. False if a snapshot still
-        waits when `timeout_s` is over, the host ends, or the segment could not be made."""
+        """Waits until no snapshot waits for a larger segment. Call it after the last publish. False if a snapshot
+        still waits when `timeout_s` is over, the host ends, or the segment could not be made."""
         ends_s = time.monotonic() + timeout_s
         while self.waiting.slot is not None and not self.is_ended and self.allocator.error is None:
             left_s = ends_s - time.monotonic()
@@ -232,8 +233,8 @@ class HostRing:
             return {"size": current.size}, os.dup(current.read_only_fd())
 
     def step(self) -> bool:
-        """Does a piece of the service thread's work: closes old segments, populates the next one, publishes the waiting
-        snapshot. True while there is more to do."""
+        """Does a piece of the service thread's work: closes old segments, populates the next one, publishes the
+        waiting snapshot. True while there is more to do."""
         while self._to_close:
             self._to_close.popleft().close()
         more = self.allocator.step()
@@ -329,8 +330,8 @@ class HostRing:
         self._wake_viewers()
 
     def _prepare_room(self, count: int) -> None:
-        """If `count` records do not fit, moves into the next segment, or requests one if none is ready. Also requests one
-        if the current segment is three quarters full."""
+        """If `count` records do not fit, moves into the next segment, or requests one if none is ready. Also requests
+        one if the current segment is three quarters full."""
         self._leave_predecessor()
         allocator, ready = self.allocator, self.allocator.ready
         if count > self.capacity and ready is not None:
@@ -361,8 +362,8 @@ class HostRing:
         self._leave_predecessor()
 
     def _leave_predecessor(self) -> None:
-        """Sets the predecessor's successor word, so that viewers request the current segment. A second call completes one
-        that was interrupted."""
+        """Sets the predecessor's successor word, so that viewers request the current segment. A second call completes
+        one that was interrupted."""
         left, ready = self._predecessor, self.allocator.ready
         if ready is not None and ready.memory is self.writer.memory:
             self.allocator.transfer(ready)

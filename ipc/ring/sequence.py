@@ -1,11 +1,11 @@
 """Order of all stores and loads that the writer and the readers make on the same words.
 
-Snapshot k (1, 2, 3, ...) is in slot k mod N. The slot's sequence word is 2k-1 while k is being written, and 2k when k is
-complete. A reader of k requires exactly 2k; to test for any even word is not enough, because the word is even again when
-k+N is in the slot.
+Snapshot k (1, 2, 3, ...) is in slot k mod N. The slot's sequence word is 2k-1 while k is being written, and 2k when k
+is complete. A reader of k requires exactly 2k; to test for any even word is not enough, because the word is even again
+when k+N is in the slot.
 
-The functions here use only the words, a fence and a copy function. So a model checker can run these same functions on a
-simulated memory (`tests/ipc/model`). It also removes each step in turn, and reports the faults that follow.
+The functions here use only the words, a fence and a copy function. So a model checker can run these same functions on
+a simulated memory (`tests/ipc/model`). It also removes each step in turn, and reports the faults that follow.
 
     writer                        reader
     sequence = 2k-1               k = latest
@@ -34,16 +34,16 @@ The checker found that two further fences would be redundant. One is between the
 reader reads k before `latest = k`. The other is between the first look and the bytes: R1 precedes both. The first look
 is an early exit. It avoids reading a slot that the second look would reject, and tells which segment holds k.
 
-Each word has exactly one writer. After an interruption (Ctrl-C) the writer may simply publish again: the next number is
-`latest` + 1, so a slot that still says 2k-1 is written as k again.
+Each word has exactly one writer. After an interruption (Ctrl-C) the writer may simply publish again: the next number
+is `latest` + 1, so a slot that still says 2k-1 is written as k again.
 
 The plan is a small record with its own sequence word, which only increases. A reader does not reach the plan through
 `latest`, so it needs both looks, and a fence before and after the values on each side: W3, W4, R3, R4. If any of these
 six steps is removed, the plan can be torn.
 
 A full fence in pure Python (`make_fence`) releases and then acquires a private lock that is *already held*. No earlier
-access moves behind the release, and no later access moves before the acquire. Release and acquire use the same word, so
-the acquire cannot move before the release (not even on ARM, which keeps the two in order). The opposite order,
+access moves behind the release, and no later access moves before the acquire. Release and acquire use the same word,
+so the acquire cannot move before the release (not even on ARM, which keeps the two in order). The opposite order,
 `with lock: pass`, is no fence: accesses before and after it may move *into* the locked region and be reordered there.
 Each writer and each reader has its own fence; two threads that share a fence would block each other.
 """
@@ -61,8 +61,8 @@ Fence = Callable[[], None]
 class Words(Protocol):
     """8-byte words, each loaded or stored by a single instruction: `memoryview.cast("Q")`.
 
-    `struct.pack_into` is no substitute: it zeroes its target first, and another process can see the zeros. Slices are no
-    substitute either: they are copied byte by byte.
+    `struct.pack_into` is no substitute: it zeroes its target first, and another process can see the zeros. Slices are
+    no substitute either: they are copied byte by byte.
     """
 
     def __getitem__(self, index: int, /) -> int: ...

@@ -1,4 +1,5 @@
-"""Slot of one snapshot on the writer's side: its memory as arrays, and its state while the snapshot is written in place.
+"""Slot of one snapshot on the writer's side: its memory as arrays, and its state while the snapshot is written in
+place.
 
 Always: while an array of a slot exists, the memory stays mapped. Readers do not accept the bytes of an aborted slot,
 which may be half-written. Not here: the sequence words (`writer`).
@@ -20,8 +21,8 @@ from twixt.ipc.ring import layout as at
 from twixt.ipc.ring.layout import HEAD_PACKING, Layout
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head
 
-# Records are copied as plain words, a single memcpy (20 us for 10,000 records). numpy copies structured records field by
-# field (330 us).
+# Records are copied as plain words, a single memcpy (20 us for 10,000 records). numpy copies structured records field
+# by field (330 us).
 WORDS = np.dtype("<u8")
 # Words per BODY record, and also per MARK record.
 WORDS_PER_RECORD = BODY.itemsize // at.WORD
@@ -34,8 +35,8 @@ class RingError(TwixtError):
 
 
 def words_of(records: NDArray[np.void], dtype: np.dtype[np.void]) -> NDArray[np.uint64]:
-    """The words of `records`, an array of shape (n,) and of `dtype`, which is BODY or MARK. Raises RingError for another
-    array."""
+    """The words of `records`, an array of shape (n,) and of `dtype`, which is BODY or MARK. Raises RingError for
+    another array."""
     if (
         not isinstance(records, np.ndarray)
         or records.ndim != 1
@@ -62,9 +63,11 @@ class OpenSlot:
             slot.head = Head(...)
 
     The end of the block commits the slot; an exception in the block aborts it. If neither happened because of an
-    interruption, the next `begin` aborts the slot; if its block still runs then, the end of the block raises RingError.
+    interruption, the next `begin` aborts the slot; if its block still runs then, the end of the block raises
+    RingError.
 
-    number: the snapshot's number. count, mark_count: numbers of bodies and marks. part_count: rows of the part columns.
+    number: the snapshot's number. count, mark_count: numbers of bodies and marks. part_count: rows of the part
+    columns.
     head, columns: set these in the block. The commit fills in `count`, `marks`, `parts` and `published_ns` of `head`.
     published_ns: the instant at which the snapshot became visible; None before.
     is_committed: True if the snapshot is complete; it may still wait for a larger segment before it is visible.
@@ -106,7 +109,8 @@ class OpenSlot:
 
     @property
     def record_count(self) -> int:
-        """Capacity that a segment needs for this snapshot: bodies + marks, or the number of parts if that is larger."""
+        """Capacity that a segment needs for this snapshot: bodies + marks, or the number of parts if that is
+        larger."""
         return max(self.count + self.mark_count, self.part_count)
 
     @property

@@ -110,8 +110,8 @@ class RingWriter:
         return self._opened is not None
 
     def begin(self, count: int, marks: int = 0, commit: Callable[[OpenSlot], int] | None = None) -> RingSlot:
-        """The next snapshot's slot for `count` bodies and `marks` marks, to be filled in a `with` block. commit: called at
-        the end of the block instead of `RingWriter.commit`. Raises RingError."""
+        """The next snapshot's slot for `count` bodies and `marks` marks, to be filled in a `with` block. commit:
+        called at the end of the block instead of `RingWriter.commit`. Raises RingError."""
         if count + marks > self.layout.capacity:
             self._refuse(count, marks)
         words = self._words if not self.memory.closed else self._open_words()
@@ -127,8 +127,8 @@ class RingWriter:
         return slot
 
     def commit(self, opened: OpenSlot) -> int:
-        """Writes a slot's head and columns and makes its snapshot visible. Called at the end of the slot's block. Returns
-        `published_ns`."""
+        """Writes a slot's head and columns and makes its snapshot visible. Called at the end of the slot's block.
+        Returns `published_ns`."""
         slot = self._opened
         if slot is None or opened is not slot:
             raise RingError(
@@ -165,7 +165,8 @@ class RingWriter:
         self._open_words()[at.SCENE_VERSION] = version
 
     def set_successor(self) -> None:
-        """Tells readers that there is a next segment. Nothing is written in this one afterwards. Aborts an open slot."""
+        """Tells readers that there is a next segment. Nothing is written in this one afterwards. Aborts an open
+        slot."""
         if self._opened is not None:
             self._opened.abort()
         self._open_words()[at.SUCCESSOR] = 1
@@ -225,8 +226,8 @@ class RingWriter:
         raise RingError(f"this segment holds {self.layout.capacity} bodies, got {got}; grow it first")
 
     def _checked_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]], has_room: bool = True) -> int:
-        """Checks the columns and returns the number of rows of the part columns. Raises RingError for wrong columns. If
-        `has_room`, also raises RingError where these rows do not fit into this segment."""
+        """Checks the columns and returns the number of rows of the part columns. Raises RingError for wrong columns.
+        If `has_room`, also raises RingError where these rows do not fit into this segment."""
         names = {column.name for column in self.layout.columns}
         if names != set(columns):
             raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")

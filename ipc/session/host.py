@@ -3,9 +3,9 @@
 The stepping thread writes shared memory and sets values; a `ServiceThread` does all work on the sockets. So no viewer
 delays a step, and viewers get answers even if the user's step never returns.
 
-Always: a publish costs one copy of the snapshot and, if no viewer waits, one test of an empty queue. It waits neither for
-a viewer nor for memory (`segments`). In a forked child the copy of the host has ended, and holds neither memory nor
-connections. Not here: when to publish, and the effect of a command.
+Always: a publish costs one copy of the snapshot and, if no viewer waits, one test of an empty queue. It waits neither
+for a viewer nor for memory (`segments`). In a forked child the copy of the host has ended, and holds neither memory
+nor connections. Not here: when to publish, and the effect of a command.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ ENDINGS = ("ended", "crashed", "interrupted")
 
 
 class Host:
-    """Publishes snapshots to all viewers that connect to `listener`. At most one thread may publish at a time; any thread
-    may call the methods of this class.
+    """Publishes snapshots to all viewers that connect to `listener`. At most one thread may publish at a time; any
+    thread may call the methods of this class.
 
         with host.ring.begin(count) as slot:
             slot.records["position"] = ...
@@ -105,8 +105,9 @@ class Host:
         return version
 
     def write_camera(self, camera: Camera | None) -> int:
-        """Replace the scene's camera for all viewers, also for those that attach later. Each viewer applies the camera,
-        even if it equals the previous one. None stands for a view of all bodies. Returns the camera's version."""
+        """Replace the scene's camera for all viewers, also for those that attach later. Each viewer applies the
+        camera, even if it equals the previous one. None stands for a view of all bodies. Returns the camera's
+        version."""
         with self.ring.writing:
             self.ring.require_running()
             self.camera = WrittenCamera(self.camera.version + 1, camera)
@@ -114,19 +115,19 @@ class Host:
         return self.camera.version
 
     def set_status(self, status: dict[str, Any]) -> None:
-        """Replace the status. Each viewer gets the latest one, at most 5 times a second. JSON must be able to encode the
-        values."""
+        """Replace the status. Each viewer gets the latest one, at most 5 times a second. JSON must be able to encode
+        the values."""
         self._service.set_status(dict(status))
 
     def write_overlay(self, kind: str, fields: dict[str, Any], content: bytes) -> None:
-        """Replace the images or figures over the picture. kind: one of `messages.OVERLAYS`. Each viewer gets the latest
-        ones: images at most 30 times a second, figures at most 10 times. Never waits."""
+        """Replace the images or figures over the picture. kind: one of `messages.OVERLAYS`. Each viewer gets the
+        latest ones: images at most 30 times a second, figures at most 10 times. Never waits."""
         self.overlays = {**self.overlays, kind: WrittenOverlay(fields, content)}
         self._service.overlays_changed()
 
     def end(self, kind: str = "ended", message: str = "") -> None:
-        """Free the name, send the end message to viewers, and close all connections and memory. Any thread or exit hook
-        may call it; only the first call has an effect. Raises ValueError unless `kind` is one of `ENDINGS`."""
+        """Free the name, send the end message to viewers, and close all connections and memory. Any thread or exit
+        hook may call it; only the first call has an effect. Raises ValueError unless `kind` is one of `ENDINGS`."""
         if kind not in ENDINGS:
             raise ValueError(f"a simulation's end must be one of {', '.join(ENDINGS)}, got {kind!r}")
         with self._ending:

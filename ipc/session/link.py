@@ -4,8 +4,8 @@ While the connection is open, the physics process runs: however that process end
 within a millisecond. Snapshots are read from shared memory, which stays readable after the end.
 
 Always: after `attach` the link has a scene and a segment. `poll` never waits, and takes microseconds if nothing has
-arrived. Invalid input raises a TwixtError or sets `Link.ended`, and never blocks. One thread uses a link. Not here: the
-choice of the snapshot to draw.
+arrived. Invalid input raises a TwixtError or sets `Link.ended`, and never blocks. One thread uses a link. Not here:
+the choice of the snapshot to draw.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ ATTACH_PATIENCE_S = 20.0
 LONGEST_WAIT_S = 2_000_000.0
 # Smallest change of the lead that is reported. A lead is a few milliseconds.
 LEAD_STEP_NS = 1_000_000
-# Most pieces of 64 KiB received in one poll. Without the limit a simulation that sends all the time would delay a frame.
+# Most pieces of 64 KiB received in one poll. Without the limit a simulation that sends all the time would delay a
+# frame.
 PIECES_AT_ONCE = 4
 
 
@@ -46,8 +47,9 @@ class LinkError(TwixtError):
 
 
 class Ended(NamedTuple):
-    """End of a link and its reason. kind: "ended", "crashed" or "interrupted", as the simulation reports it; "refused" if
-    the simulation refused this viewer, or sent it an invalid message; "lost" if the stream ended without a message."""
+    """End of a link and its reason. kind: "ended", "crashed" or "interrupted", as the simulation reports it; "refused"
+    if the simulation refused this viewer, or sent it an invalid message; "lost" if the stream ended without a
+    message."""
 
     kind: str
     message: str
@@ -59,8 +61,8 @@ LOST = Ended("lost", "physics ended without a word (killed?)")
 def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False) -> Link:
     """Attach to the simulation `name`. None stands for the only simulation that is running. Raises TwixtError.
 
-    timeout_s: longest wait for its answer. owned: True if the simulation started this viewer. Such a viewer removes the
-    simulation's socket if the simulation was killed.
+    timeout_s: longest wait for its answer. owned: True if the simulation started this viewer. Such a viewer removes
+    the simulation's socket if the simulation was killed.
     """
     link = Link(name or _only_one(), owned)
     try:
@@ -75,8 +77,8 @@ class Link:
     """A viewer's connection to a simulation. Made by `attach`.
 
     status: the latest status that `poll` received. description: the simulation's description, received when attaching.
-    received: scene, camera, and the images and figures over the picture. ended: None while the simulation runs and this
-    link is open; then how it ended.
+    received: scene, camera, and the images and figures over the picture. ended: None while the simulation runs and
+    this link is open; then how it ended.
     """
 
     def __init__(self, name: str, owned: bool = False) -> None:
@@ -107,11 +109,11 @@ class Link:
         return self.received.version
 
     def poll(self, patience_ns: int = 0) -> None:
-        """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. Call it once
-        per frame.
+        """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. Call it
+        once per frame.
 
-        patience_ns: shortest interval between two polls of the socket. It is ignored while a message is expected: a scene
-        that shared memory shows to be newer, or a requested segment.
+        patience_ns: shortest interval between two polls of the socket. It is ignored while a message is expected: a
+        scene that shared memory shows to be newer, or a requested segment.
         """
         if self.ended is not None:
             return
@@ -129,22 +131,24 @@ class Link:
             self._is_segment_requested = self._send_message("segment")
 
     def plan(self) -> Plan:
-        """The current plan; before the first, a plan of number 0 and rate 1. Raises TwixtError if the plan is damaged."""
+        """The current plan; before the first, a plan of number 0 and rate 1. Raises TwixtError if the plan is
+        damaged."""
         plan = self._ring.plan()
         self._read_plan_number = plan.number
         return plan
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has snapshots to yield or old segments to close. It loads only one word of shared memory."""
+        """True if `unread` has snapshots to yield or old segments to close. It loads only one word of shared
+        memory."""
         return self._ring.has_unread
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
         """Unread snapshots, oldest first. If not all fit `byte_budget`, the oldest are left out; the newest is always
         included.
 
-        Use a view's bodies and columns, then call its `is_valid()`. If that returns False, the writer has overwritten the
-        snapshot, so discard the result.
+        Use a view's bodies and columns, then call its `is_valid()`. If that returns False, the writer has overwritten
+        the snapshot, so discard the result.
         """
         for view in self._ring.unread(byte_budget):
             self._read_number = view.number
@@ -156,8 +160,8 @@ class Link:
         return self._ring.pair()
 
     def newest_bodies(self) -> NDArray[np.void]:
-        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`; shape (0,) if there is no snapshot or
-        none could be copied."""
+        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`; shape (0,) if there is no snapshot
+        or none could be copied."""
         newest = self._ring.newest()
         return new_bodies(0) if newest is None else newest.bodies
 
@@ -167,7 +171,8 @@ class Link:
         return dataclasses.asdict(self._counters)
 
     def send(self, command: Command) -> bool:
-        """Send a command without waiting. False if it was not sent: after the end, or while 256 messages are queued."""
+        """Send a command without waiting. False if it was not sent: after the end, or while 256 messages are
+        queued."""
         return self._send_message("command", command.to_fields())
 
     def send_action(self, action: UserAction) -> bool:
@@ -181,8 +186,8 @@ class Link:
             self._reported_lead_ns = lead_ns
 
     def wake_when_newer(self) -> None:
-        """Request one wake. It comes when there is a snapshot newer than the last that `unread` yielded, or a plan newer
-        than the last that `plan` returned."""
+        """Request one wake. It comes when there is a snapshot newer than the last that `unread` yielded, or a plan
+        newer than the last that `plan` returned."""
         if self._connection.drain_wakes():
             self._is_wake_requested = False
         if not self._is_wake_requested:
@@ -209,8 +214,8 @@ class Link:
                 return False
 
     def request_report(self, timeout_s: float) -> dict[str, Any] | None:
-        """Request the simulation's blocks of the report, and wait for them. None if the simulation has ended, or does not
-        answer within `timeout_s`."""
+        """Request the simulation's blocks of the report, and wait for them. None if the simulation has ended, or does
+        not answer within `timeout_s`."""
         deadline_ns = _deadline_ns(timeout_s)
         self._report_number += 1
         self._send_message("report", {"number": self._report_number})

@@ -135,11 +135,12 @@ def _wrong(what: str, rule: str, got: Any) -> WireError:
 
 # A viewer's copy of the simulation's scene, camera, images and figures, built from the simulation's messages.
 #
-# When the simulation moves the camera, it sends a separate message of about a hundred bytes. Each scene and each camera
-# message has a camera version, counted together, so that the newest camera applies in whichever order they arrive.
+# When the simulation moves the camera, it sends a separate message of about a hundred bytes. Each scene and each
+# camera message has a camera version, counted together, so that the newest camera applies in whichever order they
+# arrive.
 #
-# Always: the scene is complete and has the newest camera. A camera that is sent again counts as new, even if it is equal
-# to the previous one. A camera older than the scene's own is ignored. Invalid messages raise TwixtError.
+# Always: the scene is complete and has the newest camera. A camera that is sent again counts as new, even if it is
+# equal to the previous one. A camera older than the scene's own is ignored. Invalid messages raise TwixtError.
 
 
 class ReceivedScene:
@@ -199,8 +200,8 @@ def camera_of(fields: Any) -> Camera | None:
 # Megabytes of pixels in the stream would delay all later messages, also the one that tells the simulation's end. A
 # descriptor is sent at once, and the viewer reads all bytes in one call.
 #
-# Always: the kernel frees the bytes when the last descriptor is closed; a viewer closes its descriptor after reading. The
-# bytes are checked like the rest of a message. Reading never waits.
+# Always: the kernel frees the bytes when the last descriptor is closed; a viewer closes its descriptor after reading.
+# The bytes are checked like the rest of a message. Reading never waits.
 
 # Kind of message -> function that decodes it.
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {

@@ -1,12 +1,12 @@
 """Service thread of a simulation: accepts viewers, receives their messages, sends them changes.
 
-The stepping thread only sets and reads values; the service thread does all work on the sockets. So a viewer that waits,
-floods, stops or dies affects neither a step nor another viewer, and viewers get answers even if the user's step never
-returns.
+The stepping thread only sets and reads values; the service thread does all work on the sockets. So a viewer that
+waits, floods, stops or dies affects neither a step nor another viewer, and viewers get answers even if the user's step
+never returns.
 
-Always: an error with one viewer closes only that viewer's connection. The service thread never waits for a viewer, except
-for at most `END_PATIENCE_NS` at the end. All queues are bounded. Every callback runs on the service thread. Not here: the
-shared memory (`Host`).
+Always: an error with one viewer closes only that viewer's connection. The service thread never waits for a viewer,
+except for at most `END_PATIENCE_NS` at the end. All queues are bounded. Every callback runs on the service thread. Not
+here: the shared memory (`Host`).
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ VIEWERS_LIMIT = 32
 ATTACH_PATIENCE_NS = 5_000_000_000
 # Shortest interval between two status messages to one viewer. People read them, so more would be of no use.
 STATUS_INTERVAL_NS = 200_000_000
-# Longest lead accepted from a viewer. Physics runs ahead by the lead, and every display shows a frame sooner than this.
+# Longest lead accepted from a viewer. Physics runs ahead by the lead, and every display shows a frame sooner than
+# this.
 LEAD_LIMIT_NS = 1_000_000_000
-# Longest time spent on sending the end message. A viewer that has not read it by then only sees that the stream closed.
+# Longest time spent on sending the end message. A viewer that has not read it by then only sees that the stream
+# closed.
 END_PATIENCE_NS = 250_000_000
 # Pause before the next attempt to accept a connection if an attempt failed, for example for lack of descriptors.
 ACCEPT_PAUSE_NS = 100_000_000
@@ -115,8 +117,8 @@ class ServiceThread:
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. Makes new queues: the thread does not run in the child, so it would never release locks of
-        the old ones."""
+        """As `fork.Guarded`. Makes new queues: the thread does not run in the child, so it would never release locks
+        of the old ones."""
         self.commands, self.actions = CommandQueue(), ReceivedActions()
         self.commands.end()
         self.actions.end()
@@ -221,8 +223,8 @@ class ServiceThread:
             self._disconnect(viewer)
 
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
-        """Receive and apply messages; False if the viewer has disconnected or must be disconnected. Messages that it had
-        sent before are applied first, up to its limit per second."""
+        """Receive and apply messages; False if the viewer has disconnected or must be disconnected. Messages that it
+        had sent before are applied first, up to its limit per second."""
         while viewer.muted_until_ns <= now_ns or events & wakes.GONE:
             messages = viewer.receive(now_ns)
             if messages is None:
@@ -276,7 +278,8 @@ class ServiceThread:
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
-        # Test only after the viewer is in the queue, because then a publish after the test finds the viewer and wakes it.
+        # Test only after the viewer is in the queue, because then a publish after the test finds the viewer and wakes
+        # it.
         if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 

@@ -1,10 +1,11 @@
-"""Attached viewers on the simulation's side: connection, queued messages, limit on received messages, actions of users.
+"""Attached viewers on the simulation's side: connection, queued messages, limit on received messages, actions of
+users.
 
 Only the latest message of each kind is queued for a viewer. So a viewer that never reads (stopped or broken) costs a
 bounded amount of memory and no time.
 
-Always: only `flush_all` waits. A message that is partly sent is completed before the next. Wakes have their own pipe, so
-the stepping thread can send a wake while another thread sends a message. Only the service thread uses this module,
+Always: only `flush_all` waits. A message that is partly sent is completed before the next. Wakes have their own pipe,
+so the stepping thread can send a wake while another thread sends a message. Only the service thread uses this module,
 except for `wake`, which any thread may call, and `ReceivedActions`.
 """
 
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from twixt.ipc.scene.scene import PackedScene
 
 
-# Most messages read from a viewer in one second. A viewer needs fewer: one wake and one lead per frame at 240 Hz, and its
-# user's commands. Above the limit nothing is read for the rest of that second, and the socket's buffer fills up.
+# Most messages read from a viewer in one second. A viewer needs fewer: one wake and one lead per frame at 240 Hz, and
+# its user's commands. Above the limit nothing is read for the rest of that second, and the socket's buffer fills up.
 MESSAGES_PER_S = 1000
 # A command or a user event counts as this many messages, so at most a hundred are read per second. Repeated keys and
 # moving sliders make forty per second. Reading a hundred holds the interpreter's lock for 1 to 2 ms.
@@ -46,8 +47,8 @@ SECOND_NS = 1_000_000_000
 
 
 class WrittenScene(NamedTuple):
-    """Scene of a host, packed for sending. camera_version: version of its camera. parents: parents of the bodies in the
-    latest scenes."""
+    """Scene of a host, packed for sending. camera_version: version of its camera. parents: parents of the bodies in
+    the latest scenes."""
 
     version: int
     packed: PackedScene
@@ -82,8 +83,9 @@ class WrittenOverlay(NamedTuple):
 
 @dataclass
 class SentState:
-    """State of the host that was last sent to one viewer, or queued for it. report_number: number of a requested report
-    that is not sent yet; else None. overlays, overlays_ns: kind -> value, and kind -> instant at which it was queued."""
+    """State of the host that was last sent to one viewer, or queued for it. report_number: number of a requested
+    report that is not sent yet; else None. overlays, overlays_ns: kind -> value, and kind -> instant at which it was
+    queued."""
 
     scene_version: int = 0
     camera_version: int = 0
@@ -110,9 +112,9 @@ class HostRequests(Protocol):
 
 
 class AttachedViewer:
-    """One accepted connection. attached: True after a valid `attach` message. sent: state of the host that was last sent
-    to this viewer. muted_until_ns: until this instant no message is read. wake: sends one wake; any thread may call it,
-    and it never waits or raises."""
+    """One accepted connection. attached: True after a valid `attach` message. sent: state of the host that was last
+    sent to this viewer. muted_until_ns: until this instant no message is read. wake: sends one wake; any thread may
+    call it, and it never waits or raises."""
 
     def __init__(self, connection: socket.socket, now_ns: int) -> None:
         connection.setblocking(False)
@@ -252,8 +254,8 @@ def call_guarded(callback: Callable[[], Any] | None) -> Any:
 
 # Actions of the users of all viewers, passed from the service thread to the program's loop.
 #
-# The service thread adds events, and the loop pops them one by one. The loop also reads the latest pulls and the latest
-# view; the service thread replaces these as whole objects. Neither thread waits for the other.
+# The service thread adds events, and the loop pops them one by one. The loop also reads the latest pulls and the
+# latest view; the service thread replaces these as whole objects. Neither thread waits for the other.
 #
 # Always: only the newest `MOST_EVENTS` events are stored. When a viewer disconnects, its pull ends.
 

@@ -1,7 +1,7 @@
 """Wakes viewers that wait for a publish, and wakes the service thread.
 
-Always: sending a wake never blocks. If `wake_all` is interrupted (Ctrl-C), the next call sends the wake that was missed.
-In a forked child both ends of a `SelfPipe` are closed.
+Always: sending a wake never blocks. If `wake_all` is interrupted (Ctrl-C), the next call sends the wake that was
+missed. In a forked child both ends of a `SelfPipe` are closed.
 """
 
 from __future__ import annotations

@@ -28,21 +28,23 @@ from twixt.ipc.session import listener
 from twixt.ipc.system import memory, names, wakes
 from twixt.ipc.system.interface import WakeReceiver
 
-# Version of the header and of the messages' fields. Increase it with every change of either. Both sides must use the same.
+# Version of the header and of the messages' fields. Increase it with every change of either. Both sides must use the
+# same.
 FORMAT = 3
 MAGIC = b"TWXT"
 HEADER = struct.Struct("<4sHHII")  # magic, format, number of descriptors, of JSON bytes, of raw bytes
 # Longest JSON from a viewer, in bytes. The largest message is a command, about 200 bytes.
 VIEWER_JSON_LIMIT = 4096
-# Longest JSON and raw bytes from physics. The largest JSON has the report's blocks, about 10 KiB. The largest raw bytes
-# are a scene's: 2 bytes per body and about 150 per distinct shape, 12 MB for a million bodies that use every shape.
+# Longest JSON and raw bytes from physics. The largest JSON has the report's blocks, about 10 KiB. The largest raw
+# bytes are a scene's: 2 bytes per body and about 150 per distinct shape, 12 MB for a million bodies that use every
+# shape.
 HOST_JSON_LIMIT = 1 << 20
 HOST_RAW_LIMIT = 64 << 20
 DESCRIPTORS_LIMIT = 2
 # Most descriptors held for messages that are not complete yet.
 PENDING_DESCRIPTORS_LIMIT = 8
-# First characters of the JSON escape of a UTF-16 surrogate, \ud800 to \udfff. JSON writes a character above U+FFFF as two
-# surrogates.
+# First characters of the JSON escape of a UTF-16 surrogate, \ud800 to \udfff. JSON writes a character above U+FFFF as
+# two surrogates.
 SURROGATE = b"\\ud"
 # Most bytes read from the kernel at once.
 RECEIVE_BYTES = 1 << 16
@@ -172,8 +174,8 @@ def whole_number(fields: dict[str, Any], name: str) -> int:
 def receive(
     connection: socket.socket, inbox: Inbox, descriptors_limit: int = 0, piece_bytes: int = RECEIVE_BYTES
 ) -> list[Message] | None:
-    """Receive at most `piece_bytes` without waiting. Returns the messages that these bytes complete, or None at the end
-    of the stream. Raises WireError.
+    """Receive at most `piece_bytes` without waiting. Returns the messages that these bytes complete, or None at the
+    end of the stream. Raises WireError.
 
     If more than `descriptors_limit` descriptors arrive, the kernel closes the rest.
     """
@@ -223,10 +225,11 @@ def close_all(descriptors: Sequence[int]) -> None:
 
 # Connection of a viewer to its simulation.
 #
-# Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. When physics ends, the
-# kernel closes the stream, and `receive` returns None.
+# Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. When physics ends,
+# the kernel closes the stream, and `receive` returns None.
 #
-# Always: only `connect` and `wait_until` wait, and never longer than their argument allows. One thread uses a connection.
+# Always: only `connect` and `wait_until` wait, and never longer than their argument allows. One thread uses a
+# connection.
 
 # Most messages queued while the socket is full. Physics' service thread empties the socket within milliseconds, unless
 # its process is stopped.
@@ -252,7 +255,8 @@ class Connection:
         self._poller.register(self._socket, wakes.READABLE)
 
     def receive_wakes(self, descriptor: int) -> None:
-        """Receive wakes by this descriptor, which is duplicated. Raises WireError if it is no pipe, or on a second call."""
+        """Receive wakes by this descriptor, which is duplicated. Raises WireError if it is no pipe, or on a second
+        call."""
         try:
             if self._wakes is not None:
                 raise ValueError
@@ -267,8 +271,8 @@ class Connection:
         return self._wakes is not None and self._wakes.drain()
 
     def send(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
-        """Queue a message, and send as much as fits into the socket. False, without an effect, if `UNSENT_LIMIT` messages
-        are queued already."""
+        """Queue a message, and send as much as fits into the socket. False, without an effect, if `UNSENT_LIMIT`
+        messages are queued already."""
         if len(self._unsent) >= UNSENT_LIMIT:
             return False
         self._unsent.append(Outgoing(encode(kind, fields)))

@@ -1,9 +1,10 @@
 """Protocols that an operating system's modules implement: `memory`, `names`, `wakes`, `children`.
 
-Each supported system has one module per Protocol, whose functions are the Protocol's methods. Callers use the modules as
-`twixt.ipc.system.memory` and so on.
+Each supported system has one module per Protocol, whose functions are the Protocol's methods. Callers use the modules
+as `twixt.ipc.system.memory` and so on.
 
-Always: a descriptor is a number that `os.dup` and `os.close` accept. A forked child holds no resource that was made here.
+Always: a descriptor is a number that `os.dup` and `os.close` accept. A forked child holds no resource that was made
+here.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class SharedMemory(Protocol):
         """Allocates `size` bytes from offset `begin` in memory made by `make`. Raises OSError if memory is short."""
 
     def map_read_only(self, descriptor: int, size: int) -> mmap.mmap:
-        """Maps memory of another process and fills this process' page tables. Raises SharedMemoryError if the memory has
-        another size or its maker can resize it; also OSError, ValueError or OverflowError."""
+        """Maps memory of another process and fills this process' page tables. Raises SharedMemoryError if the memory
+        has another size or its maker can resize it; also OSError, ValueError or OverflowError."""
 
     def make_openable(self, size: int, name: str) -> tuple[int, str]:
         """Makes memory of `size` bytes; returns its descriptor and a path. Processes of this user can open the path as
@@ -82,12 +83,12 @@ class SharedMemory(Protocol):
         """Makes a file in memory, without a path, and returns its descriptor. Raises OSError."""
 
     def read_file(self, descriptor: int, size: int) -> bytes:
-        """The first `size` bytes of a file made by `make_file`; all bytes if it has fewer. Raises OSError, and ValueError
-        if the descriptor is not one of a file."""
+        """The first `size` bytes of a file made by `make_file`; all bytes if it has fewer. Raises OSError, and
+        ValueError if the descriptor is not one of a file."""
 
     def send(self, connection: socket.socket, content: memoryview, descriptors: Sequence[int]) -> int:
-        """Sends bytes without waiting; the descriptors go with the first byte. Returns the number of bytes sent. Raises
-        BlockingIOError if the socket is full, and OSError if the other side has disconnected."""
+        """Sends bytes without waiting; the descriptors go with the first byte. Returns the number of bytes sent.
+        Raises BlockingIOError if the socket is full, and OSError if the other side has disconnected."""
 
     def receive(self, connection: socket.socket, most_bytes: int, most_descriptors: int) -> tuple[bytes, list[int]]:
         """Receives bytes, and the descriptors sent with them, without waiting. No bytes mean the end of the stream. If
@@ -126,8 +127,8 @@ class Listener:
 class Names(Protocol):
     """Names of simulations, by which processes of this user connect: acquire, connect, list, identify the peer.
 
-    All functions raise ListenerError if names cannot be used, and its subclass NoFolder if there is no folder for them.
-    Callers pass only names that `session.listener.check_name` accepts.
+    All functions raise ListenerError if names cannot be used, and its subclass NoFolder if there is no folder for
+    them. Callers pass only names that `session.listener.check_name` accepts.
     """
 
     def acquire(self, name: str) -> Listener | None:
@@ -151,8 +152,8 @@ class Names(Protocol):
         """True if a running simulation has this name."""
 
     def remove_stale(self, name: str, patience_s: float) -> bool:
-        """Frees the name of a killed simulation. Returns False without an effect if the simulation is running. Waits at
-        most `patience_s` for other processes that are acquiring or freeing a name."""
+        """Frees the name of a killed simulation. Returns False without an effect if the simulation is running. Waits
+        at most `patience_s` for other processes that are acquiring or freeing a name."""
 
     def own_user(self) -> int | str:
         """The user of this process."""
@@ -240,9 +241,9 @@ class Child(Protocol):
         """Sends the child the whole content of its standard input. Call it once. No error if the child has ended."""
 
     def wait(self) -> int | None:
-        """Waits until the child has ended and returns its exit code, or minus the signal's number if a signal ended it.
-        Call it once. None if the code is unknown: this process ignores SIGCHLD or other code has read the exit code, and
-        the child has not sent it."""
+        """Waits until the child has ended and returns its exit code, or minus the signal's number if a signal ended
+        it. Call it once. None if the code is unknown: this process ignores SIGCHLD or other code has read the exit
+        code, and the child has not sent it."""
 
     def terminate(self) -> None:
         """Asks the child to end (SIGTERM). No effect if it has ended."""
@@ -259,9 +260,9 @@ class Children(Protocol):
 
     def start(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> Child:
         """Starts a child. reads_order: if True, its standard input is a socket, by which it receives the content of
-        `Child.send` and sends its exit code back; else its standard input is empty. has_own_group: if True, signals from
-        this process' terminal do not reach it. Raises OSError."""
+        `Child.send` and sends its exit code back; else its standard input is empty. has_own_group: if True, signals
+        from this process' terminal do not reach it. Raises OSError."""
 
     def wait_for_end(self, pid: int, timeout_s: float | None = None) -> bool:
-        """Waits until a process has ended; its parent need not have read its exit code. False after the timeout. Raises
-        OSError or OverflowError if the system cannot wait for it."""
+        """Waits until a process has ended; its parent need not have read its exit code. False after the timeout.
+        Raises OSError or OverflowError if the system cannot wait for it."""

@@ -1,8 +1,8 @@
 """Linux: starts child processes and waits for the end of processes, by pidfd and `waitid`.
 
-A wait does not read the exit code at once, so the kernel does not reuse the process id while a signal may still be sent
-to it. If this process cannot read exit codes (SIGCHLD is ignored, or other code waits for every child), the child sends
-its exit code over its standard input, which is a socket.
+A wait does not read the exit code at once, so the kernel does not reuse the process id while a signal may still be
+sent to it. If this process cannot read exit codes (SIGCHLD is ignored, or other code waits for every child), the child
+sends its exit code over its standard input, which is a socket.
 
 Functions and classes without a docstring are described in `interface.Children`.
 """
@@ -36,8 +36,8 @@ class LinuxChild:
             if reads_order:
                 self._socket, its_end = socket.socketpair()
                 reads = theirs.enter_context(its_end).fileno()
-            # Its own process group but not its own session: Linux schedules a session as a group, in which the nice value
-            # of a process has no effect against other sessions.
+            # Its own process group but not its own session: Linux schedules a session as a group, in which the nice
+            # value of a process has no effect against other sessions.
             group = 0 if has_own_group else None
             try:
                 self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=group)

@@ -1,13 +1,13 @@
 """Linux: anonymous shared memory (memfd), its seals, and descriptors sent over a Unix socket.
 
-Anonymous memory leaves no name behind; the kernel frees it when the last process that uses it ends. It is sealed against
-shrinking, growing and every *new* way to write, while its maker's mapping stays writable. A viewer gets a read-only
-descriptor. With that it cannot write, map for writing, truncate or punch holes, not even if it opens the descriptor
-again through /proc.
+Anonymous memory leaves no name behind; the kernel frees it when the last process that uses it ends. It is sealed
+against shrinking, growing and every *new* way to write, while its maker's mapping stays writable. A viewer gets a
+read-only descriptor. With that it cannot write, map for writing, truncate or punch holes, not even if it opens the
+descriptor again through /proc.
 
-Always: a forked child has neither a mapping of the memory nor a descriptor. Each mapping is marked MADV_DONTFORK before
-a fork can happen. The child finds the descriptors in /proc by the memory's name and closes them: those it made or
-received, and the hidden duplicates that `mmap` makes. No destructor unmaps memory in the child.
+Always: a forked child has neither a mapping of the memory nor a descriptor. Each mapping is marked MADV_DONTFORK
+before a fork can happen. The child finds the descriptors in /proc by the memory's name and closes them: those it made
+or received, and the hidden duplicates that `mmap` makes. No destructor unmaps memory in the child.
 
 Functions and classes without a docstring are described in `interface.SharedMemory`.
 """
@@ -170,7 +170,8 @@ class _Mapped:
     def close_in_child(self) -> None:
         """As `fork.Guarded`."""
         if mappings := list(self.mappings):
-            # The child may reuse their addresses and descriptors. So their destructors must never run, not even at exit.
+            # The child may reuse their addresses and descriptors. So their destructors must never run, not even at
+            # exit.
             _never_destroy(mappings)
             self.mappings.clear()
         with contextlib.suppress(OSError):

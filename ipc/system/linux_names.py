@@ -146,8 +146,8 @@ def runtime_folder() -> str:
 
 def _folders() -> Iterator[str]:
     """Possible folders, best first: `twixt` in XDG_RUNTIME_DIR if that is a folder of this user; `twixt-<uid>` in the
-    temporary folder; `twixt-<uid>` in shared memory, which is writable even in read-only containers. If Python uses the
-    working folder as temporary folder, that comes last, because viewers started elsewhere would not look there."""
+    temporary folder; `twixt-<uid>` in shared memory, which is writable even in read-only containers. If Python uses
+    the working folder as temporary folder, that comes last, because viewers started elsewhere would not look there."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
         yield os.path.join(given, "twixt")
@@ -197,8 +197,8 @@ def _answers(path: str) -> bool:
 
 @contextlib.contextmanager
 def _address(path: str) -> Iterator[str]:
-    """Address of the socket at `path`. If the path is too long for an address, the address is a path in /proc through the
-    folder's descriptor."""
+    """Address of the socket at `path`. If the path is too long for an address, the address is a path in /proc through
+    the folder's descriptor."""
     if len(os.fsencode(path)) <= ADDRESS_BYTES:
         yield path
         return
@@ -227,7 +227,8 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):  # in a child forked in this block the descriptor is -1
-            # Unlock explicitly. A fork(2) without Python's hooks may have copied the descriptor, which would hold the lock.
+            # Unlock explicitly. A fork(2) without Python's hooks may have copied the descriptor, which would hold the
+            # lock.
             fcntl.flock(opened.descriptor, fcntl.LOCK_UN)
         opened.close()
 
@@ -252,8 +253,8 @@ class _OpenFolder:
 
 
 def _identity(path: str) -> tuple[int, int, int]:
-    """Identity of the file at `path`. A later file of the same name has another identity, even if it has the same inode
-    number."""
+    """Identity of the file at `path`. A later file of the same name has another identity, even if it has the same
+    inode number."""
     status = os.lstat(path)
     return status.st_dev, status.st_ino, status.st_ctime_ns
 

@@ -22,8 +22,8 @@ READABLE, WRITABLE, GONE = select.POLLIN, select.POLLOUT, select.POLLHUP | selec
 
 
 class PipeSender:
-    """As `interface.WakeSender`. Both ends of the pipe stay open here, because a write to a pipe without a reader raises
-    SIGPIPE, which may kill the process."""
+    """As `interface.WakeSender`. Both ends of the pipe stay open here, because a write to a pipe without a reader
+    raises SIGPIPE, which may kill the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # prevents a write to a descriptor that was closed and reused

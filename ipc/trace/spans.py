@@ -3,10 +3,10 @@
 A span is five numbers in a ring. Both processes of a run have mapped both rings, and the process that ends last reads
 them. So the spans of a killed process are available up to its end.
 
-Always: the newest `KEPT_SPANS` spans of a process are available. Only the thread that made a `Recorder` uses it. A span
-is visible only after it is complete. Instants are of `time.perf_counter_ns`, the same clock in all processes. Without
-`--profile` the recorder is the null object `NOT_RECORDED`, so callers need no test. In a forked child the copy of a
-recorder records nothing. Not here: the format of the trace file (`trace_file`).
+Always: the newest `KEPT_SPANS` spans of a process are available. Only the thread that made a `Recorder` uses it. A
+span is visible only after it is complete. Instants are of `time.perf_counter_ns`, the same clock in all processes.
+Without `--profile` the recorder is the null object `NOT_RECORDED`, so callers need no test. In a forked child the copy
+of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from twixt.ipc.process import fork
 #
 # A phase begins when the previous phase ends, so the phases add up to the whole start.
 #
-# Always: if a phase ends several times, its first end counts. Recording an end takes a microsecond. If a phase is also a
-# span, call `Spans.end_phase`.
+# Always: if a phase ends several times, its first end counts. Recording an end takes a microsecond. If a phase is also
+# a span, call `Spans.end_phase`.
 
 
 # Phase -> instant of its end, of `time.perf_counter_ns`, the same clock in all processes.
@@ -57,9 +57,9 @@ def forget_start() -> None:
     _ended_ns.clear()
 
 
-# Number of spans in the ring of a process. It is enough for six minutes of a viewer at 60 frames a second (12 spans per
-# frame), and for two minutes of physics at 1000 steps a second. A span has 40 bytes, a ring 10 MB; the kernel allocates
-# each page at its first use.
+# Number of spans in the ring of a process. It is enough for six minutes of a viewer at 60 frames a second (12 spans
+# per frame), and for two minutes of physics at 1000 steps a second. A span has 40 bytes, a ring 10 MB; the kernel
+# allocates each page at its first use.
 KEPT_SPANS = 1 << 18
 SPAN = struct.Struct("<5q")  # begin_ns, end_ns, a, b, kind
 HEAD_BYTES = 64  # size of the head of the memory, and of the head of each ring
@@ -71,8 +71,8 @@ SIDES = ("physics", "viewer")
 
 
 class Kind(NamedTuple):
-    """Kind of a span. a, b: names of the span's two values; "" for an unused value. start_phase: name of the start phase
-    that the span measures, as in the report. beside: True for work of another thread."""
+    """Kind of a span. a, b: names of the span's two values; "" for an unused value. start_phase: name of the start
+    phase that the span measures, as in the report. beside: True for work of another thread."""
 
     name: str
     a: str = ""
@@ -136,8 +136,8 @@ class Span(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """The newest spans of one process, in the order in which they were recorded. overwritten: number of older spans that
-    are lost."""
+    """The newest spans of one process, in the order in which they were recorded. overwritten: number of older spans
+    that are lost."""
 
     side: int
     process_id: int
@@ -273,7 +273,8 @@ class SpanMemory:
         return [recorded for side in range(len(SIDES)) if (recorded := self._read(side)) is not None]
 
     def close(self) -> None:
-        """Closes the descriptor. Other processes can no longer open the memory; this one can still use it. Idempotent."""
+        """Closes the descriptor. Other processes can no longer open the memory; this one can still use it.
+        Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

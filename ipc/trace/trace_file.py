@@ -1,14 +1,14 @@
 """Writes the spans of all processes on one time axis, for Perfetto and chrome://tracing (`--profile FILE`).
 
-The process that begins the run makes the span memory, and its viewer records into the same memory. The process that ends
-last writes the file from both rings of `spans`. If both processes are killed, no file is written. Always: FILE is either
-complete or unchanged, because it is written under another name and then renamed. Only one process writes it.
+The process that begins the run makes the span memory, and its viewer records into the same memory. The process that
+ends last writes the file from both rings of `spans`. If both processes are killed, no file is written. Always: FILE is
+either complete or unchanged, because it is written under another name and then renamed. Only one process writes it.
 
 The format is Chrome's Trace Event Format: complete events for spans, counters, and an arrow from each publish to the
 first frame that draws its snapshot. `ts` is in microseconds since the command's start; `otherData.origin_ns` is that
 start on the frame log's clock.
-Libraries considered: viztracer (a 16 MB wheel; it hooks every Python call, and loses the spans of a killed process) and
-perfetto's package (protobuf; it makes files and records nothing). A dozen spans per frame need neither.
+Libraries considered: viztracer (a 16 MB wheel; it hooks every Python call, and loses the spans of a killed process)
+and perfetto's package (protobuf; it makes files and records nothing). A dozen spans per frame need neither.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def shared_trace(config: Config) -> Trace | None:
 
 @contextlib.contextmanager
 def written_at_the_end(trace: Trace | None) -> Iterator[None]:
-    """Writes the trace's file at the end of the block, also after an error. After a TwixtError, which means that the run
-    was refused, no file is written."""
+    """Writes the trace's file at the end of the block, also after an error. After a TwixtError, which means that the
+    run was refused, no file is written."""
     try:
         yield
     except TwixtError:
@@ -115,8 +115,8 @@ def written_at_the_end(trace: Trace | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
-    """Recorder of a viewer. The viewer writes the file at the end. If `owned`, the process that started the viewer writes
-    it instead, unless that process has ended first. A viewer that is refused writes no file."""
+    """Recorder of a viewer. The viewer writes the file at the end. If `owned`, the process that started the viewer
+    writes it instead, unless that process has ended first. A viewer that is refused writes no file."""
     trace = shared_trace(config) if owned else open_trace(config, VIEWER)
     if trace is None:
         yield NOT_RECORDED
@@ -210,8 +210,8 @@ def _counters(one: Recorded, of: str, origin_ns: int) -> Iterator[str]:
 
 
 def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str]:
-    """Arrows from each publish to the first frame that draws its snapshot. Ticks restart after a reset, so only publishes
-    before the end of a frame are considered."""
+    """Arrows from each publish to the first frame that draws its snapshot. Ticks restart after a reset, so only
+    publishes before the end of a frame are considered."""
     published = deque(span for span in physics.spans if span.kind == kinds.PUBLISH)
     undrawn: dict[int, Span] = {}
     number = 0
