@@ -39,8 +39,7 @@ from twixt.render.measure.frame_log import FrameLog
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer.loop import FrameLoop
 
-# Number of frames after which all histories of a viewer are full. The longest is the playback clock's, of 1024
-# snapshots.
+# Number of frames that fill all histories of a viewer. The longest is the playback clock's, of 1024 snapshots.
 FRAMES_AT_FIRST = 1100
 # Number of frames whose objects are counted, and of frames over which growth is measured. The latter is a multiple of
 # 256, because the playback clock drops old snapshots every 256 frames.
@@ -90,8 +89,8 @@ class Frames(NamedTuple):
 
 @contextmanager
 def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames]:
-    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one frame each: offscreen, without pacing, with
-    a log file."""
+    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one frame each: offscreen, unpaced, with a
+    log."""
     config = Config(size_px=SIZE_PX, offscreen=True, pacing="unlimited", overlay=overlay, interpolation=interpolation)
     window = open_display(config)
     try:

@@ -1,5 +1,4 @@
-"""Cost of the parts of a frame other than drawing (wake-up, playback clock, log), and of a frame without a new
-snapshot.
+"""Cost of wake-up, playback clock and log in a frame, and of a frame without a new snapshot.
 
 Work in Python is compared with an empty call. A wait is compared with only the spin at its end, because no wait can
 end on time if other programs interrupt the spin. The wait runs on a separate thread, because it asks the system for
@@ -79,8 +78,7 @@ def frame_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _wakes(rounds: int) -> Iterator[Row]:
-    """Rows of the lateness of waits. Three waits take turns: the pacer's wait, only the spin at its end, and only a
-    sleep."""
+    """Rows of the lateness of three waits in turns: the pacer's wait, only the spin at its end, and only a sleep."""
     hybrid_us, spun_us, slept_us = [], [], []
     with ThreadPoolExecutor(1) as thread:
         wait = thread.submit(HybridWait).result()

@@ -5,8 +5,7 @@ frame loop takes turns with two other loops. One draws a blend of two fixed snap
 `LeanSpheres`, and swaps. The other only clears and swaps. Each turn has several frames, as in real use.
 
 Always: the first frames of each turn do not count, because they read the snapshots that were published during the
-other turns. No garbage is collected during a turn. The limits (`BARS`) are for software OpenGL, where one processor
-draws.
+other turns. No garbage is collected during a turn. The limits (`BARS`) are for software OpenGL on one processor.
 """
 
 from __future__ import annotations
@@ -151,8 +150,7 @@ def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
 
 
 def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
-    """Returns the two newest snapshots, older first. Retries if the writer overwrites them; raises TwixtError after
-    20 s."""
+    """Returns the two newest snapshots, older first. Retries for 20 s if none can be read; then raises TwixtError."""
     ends_ns = time.perf_counter_ns() + PATIENCE_NS
     while time.perf_counter_ns() < ends_ns:
         link.poll()
@@ -164,8 +162,7 @@ def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
 
 
 def _frames(window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[str, Frame]:
-    """Kind -> function that makes one frame of this kind. ticks: set to which each frame of the viewer adds its newest
-    tick."""
+    """Kind -> function that makes one frame of this kind. ticks: each frame of the viewer adds its newest tick."""
     older, newer = (snapshot.bodies["position"] for snapshot in newest_two(link))
     lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]
     size_px = window.framebuffer_size

@@ -50,16 +50,14 @@ MEMORY_INTERVAL_S = 0.2
 MEMORY_BAR, FIRST_BAR = "over <= 500", "figure <= 2"
 KIB, MB = 1024, 1e6
 
-# Runs for even frames. They have so many frames at 60 Hz that the 99th percentile is not one of the three worst
-# frames.
+# Runs for even frames, so long that the 99th percentile at 60 Hz is not one of the three worst frames.
 VSYNC_COUNTS, VSYNC_BAR, VSYNC_ROUNDS = (1_000, 10_000), "ratio <= 1.1", 3
 VSYNC_SECONDS, VSYNC_QUICK_SECONDS = 6.0, 0.2
 BARE_LOOP = "a bare loop"
 
 
 class Start(NamedTuple):
-    """A measured start. seconds: time from the command until the first picture was shown. report: report of the
-    run."""
+    """A measured start. seconds: time from the command until the first picture was shown. report: the run's report."""
 
     seconds: float
     report: dict[str, Any]
@@ -96,7 +94,7 @@ def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of the frame interval's p99, one for each number of bodies. share: if below 1, one short round. Raises
+    """Rows of the frame interval's p99, for several numbers of bodies. share: if below 1, one short round. Raises
     TwixtError."""
     is_whole = share >= 1
     rounds, seconds = (VSYNC_ROUNDS, VSYNC_SECONDS) if is_whole else (1, VSYNC_QUICK_SECONDS)

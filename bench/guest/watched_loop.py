@@ -1,8 +1,7 @@
 """Program of `python -m bench guest`: a simulation that never waits, whose viewer is stopped and continued in turns.
 
 All turns run the same loop in the same process. In one turn the viewer is stopped (by SIGSTOP, which the channel
-tolerates), in the next it runs. The result is the number of steps per time of the wall clock. `LoopProcess` requests
-the turns.
+tolerates), in the next it runs. Steps are timed by the wall clock. `LoopProcess` requests the turns.
 
 Always: the viewer is a separate process that draws offscreen with the default pacing, and ends before this program.
 This program can also run in a checkout of an earlier version of twixt. So it uses only names that earlier versions
@@ -36,8 +35,7 @@ TIMEOUT_S = 30.0
 # Longest time for a viewer to end (s).
 EXIT_GRACE_S = 10.0
 
-# Name -> modules of twixt that define it, the newest version first. `module:name` if an older version has another
-# name.
+# Name -> modules of twixt that define it, newest version first; `module:name` if it has another name there.
 HOMES = {
     "Config": ("ipc.config.flags", "ipc.config.config", "ipc.config"),
     "Host": ("ipc.session",),
@@ -163,8 +161,7 @@ def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None
 
 
 def json_writer() -> Callable[..., None]:
-    """Redirects all other output to standard error. Returns a function that writes a line of JSON to standard
-    output."""
+    """Redirects other output to standard error. Returns a function that writes a line of JSON to standard output."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -175,8 +172,7 @@ def json_writer() -> Callable[..., None]:
 
 
 def main() -> None:
-    """`watched_loop.py world|show --bodies N --settle S --commands FD --log FILE`; serves requests of
-    `LoopProcess`."""
+    """`watched_loop.py world|show --bodies N --settle S --commands FD --log FILE`: runs turns for `LoopProcess`."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _exit_on_signal)
     parser = argparse.ArgumentParser()

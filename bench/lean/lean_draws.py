@@ -127,8 +127,7 @@ void main() {
 
 
 class _LeanDraw:
-    """Draws points of one size and colour. rows: name of the vertex shader's input -> values, shape (n, 3) or (n,
-    4)."""
+    """Draws points of one size and colour. rows: vertex shader's input -> values, shape (n, 3) or (n, 4)."""
 
     def __init__(
         self, context: moderngl.Context, vertex: str, fragment: str, rows: Mapping[str, NDArray[np.floating]]

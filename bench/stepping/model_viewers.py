@@ -160,8 +160,7 @@ def require_display() -> None:
 
 class ViserViewer:
     """Viser's viewer. `stop` stops only the browser, because the server is idle without a `sync`. scene: mjviser's
-    scene.
-    client: handle of the browser in Viser's server."""
+    scene. client: handle of the browser in Viser's server."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         try:

@@ -4,8 +4,7 @@ For each viewer a separate process steps the same model (`viewed_loop`). The pro
 others and their viewers are stopped. A watched turn is compared with the turns right before and after it, which have
 no viewer, so that drift cancels out. Viewers use the display of the environment; without one, twixt draws offscreen.
 
-Always: all processes end with the measurement. If a viewer is not installed or has no display, its row tells the
-reason.
+Always: all processes end with the measurement. The row of a viewer that cannot run tells the reason.
 """
 
 from __future__ import annotations
@@ -56,8 +55,7 @@ GATED_BAR_US = 3.0
 
 
 def humanoids_xml(count: int = 1) -> str:
-    """Model of humanoids side by side. One humanoid takes as long to step as gymnasium's, which has the same
-    integrator."""
+    """Model of humanoids side by side. A humanoid takes as long to step as gymnasium's; the integrator is the same."""
     return _model("".join(_humanoid(STRIDE_M * number) for number in range(count)), integrator="RK4")
 
 
@@ -169,8 +167,7 @@ class SyncCase(NamedTuple):
 
 
 def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
-    """Rows of loops, then rows of `sync`. share: if below 1, few rows and few turns. Raises TwixtError without
-    MuJoCo."""
+    """Rows of loops, then of `sync`. share: if below 1, few rows and few turns. Raises TwixtError without MuJoCo."""
     required()
     if options.model and not os.path.isfile(options.model):
         raise TwixtError(f"no file {options.model!r}; give the path of a MuJoCo model, such as humanoid.xml")

@@ -42,8 +42,7 @@ class SteppedLoop:
         self._made = 0
 
     def turn(self, watched: bool, seconds: float) -> dict[str, Any]:
-        """Runs the loop for `seconds` and returns the answer of a turn. The loop runs before that for a time that is
-        not measured."""
+        """Runs the loop for a time that is not measured, then for `seconds`. Returns the answer of a turn."""
         if not watched:
             self._steps(STOPPED_S, False)
             return {"watched": False, **self._steps(seconds, False)}

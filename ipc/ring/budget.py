@@ -31,8 +31,7 @@ class NoRoom(TwixtError):
 
 
 def require(size: int, what: str) -> None:
-    """Raises NoRoom unless `size` bytes are available. what: use of the memory for the message, such as "100
-    bodies"."""
+    """Raises NoRoom unless `size` bytes are available. what: use of the memory, such as "100 bodies"."""
     free = free_bytes() if size >= SMALL_BYTES else None
     if free is not None and size > free:
         raise NoRoom(f"{what} would need {mib(size)}, {mib(free)} are free; use fewer bodies")

@@ -1,6 +1,6 @@
 """Offsets of all words in a segment of shared memory; accesses no memory itself.
 
-    0      identity: magic, format, sizes, capacity, number of columns    written once, before a reader maps the segment
+    0      identity: magic, format, sizes, capacity, number of columns    written once, before a reader maps it
     64     table of the user's columns, one cache line each               written once
     3072   live words, each on a cache line of its own: latest, successor, scene version, plan
     4096   slot 0, slot 1, ...: sequence word (64 B), head (128 B), records, one block per column
@@ -85,8 +85,7 @@ ColumnForm = tuple[str, int] | tuple[str, int, str]
 
 
 class ColumnBlock(NamedTuple):
-    """A column in a slot: rows of `width` values of `dtype`, `offset` bytes after the slot's start. per: one of
-    PERS."""
+    """A column in a slot: rows of `width` values of `dtype`. offset: bytes from the slot's start. per: one of PERS."""
 
     name: str
     dtype: str

@@ -150,8 +150,7 @@ class SegmentMemory(NamedTuple):
 
 class _Request(NamedTuple):
     """Request for a segment. capacities: one or two, in records. If memory is short for the first, the second is
-    tried.
-    is_needed: True if an error with the last capacity must be reported."""
+    tried. is_needed: True if an error with the last capacity must be reported."""
 
     capacities: tuple[int, ...]
     columns: Columns
@@ -161,9 +160,8 @@ class _Request(NamedTuple):
 class SegmentAllocator:
     """Makes a host's next segment on request.
 
-    wake_service: tells the service thread that there is work. ready: the finished segment, until `transfer`; else
-    None.
-    error: the reason why a needed segment could not be made; else None.
+    wake_service: tells the service thread that there is work. ready: the finished segment, until `transfer`.
+    error: the reason why a needed segment could not be made. Both are None otherwise.
     """
 
     def __init__(self, wake_service: Callable[[], object]) -> None:
@@ -206,8 +204,7 @@ class SegmentAllocator:
             ready.memory.close()
 
     def step(self) -> bool:
-        """Populates a piece of the requested segment. True while there is more to do. Call it on the service
-        thread."""
+        """Populates a piece of the requested segment. True while there is more to do. For the service thread only."""
         request = self._request
         if self._making is not None:
             columns, made = self._making

@@ -86,8 +86,7 @@ class RingReader:
         return self._segments[-1].words[at.SCENE_VERSION]
 
     def follow(self, memory: Memory) -> None:
-        """Adds the successor's memory. The reader first delivers the old segment's unread snapshots, then closes
-        it."""
+        """Adds the successor's memory. The old segment's unread snapshots are delivered first; then it is closed."""
         self._segments.append(Segment(memory, self._fence))
         self._plan_state = 0
 

@@ -118,8 +118,7 @@ class HostRing:
         self._to_close: deque[RingWriter] = deque()  # closed by the service thread
         self._predecessor: RingWriter | None = None  # previous segment, until its successor word is set
         self.waiting = WaitingSnapshot()
-        # A snapshot of more than `_request_above` records requests a larger segment, unless it has `_first_count`
-        # records.
+        # Snapshots of more than `_request_above` records request a larger segment, except those of `_first_count`.
         self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
         self.allocator = SegmentAllocator(wake_service)
         self._is_idle = threading.Event()  # set while the service thread makes no segment
@@ -226,8 +225,7 @@ class HostRing:
             return not self.is_ended and (self.writer.latest > number or self.writer.plan_number > plan_number)
 
     def share_segment(self) -> tuple[dict[str, Any], int]:
-        """Message fields for a viewer (the segment's size), and a descriptor of the current segment, which the caller
-        owns."""
+        """Message fields for a viewer, and a descriptor of the current segment. The caller owns the descriptor."""
         with self._changing:
             current = self.writer.memory
             return {"size": current.size}, os.dup(current.read_only_fd())

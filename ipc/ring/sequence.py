@@ -19,7 +19,8 @@ Always: a reader reads no snapshot newer than the `latest` that it loaded by `re
 everything that was stored before `latest = k`: all bytes of k, and 2k. The order of those stores does not matter.
 
 The list tells the purpose of each fence, and the fault that the checker finds on an ARM-like memory without the fence.
-The slot held snapshot k-N before. On x86's memory model, and on one without reordering, no fence is needed.
+The slot held snapshot k-N before. On x86's memory model, and on one without reordering, the checker finds no fault
+even without all of the fences.
 W1  The first new bytes must not be visible before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k, finds
     2(k-N) again, and accepts the mixture as k-N: a torn snapshot.
 W2  `latest = k` must not be visible before 2k or before any byte of k. Else `latest` is the number of an incomplete

@@ -1,5 +1,4 @@
-"""Slot of one snapshot on the writer's side: its memory as arrays, and its state while the snapshot is written in
-place.
+"""Slot of one snapshot on the writer's side: its memory as arrays, and its state while the snapshot is written.
 
 Always: while an array of a slot exists, the memory stays mapped. Readers do not accept the bytes of an aborted slot,
 which may be half-written. Not here: the sequence words (`writer`).
@@ -63,11 +62,9 @@ class OpenSlot:
             slot.head = Head(...)
 
     The end of the block commits the slot; an exception in the block aborts it. If neither happened because of an
-    interruption, the next `begin` aborts the slot; if its block still runs then, the end of the block raises
-    RingError.
+    interruption, the next `begin` aborts the slot. If its block still runs, the end of the block raises RingError.
 
-    number: the snapshot's number. count, mark_count: numbers of bodies and marks. part_count: rows of the part
-    columns.
+    number: the snapshot's number. count, mark_count: numbers of bodies and marks. part_count: rows of part columns.
     head, columns: set these in the block. The commit fills in `count`, `marks`, `parts` and `published_ns` of `head`.
     published_ns: the instant at which the snapshot became visible; None before.
     is_committed: True if the snapshot is complete; it may still wait for a larger segment before it is visible.
@@ -109,8 +106,7 @@ class OpenSlot:
 
     @property
     def record_count(self) -> int:
-        """Capacity that a segment needs for this snapshot: bodies + marks, or the number of parts if that is
-        larger."""
+        """Capacity that a segment needs for this snapshot: bodies + marks, or the number of parts if it is larger."""
         return max(self.count + self.mark_count, self.part_count)
 
     @property

@@ -165,8 +165,7 @@ class RingWriter:
         self._open_words()[at.SCENE_VERSION] = version
 
     def set_successor(self) -> None:
-        """Tells readers that there is a next segment. Nothing is written in this one afterwards. Aborts an open
-        slot."""
+        """Aborts an open slot, and tells readers that there is a next segment. Write nothing here afterwards."""
         if self._opened is not None:
             self._opened.abort()
         self._open_words()[at.SUCCESSOR] = 1

@@ -42,8 +42,7 @@ class Host:
 
     ring: publishes snapshots and plans. commands: commands from viewers. actions: what the viewers' users did (events,
     views, pulls), for the program. viewer_attached: event that is set when a viewer attaches.
-    on_report: None, or a function that returns the report's blocks. It is called on the service thread and may call
-    `end`.
+    on_report: None, or a function that returns the report's blocks. The service thread calls it; it may call `end`.
     """
 
     def __init__(
@@ -105,9 +104,8 @@ class Host:
         return version
 
     def write_camera(self, camera: Camera | None) -> int:
-        """Replace the scene's camera for all viewers, also for those that attach later. Each viewer applies the
-        camera, even if it equals the previous one. None stands for a view of all bodies. Returns the camera's
-        version."""
+        """Replace the scene's camera for all viewers, also for those that attach later. Returns the camera's version.
+        Each viewer applies the camera, even if it equals the previous one. None stands for a view of all bodies."""
         with self.ring.writing:
             self.ring.require_running()
             self.camera = WrittenCamera(self.camera.version + 1, camera)
@@ -141,8 +139,7 @@ class Host:
         self.ring.close()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`: this copy has ended. Makes new locks, because the parent's threads may have held the old
-        ones."""
+        """As `fork.Guarded`: this copy has ended. Makes new locks; the parent's threads may have held the old ones."""
         self.ring.close_in_child()
         self._service.close_in_child()
         self.commands, self.actions = self._service.commands, self._service.actions

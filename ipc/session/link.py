@@ -37,8 +37,7 @@ ATTACH_PATIENCE_S = 20.0
 LONGEST_WAIT_S = 2_000_000.0
 # Smallest change of the lead that is reported. A lead is a few milliseconds.
 LEAD_STEP_NS = 1_000_000
-# Most pieces of 64 KiB received in one poll. Without the limit a simulation that sends all the time would delay a
-# frame.
+# Most pieces of 64 KiB received in one poll, so that a simulation that sends all the time delays no frame.
 PIECES_AT_ONCE = 4
 
 
@@ -131,21 +130,18 @@ class Link:
             self._is_segment_requested = self._send_message("segment")
 
     def plan(self) -> Plan:
-        """The current plan; before the first, a plan of number 0 and rate 1. Raises TwixtError if the plan is
-        damaged."""
+        """The current plan; before the first, a plan of number 0 and rate 1. Raises TwixtError for a damaged plan."""
         plan = self._ring.plan()
         self._read_plan_number = plan.number
         return plan
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has snapshots to yield or old segments to close. It loads only one word of shared
-        memory."""
+        """True if `unread` has snapshots to yield or old segments to close. Loads only one word of shared memory."""
         return self._ring.has_unread
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first. If not all fit `byte_budget`, the oldest are left out; the newest is always
-        included.
+        """Unread snapshots, oldest first. If not all fit `byte_budget`, the oldest are left out, but never the newest.
 
         Use a view's bodies and columns, then call its `is_valid()`. If that returns False, the writer has overwritten
         the snapshot, so discard the result.
@@ -171,8 +167,7 @@ class Link:
         return dataclasses.asdict(self._counters)
 
     def send(self, command: Command) -> bool:
-        """Send a command without waiting. False if it was not sent: after the end, or while 256 messages are
-        queued."""
+        """Send a command without waiting. False if it cannot be sent: after the end, or with 256 messages queued."""
         return self._send_message("command", command.to_fields())
 
     def send_action(self, action: UserAction) -> bool:

@@ -136,8 +136,7 @@ def _wrong(what: str, rule: str, got: Any) -> WireError:
 # A viewer's copy of the simulation's scene, camera, images and figures, built from the simulation's messages.
 #
 # When the simulation moves the camera, it sends a separate message of about a hundred bytes. Each scene and each
-# camera message has a camera version, counted together, so that the newest camera applies in whichever order they
-# arrive.
+# camera message has a camera version, from a common count. So the newest camera applies whatever the order of arrival.
 #
 # Always: the scene is complete and has the newest camera. A camera that is sent again counts as new, even if it is
 # equal to the previous one. A camera older than the scene's own is ignored. Invalid messages raise TwixtError.

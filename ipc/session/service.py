@@ -45,11 +45,9 @@ VIEWERS_LIMIT = 32
 ATTACH_PATIENCE_NS = 5_000_000_000
 # Shortest interval between two status messages to one viewer. People read them, so more would be of no use.
 STATUS_INTERVAL_NS = 200_000_000
-# Longest lead accepted from a viewer. Physics runs ahead by the lead, and every display shows a frame sooner than
-# this.
+# Longest lead accepted from a viewer. Physics runs ahead by the lead, and no display takes this long to show a frame.
 LEAD_LIMIT_NS = 1_000_000_000
-# Longest time spent on sending the end message. A viewer that has not read it by then only sees that the stream
-# closed.
+# Longest time spent on sending the end message. A viewer that reads it too late only sees that the stream closed.
 END_PATIENCE_NS = 250_000_000
 # Pause before the next attempt to accept a connection if an attempt failed, for example for lack of descriptors.
 ACCEPT_PAUSE_NS = 100_000_000
@@ -278,8 +276,7 @@ class ServiceThread:
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
-        # Test only after the viewer is in the queue, because then a publish after the test finds the viewer and wakes
-        # it.
+        # Test only after the viewer is in the queue: a publish after the test then finds the viewer and wakes it.
         if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 

@@ -1,5 +1,4 @@
-"""Attached viewers on the simulation's side: connection, queued messages, limit on received messages, actions of
-users.
+"""Attached viewers on the simulation's side: connection, queued messages, limit on received messages, user actions.
 
 Only the latest message of each kind is queued for a viewer. So a viewer that never reads (stopped or broken) costs a
 bounded amount of memory and no time.
@@ -84,8 +83,7 @@ class WrittenOverlay(NamedTuple):
 @dataclass
 class SentState:
     """State of the host that was last sent to one viewer, or queued for it. report_number: number of a requested
-    report that is not sent yet; else None. overlays, overlays_ns: kind -> value, and kind -> instant at which it was
-    queued."""
+    report that is not sent yet; else None. overlays: kind -> value. overlays_ns: kind -> instant of queueing."""
 
     scene_version: int = 0
     camera_version: int = 0

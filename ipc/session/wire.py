@@ -1,8 +1,7 @@
 """Encodes, sends and receives the session's messages; also a viewer's connection to its simulation.
 
 A message is a fixed header (magic, format, number of descriptors, lengths), then a JSON object with the message's
-`kind`, then raw bytes. The receiver has a limit for every length, and checks the lengths as soon as the header is
-complete.
+`kind`, then raw bytes. The receiver has a limit for every length, and checks it as soon as the header is complete.
 
 Always: input that is damaged, too large or from another program raises `WireError`, never another error, and never
 blocks. The first six bytes (magic, format) mean the same in every format, so that each side can recognize another
@@ -28,16 +27,14 @@ from twixt.ipc.session import listener
 from twixt.ipc.system import memory, names, wakes
 from twixt.ipc.system.interface import WakeReceiver
 
-# Version of the header and of the messages' fields. Increase it with every change of either. Both sides must use the
-# same.
+# Version of the header and of the messages' fields, the same on both sides. Increase it with every change of either.
 FORMAT = 3
 MAGIC = b"TWXT"
 HEADER = struct.Struct("<4sHHII")  # magic, format, number of descriptors, of JSON bytes, of raw bytes
 # Longest JSON from a viewer, in bytes. The largest message is a command, about 200 bytes.
 VIEWER_JSON_LIMIT = 4096
 # Longest JSON and raw bytes from physics. The largest JSON has the report's blocks, about 10 KiB. The largest raw
-# bytes are a scene's: 2 bytes per body and about 150 per distinct shape, 12 MB for a million bodies that use every
-# shape.
+# bytes are a scene's, 2 per body and about 150 per distinct shape: 12 MB for a million bodies with every shape.
 HOST_JSON_LIMIT = 1 << 20
 HOST_RAW_LIMIT = 64 << 20
 DESCRIPTORS_LIMIT = 2
@@ -228,8 +225,7 @@ def close_all(descriptors: Sequence[int]) -> None:
 # Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. When physics ends,
 # the kernel closes the stream, and `receive` returns None.
 #
-# Always: only `connect` and `wait_until` wait, and never longer than their argument allows. One thread uses a
-# connection.
+# Always: only `connect` and `wait_until` wait, at most as long as their argument allows. One thread uses a connection.
 
 # Most messages queued while the socket is full. Physics' service thread empties the socket within milliseconds, unless
 # its process is stopped.
@@ -255,8 +251,7 @@ class Connection:
         self._poller.register(self._socket, wakes.READABLE)
 
     def receive_wakes(self, descriptor: int) -> None:
-        """Receive wakes by this descriptor, which is duplicated. Raises WireError if it is no pipe, or on a second
-        call."""
+        """Receive wakes by a duplicate of this descriptor. Raises WireError if it is no pipe, or on a second call."""
         try:
             if self._wakes is not None:
                 raise ValueError

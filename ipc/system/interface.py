@@ -3,8 +3,7 @@
 Each supported system has one module per Protocol, whose functions are the Protocol's methods. Callers use the modules
 as `twixt.ipc.system.memory` and so on.
 
-Always: a descriptor is a number that `os.dup` and `os.close` accept. A forked child holds no resource that was made
-here.
+Always: a descriptor is a number that `os.dup` and `os.close` accept. A forked child holds no resource made here.
 """
 
 from __future__ import annotations

@@ -170,8 +170,7 @@ class _Mapped:
     def close_in_child(self) -> None:
         """As `fork.Guarded`."""
         if mappings := list(self.mappings):
-            # The child may reuse their addresses and descriptors. So their destructors must never run, not even at
-            # exit.
+            # The child may reuse their addresses and descriptors. So their destructors must not run, not even at exit.
             _never_destroy(mappings)
             self.mappings.clear()
         with contextlib.suppress(OSError):

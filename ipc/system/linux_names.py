@@ -1,8 +1,8 @@
 """Linux: names of simulations as Unix sockets in a folder that belongs to this user.
 
 A name is in use while its socket accepts connections. If a socket refuses them, its simulation was killed, and the
-socket is replaced. A lock on the folder is held meanwhile, so if two simulations start at once, exactly one gets the
-name.
+socket is replaced. This happens under a lock on the folder, so exactly one of two simulations that start at once gets
+the name.
 
 Always: the folder belongs to this user, and other users have no access (mode 0700). A socket's file is removed only by
 the listener that made it, or while no process listens on it.
@@ -227,8 +227,7 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):  # in a child forked in this block the descriptor is -1
-            # Unlock explicitly. A fork(2) without Python's hooks may have copied the descriptor, which would hold the
-            # lock.
+            # Unlock explicitly: a fork(2) without Python's hooks may have copied the descriptor, which holds the lock.
             fcntl.flock(opened.descriptor, fcntl.LOCK_UN)
         opened.close()
 

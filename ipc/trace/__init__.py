@@ -1,2 +1,1 @@
-"""Modules for `--profile`. spans: records timed spans and the phases of the start. trace_file: writes them to a
-file."""
+"""Modules for `--profile`. spans: records timed spans and the phases of the start. trace_file: writes the file."""

@@ -35,8 +35,7 @@ _ended_ns: dict[str, int] = {}
 
 
 def end_start_part(phase: str, at_ns: int | None = None) -> None:
-    """Records that this phase of the start ended at `at_ns`, or now if that is None. Phases may be recorded in any
-    order."""
+    """Records that this phase of the start ended at `at_ns` (None: now). Phases may be recorded in any order."""
     _ended_ns.setdefault(phase, time.perf_counter_ns() if at_ns is None else at_ns)
 
 
@@ -158,8 +157,7 @@ class Spans:
         """Records the current lap as a span that ends now, and begins the next lap."""
 
     def end_phase(self, kind: int) -> None:
-        """Ends a phase of the start, and records it as a lap of this kind. Without `--profile` only the phase's end is
-        recorded."""
+        """Records the end of a phase of the start and, with `--profile`, a lap of this kind."""
         end_start_part(KINDS[kind].start_phase)
         self.lap(kind)
 
@@ -200,8 +198,7 @@ class Recorder(Spans):
             gc.callbacks.remove(self._collected)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The ring belongs to the parent, so the child's spans go into private memory, which nobody
-        reads."""
+        """As `fork.Guarded`. The ring belongs to the parent; the child's spans go into private memory nobody reads."""
         self.close()
         self._kept, self._count = 1, 0
         self._bytes = _private_memory()
@@ -273,8 +270,7 @@ class SpanMemory:
         return [recorded for side in range(len(SIDES)) if (recorded := self._read(side)) is not None]
 
     def close(self) -> None:
-        """Closes the descriptor. Other processes can no longer open the memory; this one can still use it.
-        Idempotent."""
+        """Closes the descriptor. Other processes can no longer open the memory; this one still uses it. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -87,7 +87,7 @@ def open_trace(config: Config, side: int) -> Trace | None:
 
 
 def shared_trace(config: Config) -> Trace | None:
-    """Trace of a viewer, in the span memory of the process that started it; None if that process makes no trace or has
+    """Trace of a viewer in the span memory of the process that started it; None if that makes no trace or has
     ended."""
     if config.profile is None or config.span_memory is None:
         return None
