@@ -1,10 +1,11 @@
-"""Objects that a frame leaves allocated: counts, the same on every machine.
+"""Number of objects that a frame leaves allocated; it is the same on every machine.
 
-Python reuses the memory of short-lived objects. Objects that stay make frames uneven: those that accumulate, and those
-that only the garbage collector frees. So a frame's objects are those made in it that are alive at its end (its row, the
-last value of each figure). Growth is the number of additional blocks after many frames.
+Python reuses the memory of short-lived objects, so these do not matter. Objects make frames uneven if they accumulate,
+or if only the garbage collector frees them. So this benchmark counts the objects that are made in a frame and alive at
+its end, such as the frame's row and the last value of each figure. It also measures growth, the number of additional
+memory blocks after many frames.
 
-Always: the real frame loop with overlay and frame log, reading a real channel. No figure is a time.
+Always: the real frame loop runs with overlay and frame log, and reads a real channel. No figure is a time.
 """
 
 from __future__ import annotations
@@ -38,23 +39,25 @@ from twixt.render.measure.frame_log import FrameLog
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer.loop import FrameLoop
 
-# Frames until all of a viewer's histories are full; the clock's, of 1024 snapshots, is the longest.
+# Number of frames that fill all histories of a viewer. The longest is the playback clock's, of 1024 snapshots.
 FRAMES_AT_FIRST = 1100
-# Frames whose objects are counted; frames over which growth is measured: the clock drops old snapshots every 256.
+# Number of frames whose objects are counted, and of frames over which growth is measured. The latter is a multiple of
+# 256, because the playback clock drops old snapshots every 256 frames.
 COUNTED_FRAMES, GROWTH_FRAMES = 60, 2 * 256
-# Limit: row, plan, times, readings and the pacer's record of a frame stay until the next frame replaces them.
+# Most objects that may be left by a frame. Its row, plan, times, readings and the pacer's record are left until the
+# next frame replaces them.
 BAR = 100
 BODIES, DT_NS, LEAD_NS = 300, 16_666_667, 50_000_000
-SIZE_PX = (320, 240)  # small: drawing costs time, and makes no object
+SIZE_PX = (320, 240)  # small, to save time: drawing makes no objects
 
 
 class Allocation(NamedTuple):
     """Objects that frames leave.
 
-    objects: made in one frame without a new snapshot and alive when it ends, the median. objects_with_snapshot: the
-    same where each frame has a new one. growth: additional blocks per frame, over many frames. garbage: objects per
-    frame in cycles, which only the collector frees. where: the lines that make most of a frame's objects, and how many
-    per frame.
+    objects: number of objects that a frame without a new snapshot makes and that are alive at its end, the median over
+    frames. objects_with_snapshot: the same for frames with a new snapshot. growth: additional memory blocks per frame,
+    the mean over many frames. garbage: objects per frame in reference cycles, which only the garbage collector frees.
+    where: source line -> objects per frame, for the lines that make most objects.
     """
 
     objects: float
@@ -65,7 +68,7 @@ class Allocation(NamedTuple):
 
 
 def allocation_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """The rows of the benchmark: objects a frame with overlay and log, as the default world is shown."""
+    """Rows of objects per frame, with overlay and log."""
     say("objects that frames leave behind")
     with frames() as made:
         found = measured(made)
@@ -80,13 +83,14 @@ def allocation_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 class Frames(NamedTuple):
     """Functions that make one frame each."""
 
-    with_news: Callable[[], object]  # a snapshot was published since the frame before
+    with_news: Callable[[], object]  # publishes a snapshot before the frame
     without_news: Callable[[], object]
 
 
 @contextmanager
 def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames]:
-    """Functions that draw a frame offscreen without pacing, with a log file, after `FRAMES_AT_FIRST` frames."""
+    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one frame each: offscreen, unpaced, with a
+    log."""
     config = Config(size_px=SIZE_PX, offscreen=True, pacing="unlimited", overlay=overlay, interpolation=interpolation)
     window = open_display(config)
     try:
@@ -123,7 +127,7 @@ def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames
 
 @contextmanager
 def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
-    """Host in this process: a function that publishes the next snapshot, and a link to the host."""
+    """Starts a host in this process. Yields a function that publishes the next snapshot, and a link to the host."""
     listener = open_listener(f"frames-{os.getpid()}")
     host = Host(listener, Scene([Sphere(0.1)] * BODIES), BODIES)
     bodies = new_bodies(BODIES)
@@ -134,7 +138,7 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
     def publish() -> None:
         tick = next(ticks)
         now_ns = time.perf_counter_ns()
-        bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001  # up, then down: bodies stay in view
+        bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001  # up, then down, so that bodies stay in view
         with host.ring.begin(BODIES) as slot:
             slot.write(bodies)
             slot.head = Head(tick, now_ns - began_ns + LEAD_NS, now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES)
@@ -152,10 +156,10 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
 
 
 def measured(made: Frames, growth_frames: int = GROWTH_FRAMES) -> Allocation:
-    """Counts the objects that these frames leave, with the automatic garbage collection off.
+    """Counts the objects that these frames leave. Automatic garbage collection is off meanwhile.
 
-    Python keeps up to a few thousand freed tuples and the like for reuse. A collection frees these, so one is made
-    before each count.
+    Python holds up to a few thousand freed tuples and similar objects for reuse. A garbage collection frees their
+    memory, so one is made before each count.
     """
     was_enabled = gc.isenabled()
     gc.disable()

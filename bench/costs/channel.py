@@ -1,10 +1,10 @@
-"""Cost of the channel and of a publish through `twixt.show`, each figure beside a plain copy of the same bytes.
+"""Cost of the channel and of a publish through `twixt.show`, each compared with a plain copy of the same bytes.
 
-Neither a publish nor a read can be faster than its copy, so the figure is the ratio to that. The channel is a real host
-behind a real socket.
+Neither a publish nor a read can be faster than the copy of its bytes, so the ratio to that copy tells the cost. The
+channel is a real host behind a real socket.
 
-Always: reads are timed in this process. A reader in another process finds the bytes in another core's cache and takes
-longer. A channel's name contains the process id, so that two benchmarks can run at once.
+Reads are timed in this process. They would take longer in another process, which finds the bytes in another core's
+cache. A channel's name contains the process id, so that two benchmarks can run at once.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ from twixt.ipc.snapshot import BODY, Head, new_bodies
 from twixt.sim.process.viewer_command import python_program
 from twixt.sim.show.view import show
 
-# Bodies of a snapshot, by default.
+# Default number of bodies in a snapshot.
 BODIES = 10_000
-# Larger than any cache: main memory is measured.
+# Size of a large snapshot. It exceeds every cache, so main memory is measured.
 LARGE_BYTES = 64 << 20
-# Rounds of a whole run: about a second for each group of rows.
+# Numbers of rounds in a whole run. Each group of rows takes about a second.
 ROUNDS, LARGE_ROUNDS = 2000, 31
-# Reads of pairs, and their rate: ten seconds. The environment variable sets another number of reads.
+# Number of reads of pairs, reads per second, and the environment variable that sets another number. They take 10 s.
 PAIRS, PAIRS_HZ, PAIRS_VARIABLE = 600, 60, "TWIXT_BENCH_PAIRS"
 READ_BUDGET_BYTES = 256 << 20
-# Numbers of bodies published through `twixt.show`, and rounds of each: about half a second.
+# Number of bodies published through `twixt.show` -> number of rounds. Each takes about half a second.
 SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
-# Limit of a publish through `twixt.show` (us): for each body, and for each call.
+# Limit of a publish through `twixt.show`, us: SHOW_BODY_US per body plus SHOW_US per call.
 SHOW_BODY_US, SHOW_US = 0.012, 20
-# Rounds of a whole run: one to two seconds for each row.
+# Number of rounds in a whole run. Each row takes one to two seconds.
 WAKE_ROUNDS = 400
-# Bodies published to a waiting viewer, and the limit of the cost above the copy (us): 4 KiB, and the usual number.
+# Number of bodies published to a waiting viewer -> limit of the publish's time above that of the copy, us. 64 bodies
+# are 4 KiB; BODIES is the usual number.
 BARS = {64: "over <= 8", BODIES: "over <= 15"}
-# Time from a viewer's request to be woken until it sleeps; longest wait for that request (s).
+# Time from a viewer's request for a wake until the viewer surely sleeps, ns; longest wait for that request, s.
 FALLING_ASLEEP_NS, TIMEOUT_S = 300_000, 20.0
-# Program of a viewer that only waits for snapshots.
+# Program of a viewer that only waits for snapshots and draws nothing.
 VIEWER = """
 from twixt.ipc.session import attach
 link = attach({name!r}, 20.0)
@@ -82,7 +83,7 @@ class Channel:
         self._tick = 0
 
     def publish(self) -> None:
-        """Publishes all bodies under the next tick."""
+        """Publishes all bodies as the snapshot of the next tick."""
         self._tick += 1
         with self.host.ring.begin(len(self.bodies)) as slot:
             slot.write(self.bodies)
@@ -96,7 +97,7 @@ class Channel:
 
 
 def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of publishing, reading and waking. share: of a whole run's rounds. Raises TwixtError."""
+    """Rows of publishing, reading and waking. share: share of a whole run's rounds to measure. Raises TwixtError."""
     reads = pairs_wanted(os.environ.get(PAIRS_VARIABLE, ""), share)
     rounds = rounds_of(ROUNDS, share)
     size = BODIES * BODY.itemsize
@@ -123,7 +124,8 @@ def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
-    """Publish beside a copy whose target is in the cache, and beside one into as many places as the ring has slots."""
+    """Rows of a publish. The first compares it with copies into one place, which stays in the cache; the second with
+    copies into as many places in turn as the ring has slots."""
     name, slots = f"publish {BODIES:,} bodies", Layout.for_bodies(BODIES).slots
     for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
         published, copied = times_us(rounds, channel.publish, Memcpy(size, places))
@@ -132,7 +134,7 @@ def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
 
 
 def _in_place(channel: Channel, count: int, rounds: int) -> Row:
-    """Publish of bodies that are written directly into the slot, beside the same write into an array."""
+    """Row of a publish that writes bodies directly into the slot, compared with the same write into an array."""
     head, plain = Head(count=count), np.full(count * BODY.itemsize // 8, 7, np.uint64)
 
     def publish() -> None:
@@ -145,15 +147,16 @@ def _in_place(channel: Channel, count: int, rounds: int) -> Row:
 
 
 def pairs_wanted(asked: str, share: float) -> int:
-    """Number of pairs to read: `asked`, or where it is empty the share of a whole run's. Raises TwixtError."""
+    """Number of pairs to read: `asked`, or this share of PAIRS if `asked` is empty. Raises TwixtError."""
     if asked and not (asked.isdecimal() and int(asked) >= FEWEST_ROUNDS):
         raise TwixtError(f"{PAIRS_VARIABLE} must be a whole number of reads >= {FEWEST_ROUNDS}, got {asked!r}")
     return int(asked) if asked else rounds_of(PAIRS, share)
 
 
 def pairs_read(channel: Channel, reads: int) -> Iterator[Row]:
-    """Failed reads of the two newest snapshots, each copied whole, while a thread publishes 60 times a second. The note
-    has those beside a thread that publishes without a pause. At least two snapshots must have been published before."""
+    """Row of failed reads of the two newest snapshots while a thread publishes PAIRS_HZ times a second. Each read
+    copies both snapshots. The note has the failed reads while a thread publishes without a pause. Before the call at
+    least two snapshots must have been published."""
     link = attach(channel.host.name)
     failed, retried = dict[float, int](), dict[float, int]()
     try:
@@ -209,7 +212,7 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
         failed = 0
         read, copied = times_us(rounds, work, lambda: np.copyto(taken, source), before=publish_one)
         notes = [f"{failed} of {rounds} failed"] if failed else []
-        if work is read_pair:  # the arrays of a pair are new memory, whose first use is slow
+        if work is read_pair:  # a pair is copied into new memory, whose first use is slow
             (anew,) = times_us(rounds_of(rounds, 0.2), lambda: (source.copy(), source.copy()))
             notes.append(f"two copies into new memory take {statistics.median(anew):.0f} us")
         limit_name, limits = ("memcpy" if copies == 1 else f"{copies} x memcpy"), [copies * us for us in copied]
@@ -217,7 +220,7 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
 
 
 def show_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of `twixt.show`. `python -m bench guest` measures how much its viewer slows a loop down."""
+    """Rows of a publish through `twixt.show`. How much the viewer slows a loop down is in `python -m bench guest`."""
     for count, rounds in SHOWN.items():
         for kind in (np.float32, np.float64):
             say(f"twixt.show, {count:,} bodies, {np.dtype(kind).name}")
@@ -225,19 +228,19 @@ def show_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _show_row(count: int, kind: np.dtype, rounds: int) -> Row:
-    """Publish through `twixt.show`, with position and orientation as arrays of this dtype."""
+    """Row of a publish through `twixt.show`, with position and orientation as arrays of dtype `kind`."""
     random = np.random.default_rng(0)
     position = random.random((count, 3)).astype(kind)
     orientation: NDArray[np.floating] = random.normal(size=(count, 4)).astype(kind)
     orientation /= np.linalg.norm(orientation, axis=1, keepdims=True)
-    with contextlib.redirect_stderr(io.StringIO()):  # its lines about a viewer are not wanted here
+    with contextlib.redirect_stderr(io.StringIO()):  # hides the messages about a viewer
         view = show(Scene([Sphere()]), count=count, name=f"bench-{os.getpid()}", viewer=False)
     with view:
 
         def publish() -> None:
             view.publish(position=position, orientation=orientation)
 
-        for _ in range(MAX_SLOTS):  # the first write of each slot is a whole one
+        for _ in range(MAX_SLOTS):  # only the first publish into each slot writes all fields
             publish()
         published, copied = times_us(rounds, publish, Memcpy(count * BODY.itemsize))
     note = f"{(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns a body and {SHOW_US} us"
@@ -246,7 +249,7 @@ def _show_row(count: int, kind: np.dtype, rounds: int) -> Row:
 
 
 def wake_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of waking. share: of a whole run's rounds. Raises TwixtError."""
+    """Rows of waking. share: share of a whole run's rounds to measure. Raises TwixtError."""
     rounds = rounds_of(WAKE_ROUNDS, share)
     say("wake a viewer that waits")
     wake = _wake(rounds)
@@ -264,7 +267,7 @@ def _wake(rounds: int) -> Row:
 
 
 def _woken(count: int, bar: str, rounds: int, note: str) -> Row:
-    """Publish that wakes a viewer in another process, which sleeps until there is a snapshot."""
+    """Row of a publish that wakes a viewer in another process. The viewer sleeps until there is a snapshot."""
     slots = Layout.for_bodies(count).slots
     with Channel(count) as channel, waiting_viewer(channel.host) as is_waiting:
         copy = Memcpy(count * BODY.itemsize, slots)
@@ -277,7 +280,8 @@ def _woken(count: int, bar: str, rounds: int, note: str) -> Row:
 def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
     """A viewer in another process that only waits for snapshots.
 
-    Yields a function that returns once the viewer sleeps; it raises TwixtError where the viewer does not.
+    Yields a function that returns once the viewer sleeps. The function raises TwixtError if the viewer has ended or
+    does not request a wake within TIMEOUT_S.
     """
     with process(python(VIEWER.format(name=host.name))) as viewer:
 
@@ -296,7 +300,7 @@ def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def sleeper() -> Iterator[Callable[[], object]]:
-    """A process that sleeps until a byte arrives. Yields a function that writes one."""
+    """A process that sleeps until a byte arrives. Yields a function that writes a byte."""
     reading, writing = os.pipe()
     try:
         with process([python_program(), "-I", "-S", "-c", SLEEPER, str(reading)], pass_fds=[reading]):

@@ -1,8 +1,8 @@
-"""Bodies of one shape that fly through each other: the scene on which drawing and blending are measured.
+"""Scene for the measurements of drawing and blending: bodies of one shape that fly through each other.
 
-Always: velocities agree with the positions and orientations, because methods use them. All bodies are in view, and as
-large as those of the world `swarm` with as many bodies (a diameter of 18 px at a thousand and 3 px at a million, of a
-picture height of 600 px).
+Always: velocities agree with the positions and orientations, because interpolation methods use them. All bodies are in
+view. Their size on the screen is that in the world `swarm` with the same number of bodies: in a picture 600 px high a
+diameter of 18 px for a thousand bodies, and 3 px for a million.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ CAMERA = Camera(eye=(0.0, -4.0, 0.7), target=(0.0, 0.0, 0.0), fov_y_deg=36.0)
 
 
 def radius_m(count: int) -> float:
-    """Radius (m) of a sphere in a cloud of `count` bodies."""
+    """Radius of each sphere in a cloud of `count` bodies, in metres."""
     diameter_px = DIAMETER_PX * (count / 1000) ** DIAMETER_POWER
     height_m = 2 * math.dist(CAMERA.eye, CAMERA.target) * math.tan(math.radians(CAMERA.fov_y_deg) / 2)
     return diameter_px / HEIGHT_PX * height_m / 2
 
 
 class Cloud:
-    """`count` bodies of `shape` (None: spheres), three snapshots of them on the GPU of that window.
+    """`count` bodies of `shape` (None: spheres). Three snapshots of them are on the GPU of `window`.
 
-    ground: its height, metres; None for none.
+    ground: height of the ground in metres; None for no ground.
     """
 
     def __init__(self, window: object, count: int, shape: Shape | None = None, ground: float | None = None) -> None:
@@ -56,14 +56,14 @@ class Cloud:
         return (0, 0, *self.size_px)
 
     def draw(self, alpha: float, method: str = "auto") -> None:
-        """Draws between the last two snapshots, and waits until the picture is complete."""
+        """Draws a blend of the last two snapshots, and waits until the picture is complete."""
         self._screen.use()
         layer = Layer(1, 2, 0, alpha, INTERVAL_S, INTERVAL_S, method)
         self.renderer.draw([layer], self.camera, self.viewport)
         self.renderer.finish()
 
     def use_screen(self) -> None:
-        """Makes the window's framebuffer the target, as `draw` does."""
+        """Makes the window's framebuffer the target of drawing. `draw` does this too."""
         self._screen.use()
 
     def finish(self) -> None:
@@ -76,7 +76,7 @@ class Cloud:
 
 
 def records(count: int, number: int) -> NDArray[np.void]:
-    """Bodies of snapshot `number`: (count,), dtype `BODY`."""
+    """Bodies of snapshot `number`, shape (count,), dtype `BODY`."""
     random = np.random.default_rng(0)
     bodies = np.zeros(count, BODY)
     direction = random.normal(size=(count, 3))
@@ -96,6 +96,6 @@ def records(count: int, number: int) -> NDArray[np.void]:
 
 
 def snapshots(count: int, many: int) -> list[Snapshot]:
-    """The first `many` snapshots, for methods in numpy."""
+    """The first `many` snapshots, for interpolation methods in numpy."""
     interval_ns = round(INTERVAL_S * 1e9)
     return [Snapshot(number * interval_ns, records(count, number), tick=number) for number in range(many)]

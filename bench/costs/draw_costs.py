@@ -1,10 +1,10 @@
-"""Cost of drawing a cloud of bodies, without swap, clock or channel: each shape, each method of interpolation, uploads.
+"""Cost of drawing a cloud of bodies, without swap, clock or channel: each shape, each interpolation method, uploads.
 
-Two ways of drawing take turns, picture by picture, on one context; each waits until its picture is complete.
-A shape is compared with the fastest known way to draw that shape alone (`lean`), a method on the GPU with `linear`, a
-method in numpy with a copy of its result.
+Two ways of drawing take turns, picture by picture, in the same OpenGL context; each waits until its picture is
+complete. A shape is compared with the fastest known way to draw only that shape (`bench.lean`). An interpolation
+method on the GPU is compared with `linear`, one in numpy with a copy of its result.
 
-The pictures differ: the lean draws omit everything that they can.
+The compared pictures differ, because lean drawing omits everything that can be left out.
 """
 
 from __future__ import annotations
@@ -29,25 +29,26 @@ from twixt.render.draw.quality import BEST, BEST_SOFTWARE, FULL, LIT_LEVELS, Lev
 from twixt.render.interpolation import METHODS, create
 
 COUNTS = (1_000, 10_000, 100_000)
-# Rounds by count: fewer of the larger counts, which take longer.
+# Number of bodies -> number of rounds. More bodies have fewer rounds, because these take longer.
 ROUNDS = {1_000: 120, 10_000: 32, 100_000: 9}
-# Budget for the rounds of one shape and count, and of one method (seconds).
+# Time after which no new round begins, s: for one shape and number of bodies, and for one method.
 BUDGET_S, METHOD_BUDGET_S = 2.5, 1.5
-# Limit at this count, for the shapes that have a lean draw of their own.
+# BAR is the limit for a row of BAR_COUNT bodies with a shape in OWN_LEAN. Other shapes have no limit, because they are
+# compared with lean drawing of a different shape.
 BAR_COUNT, BAR, OWN_LEAN = 10_000, "ratio >= 0.9", ("box", "capsule")
 UPLOADS = {10_000: 200, 1_000_000: 9}
 
 METHOD_BODIES = 10_000
 NUMPY_ROUNDS, GPU_ROUNDS = 60, 40
-# Bytes of a body's position and orientation, f4.
+# Bytes of a body's position and orientation, as 32-bit floats.
 POSE_BYTES = 28
-# Methods that run on the GPU, and the plainest one, with which they are compared.
+# Methods that run on the GPU, and the simplest method, with which they are compared.
 ON_GPU, PLAINEST = ("auto", "hermite", "none"), "linear"
-# Snapshots given to a method in numpy.
+# Number of snapshots given to a method in numpy.
 KEPT = 6
 LOOK_COUNTS = (100, 1_000, 10_000)
 LOOK_ROUNDS, LOOK_BUDGET_S = 60, 4.0
-# Height of the ground below the cloud's middle, whose radius is 1 m.
+# Height of the ground, metres. The middle of the cloud is at height 0, and its radius is 1 m.
 GROUND_M = -1.0
 PLAIN = FULL._replace(name="no shadows", shadows=False)
 LOOKS: dict[str, Level] = {
@@ -59,7 +60,7 @@ LOOKS: dict[str, Level] = {
 
 
 def shape_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of the frames a second of each shape, and of uploads. share: of a whole run's rounds."""
+    """Rows of frames per second for each shape, and of uploads. share: share of a whole run's rounds to measure."""
     window = open_display(Config(pacing="unlimited"))
     try:
         for count in COUNTS if share >= 1 else COUNTS[:1]:
@@ -75,7 +76,7 @@ def shape_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def method_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """One row for each method."""
+    """Rows of the interpolation methods, one for each. share: share of a whole run's rounds to measure."""
     window = open_display(Config(pacing="unlimited"))
     try:
         cloud = Cloud(window, METHOD_BODIES)
@@ -91,7 +92,8 @@ def method_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _shapes(count: int) -> Iterator[tuple[Shape, str]]:
-    """Each shape, about as large as a sphere in a cloud of `count`, and the name of the lean draw beside it."""
+    """Each shape, about as large as a sphere in a cloud of `count` bodies, and the name of the lean drawing with which
+    it is compared."""
     radius = radius_m(count)
     yield Box((1.4 * radius,) * 3), "lean boxes"
     yield Capsule(0.6 * radius, 1.2 * radius), "lean capsules"
@@ -115,7 +117,7 @@ def _drawn(window: Any, name: str, count: int, shape: Shape, best: str, rounds: 
             lean.draw(cloud.camera, cloud.viewport, pictures % 10 / 10)
             cloud.finish()
 
-        for work in (ours, least) * 2:  # programs are compiled, memory is allocated
+        for work in (ours, least) * 2:  # compiles programs, allocates memory
             work()
         times, limits = times_us(rounds, ours, least, budget_s=BUDGET_S)
     finally:
@@ -134,7 +136,8 @@ def _lean(window: Any, cloud: Cloud, best: str) -> LeanSpheres | LeanBoxes | Lea
 
 
 def _half_size(shape: Shape) -> tuple[float, float, float]:
-    """Half the edges of a box; of a shape round about z: radius, radius, half the straight part. Raises TwixtError."""
+    """Half size in metres. Box: half of each edge. Capsule and cylinder: radius, radius, half the length of the
+    straight part. Raises TwixtError for other shapes."""
     match shape:
         case Box(size):
             return size[0] / 2, size[1] / 2, size[2] / 2
@@ -181,8 +184,8 @@ def _sampled(name: str, rounds: int) -> Row:
 
 
 def look_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """A row for each look and number of bodies: a frame with it, against one without. share: of a whole run's
-    rounds."""
+    """Rows of a frame with each kind of shadows in LOOKS, compared with a frame without shadows, for several numbers
+    of bodies. share: share of a whole run's rounds to measure."""
     window = open_display(Config(pacing="unlimited"))
     try:
         for count in LOOK_COUNTS if share >= 1 else LOOK_COUNTS[:1]:
@@ -197,7 +200,7 @@ def look_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 def _compared(cloud: Cloud, name: str, look: Level, rounds: int) -> Row:
     works = [lambda level=level: _draw(cloud, level) for level in (look, PLAIN)]  # type: ignore[misc]
-    for work in works * 2:  # programs are compiled, memory is allocated
+    for work in works * 2:  # compiles programs, allocates memory
         work()
     times, plain = times_us(rounds, *works, budget_s=LOOK_BUDGET_S)
     return row(name, "us", times, PLAIN.name, plain)

@@ -1,13 +1,13 @@
-"""Cost of a frame without its drawing: wake-up, playback clock, log; and a frame without a new snapshot.
+"""Cost of wake-up, playback clock and log in a frame, and of a frame without a new snapshot.
 
-Work in Python is compared with an empty call. A wait is compared with the spin at its end alone: where other
-programs interrupt the spin, no wait can end on time. The wait runs on a thread of its own, because it asks the system
-for finer timers on its thread.
+Work in Python is compared with an empty call. A wait is compared with only the spin at its end, because no wait can
+end on time if other programs interrupt the spin. The wait runs on a separate thread, because it asks the system for
+finer timers on its thread.
 
-In a frame without a new snapshot, work done for each body would show as a ratio of a thousand between the two counts of
-bodies, which take turns.
+Frames without a new snapshot are measured with many and with few bodies, in turns. If such a frame did any work for
+each body, it would take up to a thousand times longer with many bodies.
 
-Does not measure drawing.
+Not here: drawing.
 """
 
 from __future__ import annotations
@@ -34,28 +34,30 @@ from twixt.render.pacing.wait import HybridWait
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.stage import Stage
 
-# Wake-ups: so many that the 99th percentile is not the single worst one; each after a rest as long as a frame's (ns).
+# Number of wake-ups, large enough that the 99th percentile is not the single worst one. Duration of each wait, ns,
+# about as long as a frame waits.
 WAKES, WAKE_NS = 400, 4_000_000
-# Limits of the lateness of a wake-up where a core is free (us).
+# Limits of the lateness of a wake-up, us. They apply only while a core is free.
 WAKE_BARS = {"p50": "figure <= 5", "p99": "figure <= 50"}
-# Rounds, and calls in a round: one call takes microseconds, and reading the clock a tenth of that.
+# Number of rounds, and of calls per round. There are several calls per round, because one call takes only
+# microseconds, and reading the clock a tenth of that.
 CALL_ROUNDS, CALLS = 200, 20
-# Interval of frames and of snapshots for the playback clock: both 60 Hz, snapshots one frame ahead.
+# Interval of frames, and of snapshots for the playback clock: 60 Hz. Each snapshot arrives one frame ahead.
 FRAME_NS = 16_666_667
 
-# Bodies of a frame without a new snapshot, many and few, and the limit of the ratio of their times.
+# Numbers of bodies in a frame without a new snapshot, and limit of the ratio of the two frame times.
 MANY, FEW = 100_000, 100
 STILL_BAR = "ratio <= 1.1"
 STILL_ROUNDS = 600
 SLOTS, SNAPSHOTS, INTERVAL_NS = 16, 12, 100_000_000
-# A display at 1000 Hz: a hundred frames between two snapshots.
+# Frame interval of a display at 1000 Hz, so that a hundred frames are drawn between two snapshots.
 STILL_FRAME_NS = 1_000_000
 
 _ROW = FrameRow(mode="interpolated", clock_mode="ahead", pacer_reason="the display's own interval")
 
 
 def frame_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of wake-up, playback clock and frame log. share: of a whole run's rounds."""
+    """Rows of wake-up, playback clock and frame log. share: share of a whole run's rounds to measure."""
     say("waking")
     yield from _wakes(rounds_of(WAKES, share))
     rounds = rounds_of(CALL_ROUNDS, share)
@@ -76,7 +78,7 @@ def frame_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _wakes(rounds: int) -> Iterator[Row]:
-    """Lateness of waits, in turns: the pacer's, the spin at its end alone, and sleeping alone."""
+    """Rows of the lateness of three waits in turns: the pacer's wait, only the spin at its end, and only a sleep."""
     hybrid_us, spun_us, slept_us = [], [], []
     with ThreadPoolExecutor(1) as thread:
         wait = thread.submit(HybridWait).result()
@@ -97,7 +99,7 @@ def _late_us(wait_until: Callable[[int], object]) -> float:
 
 
 def _spin_late_us(margin_ns: int) -> float:
-    """Lateness (us) of a spin of this length after a rest; the lateness of the rest itself is not in it."""
+    """Lateness (us) of a spin of this length after a sleep, without the lateness of the sleep itself."""
     time.sleep((WAKE_NS - margin_ns) / 1e9)
     end_ns = time.perf_counter_ns() + margin_ns
     while time.perf_counter_ns() < end_ns:
@@ -131,7 +133,7 @@ def _clock_frame() -> Callable[[], object]:
 
 
 def still_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """One row: a frame of many bodies beside a frame of few."""
+    """Row of a frame with many bodies, compared with a frame with few bodies."""
     from bench.lean.lean_draws import nothing_drawn
 
     say("frames without a new snapshot")
@@ -147,7 +149,7 @@ def still_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _still_frame(window: object, count: int) -> Callable[[], None]:
-    """Makes a function that draws the next frame of a stage with `count` bodies."""
+    """Makes a stage with `count` bodies. Returns a function that draws its next frame."""
     bodies = records(count, 0)
     scene = Scene([Sphere(radius_m(count))], ground=None, camera=CAMERA)
     stage = Stage(Config(), window.context, scene, SLOTS, lambda: bodies)  # type: ignore[attr-defined]

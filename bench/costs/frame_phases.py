@@ -1,13 +1,14 @@
-"""Cost of each phase of a drawn frame, compared with the whole frame, at three sizes of the window.
+"""Cost of each phase of a drawn frame, compared with the whole frame, for three window sizes.
 
-A phase is drawn alone, until it is complete, in turns with the others. Bodies, and their shadows on the ground, are the
-difference of two pictures. The default world advances by one step a round.
+The phases take turns. Each phase is drawn alone, and timed until its drawing is complete. The costs of bodies and of
+their shadows on the ground are differences between the times of two pictures. The default world advances by one step
+per round.
 
-Recording is the cost of a picture of TINY_PX: Python, OpenGL calls and vertices, which do not depend on the window's
-size.
+"Recording" is the cost of a picture of TINY_PX. It consists of Python, OpenGL calls and vertices, which do not depend
+on the window's size.
 
 Times are processor time of this process, which other busy programs hardly change. With software OpenGL they are the
-whole cost of a frame; work of a GPU and of the window system is not measured.
+whole cost of a frame. The work of a GPU and of the window system is not measured.
 """
 
 from __future__ import annotations
@@ -35,20 +36,22 @@ from twixt.sim.world.world import World
 from twixt.sim.worlds.balls import Balls
 
 SIZES_PX = ((800, 600), (1280, 800), (1920, 1080))
-# Rounds, and the budget for those of one size (seconds).
+# Number of rounds for one window size, and the time after which no new round begins, s.
 ROUNDS, BUDGET_S = 150, 20.0
-# First rounds, which are not measured: programs are compiled, copying of the background is timed against drawing it.
+# Number of first rounds that are not measured. In these, programs are compiled, and the renderer finds out whether it
+# is faster to copy the background or to draw it.
 SETTLING = 12
-# First pictures after a change of level or size, which are not measured: programs are chosen, the background is cached.
+# Number of pictures after a change of level or size that are not measured. In these, programs are chosen and the
+# background is cached.
 CHANGED = 3
-# Steps of the world before the first round: its balls then lie in a pile.
+# Number of steps of the world before the first round. After them the balls lie in a pile.
 STEPS = 120
 SLOTS, HELD = 16, 6
-# Slots after those, for bodies that are all hidden: a picture of them has only the background.
+# Further slots, in which all bodies are hidden, so that a picture of them shows only the background.
 HIDDEN = range(SLOTS + 1, SLOTS + 3)
 # Size of a picture whose pixels take hardly any time.
 TINY_PX = 64, 48
-# Interval of the panels' regular redraws, ns: infinite, as the benchmark requests each redraw.
+# Interval of the panels' regular redraws, ns. It is practically infinite, because the benchmark requests each redraw.
 NEVER_NS = 10**18
 
 FULL_FRAME = "frame, full"
@@ -88,19 +91,20 @@ class WatchedWorld:
         return Layer(HIDDEN.start, HIDDEN.start + 1, alpha=0.5, gap_s=self._dt_s)
 
     def draw(self, size_px: tuple[int, int], share: float) -> None:
-        """Draws the picture at this share of a step after the last one, into the framebuffer in use."""
+        """Draws the picture of an instant shortly before the last step into the framebuffer in use. share: position of
+        the instant between two steps, 0 to 1."""
         present_ns = self._begin_ns + (self._tick - 3) * self._dt_ns + round(share * self._dt_ns)
         self.stage.draw(present_ns, size_px)
 
 
 def phase_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of each phase, for each size of the window. share: of a whole run's rounds; below 1, at the first size
-    only."""
+    """Rows of each phase, for each window size. share: share of a whole run's rounds to measure; if below 1, only for
+    the first size."""
     sizes_px = SIZES_PX if share >= 1 else SIZES_PX[:1]
     for size_px in sizes_px:
         window = open_display(Config(pacing="unlimited", size_px=size_px))
         try:
-            for _ in range(SETTLING):  # until the display has given the window its size
+            for _ in range(SETTLING):  # until the display has set the window's size
                 window.poll()
                 window.swap()
             name = "{}x{}".format(*window.framebuffer_size)
@@ -121,7 +125,7 @@ def phase_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def measured(window: Any, world: WatchedWorld, rounds: int) -> PhaseTimes:
-    """Processor time of each phase in each round, us; FULL_FRAME: of a frame with all phases."""
+    """Phase -> processor time in each round, us. FULL_FRAME is a frame with all phases."""
     renderer, size_px = world.stage.renderer, window.framebuffer_size
     overlay, state = Overlay(), _overlay_state()
     overlay.every_ns = NEVER_NS

@@ -1,11 +1,11 @@
-"""Frames a second of the viewer's frame loop, beside minimal drawing on the same window.
+"""Frames per second of the viewer's frame loop, compared with minimal drawing on the same window.
 
-The frame loop itself runs here without pacing, on a physics process that publishes 30 times a second. It
-takes turns with a loop that draws two fixed snapshots of the same world with `LeanSpheres` and swaps, and with one that
-only clears and swaps. Each turn has several frames, so that all draw as in use.
+The viewer's own frame loop runs in this process without pacing; a physics process publishes 30 times a second. The
+frame loop takes turns with two other loops. One draws a blend of two fixed snapshots of the same world with
+`LeanSpheres`, and swaps. The other only clears and swaps. Each turn has several frames, as in real use.
 
-Always: the first frames of each turn do not count, because they read the snapshots published meanwhile. No garbage is
-collected during a turn. The limits (`BARS`) are for software OpenGL, where one processor does all drawing.
+Always: the first frames of each turn do not count, because they read the snapshots that were published during the
+other turns. No garbage is collected during a turn. The limits (`BARS`) are for software OpenGL on one processor.
 """
 
 from __future__ import annotations
@@ -34,14 +34,17 @@ from twixt.render.viewer.loop import FrameLoop
 WORLD, PUBLISH_HZ = "swarm", 30
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 BARS = {1_000: 0.80, 10_000: 0.95, 100_000: 1.0, 1_000_000: 0.85}
-# The overlay costs the same for every picture below it: its share is largest for the smallest count.
+# Row with the overlay. The overlay's cost does not depend on the number of bodies, so its share is largest for the
+# smallest number.
 OVERLAY_COUNT, OVERLAY_BAR = 1_000, 0.45
-# Turns of each kind; a turn has as many frames as lean drawing makes in STRETCH_S, but at least FEWEST_FRAMES. No round
-# of turns begins when those of one count have taken BUDGET_S.
+# Number of turns of each kind. A turn has as many frames as lean drawing makes in STRETCH_S, but at least
+# FEWEST_FRAMES. After BUDGET_S no new round of turns begins for the same number of bodies.
 ROUNDS, STRETCH_S, FEWEST_FRAMES, BUDGET_S = 12, 0.25, 3, 14.0
-# First frames of a turn, which do not count: this number, or those of BEFORE_S. They read snapshots of the other turns.
+# First frames of a turn, which do not count: FRAMES_BEFORE frames, or fewer if these take longer than BEFORE_S. They
+# read the snapshots published during the other turns.
 FRAMES_BEFORE, BEFORE_S = 5, 0.1
-# Frames before the first turn: programs are compiled, the clock settles. Longest time for them.
+# Number of frames before the first turn, in which programs are compiled and the playback clock settles; longest time
+# for these frames.
 FRAMES_AT_FIRST, PATIENCE_NS = 40, 20_000_000_000
 OURS, OVERLAY, LEAN, EMPTY = "ours", "with overlay", "lean draw", "clear + swap"
 
@@ -49,16 +52,17 @@ Frame = Callable[[], object]
 
 
 class Stretches(NamedTuple):
-    """Frames a second of each kind of frame, turn by turn."""
+    """Frames per second of each kind of frame, one value per turn."""
 
     fps: dict[str, list[float]]
-    uploads: int  # frames with a newer snapshot
+    uploads: int  # number of frames that had a newer snapshot
 
 
 def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of frames a second beside the lean draw, for each count, and with the overlay. share: of a whole run."""
+    """Rows of frames per second compared with lean drawing, for each number of bodies, and one with the overlay.
+    share: share of a whole run to measure."""
     is_whole = share >= 1
-    config = Config(pacing="unlimited")  # the overlay is available; without a panel it is not drawn
+    config = Config(pacing="unlimited")  # the overlay is available, but is not drawn without a panel
     window = open_display(config)
     try:
         for count in COUNTS if is_whole else COUNTS[:1]:
@@ -72,12 +76,12 @@ def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def fps_name(shape: str, count: int) -> str:
-    """Name of a row of frames a second, as `fps_of` parses it."""
+    """Name of a row of frames per second, in the form that `fps_of` parses."""
     return f"{shape} fps, {count:,} bodies"
 
 
 def fps_of(name: str) -> tuple[str, int] | None:
-    """Shape and count of a row of frames a second; None for others."""
+    """Shape and number of bodies in the name of a row of frames per second; None for other rows."""
     shape, found, rest = name.partition(" fps, ")
     words = rest.split()
     return (shape, int(words[0].replace(",", ""))) if found and words[1:] == ["bodies"] else None
@@ -97,7 +101,7 @@ def _rows(count: int, found: Stretches) -> Iterator[Row]:
 def measure(
     config: Config, window: Any, link: Link, kinds: tuple[str, ...], rounds: int, stretch_s: float
 ) -> Stretches:
-    """Frames a second of each of `kinds`, in `rounds` turns of about `stretch_s` seconds each."""
+    """Frames per second of each of `kinds`, in `rounds` turns of about `stretch_s` seconds each."""
     with _frame_loop(config, window, link) as loop:
         ticks: set[int] = set()
         frames = _frames(window, link, loop, ticks)
@@ -114,7 +118,7 @@ def measure(
 
 @contextmanager
 def _simulation(*arguments: str) -> Iterator[Link]:
-    """`twixt sim ARGUMENTS...` in a process of its own, and a link to it."""
+    """Runs `twixt sim ARGUMENTS...` in another process. Yields a link to it."""
     name = f"bench-{os.getpid()}"
     with process(command("sim", *arguments, "--name", name)) as physics:
         physics.until(lambda: name in running(), "it took its name")
@@ -127,7 +131,7 @@ def _simulation(*arguments: str) -> Iterator[Link]:
 
 @contextmanager
 def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
-    """A frame loop that has drawn its first frames."""
+    """Makes a frame loop and draws its first frames."""
     loop = FrameLoop(config, window, link, Pacer("unlimited"))
     try:
         ends_ns, count = time.perf_counter_ns() + PATIENCE_NS, 0
@@ -146,7 +150,7 @@ def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
 
 
 def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
-    """Returns the two newest snapshots, older first. Retries while they are overwritten; TwixtError after 20 s."""
+    """Returns the two newest snapshots, older first. Retries for 20 s if none can be read; then raises TwixtError."""
     ends_ns = time.perf_counter_ns() + PATIENCE_NS
     while time.perf_counter_ns() < ends_ns:
         link.poll()
@@ -158,11 +162,11 @@ def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
 
 
 def _frames(window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[str, Frame]:
-    """Functions that make one frame of each kind. ticks: receives the newest tick of each of the viewer's frames."""
+    """Kind -> function that makes one frame of this kind. ticks: each frame of the viewer adds its newest tick."""
     older, newer = (snapshot.bodies["position"] for snapshot in newest_two(link))
     lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]
     size_px = window.framebuffer_size
-    camera = loop.stage.view.orbit.matrices(size_px, size_px)  # type: ignore[union-attr]  # frames were drawn
+    camera = loop.stage.view.orbit.matrices(size_px, size_px)  # type: ignore[union-attr]  # not None after a frame
     loop.over.make_panels(size_px, window.content_scale)
     while loop.over.make_some():
         pass

@@ -1,8 +1,8 @@
-"""Cost of a picture with marks, beside one of as many bodies: blending, layout, upload and drawing.
+"""Cost of a picture with marks, compared with a picture of as many bodies: blending, layout, upload and drawing.
 
-Numpy blends and lays out marks in every frame; shaders do it for bodies. So a picture of marks of the five kinds that
-are also shapes takes turns with one of such bodies, with equal positions and sizes. A second row has marks of all
-kinds.
+In every frame numpy blends and lays out marks, while shaders do this for bodies. Five kinds of marks are also shapes
+of bodies. A picture of marks of these five kinds takes turns with a picture of bodies that have the same positions and
+sizes. A second row is for marks of all kinds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from twixt.sim.world.marks import Marks
 COUNT, ROUNDS, BUDGET_S = 1_000, 120, 2.5
 RADIUS_M = radius_m(COUNT)
 AS_BODIES = ("sphere", "box", "capsule", "cylinder", "ellipsoid")
-# Sizes of marks, in radii of the cloud's spheres.
+# Sizes of marks, in multiples of RADIUS_M.
 SIZES = {
     "sphere": (1.0,),
     "box": (1.4, 1.4, 1.4),
@@ -44,10 +44,10 @@ SHAPES = (Sphere, Box, Capsule, Cylinder, Ellipsoid)
 
 
 class MarkCloud:
-    """The cloud's places with marks of these kinds, and with bodies where bodies have the kinds."""
+    """Marks of these kinds at the positions of a cloud, and bodies there for the kinds that are also shapes."""
 
     def __init__(self, window: Any, kinds: Sequence[str]) -> None:
-        self._cloud = Cloud(window, COUNT)  # its camera and framebuffer
+        self._cloud = Cloud(window, COUNT)  # used for its camera and framebuffer
         self._older, self._newer = _marks(kinds, 1), _marks(kinds, 2)
         self._both = matched(self._older["key"], self._newer["key"])
         shapes = [_shape(kind) for kind in kinds if kind in AS_BODIES for _ in range(COUNT // len(kinds))]
@@ -77,7 +77,7 @@ class MarkCloud:
 
 
 def mark_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of pictures of marks. share: of a whole run's rounds."""
+    """Rows of pictures of marks. share: share of a whole run's rounds to measure."""
     window = open_display(Config(pacing="unlimited"))
     try:
         say(f"{COUNT:,} marks")
@@ -85,7 +85,7 @@ def mark_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         every = MarkCloud(window, tuple(MARK_KINDS))
         try:
             for name, cloud in ((f"{COUNT:,} marks of five kinds", same), (f"{COUNT:,} marks of all kinds", every)):
-                for work in (cloud.draw_marks, same.draw_bodies) * 2:  # programs are compiled, memory is allocated
+                for work in (cloud.draw_marks, same.draw_bodies) * 2:  # compiles programs, allocates memory
                     work()
                 rounds = rounds_of(ROUNDS, share)
                 times, limits = times_us(rounds, cloud.draw_marks, same.draw_bodies, budget_s=BUDGET_S)

@@ -1,15 +1,16 @@
-"""Whole runs of twixt as a user starts them, measured from outside: the start, a million bodies, evenness of frames.
+"""Whole runs of twixt as a user starts them, measured from outside: the start, a million bodies, even frames.
 
 Start: twixt needs two processes, one with numpy and one with a window. So its time to the first picture is compared
-with two bare processes started at once, until the window has swapped and numpy is imported. All instants are of one
-clock. One start before the first round makes sure that all files are cached and compiled.
+with two bare processes that start at the same time, of which one imports numpy and the other swaps a window once. All
+instants are read from the same clock. A start before the first round makes sure that all files are cached and
+compiled.
 
-A million bodies: the limit of the memory is the required sum: the channel's slots, the viewer's ring on the GPU, and
-one world. The kernel counts the memory of both processes, shared pages once.
+A million bodies: the memory is compared with the smallest possible: the channel's slots, the viewer's ring on the GPU,
+and one world. The kernel measures the memory of both processes, and counts shared pages once.
 
-Evenness: frames cannot be more even than the display. So a run with overlay and log takes turns with a bare loop that
-only clears and swaps, and the 99th percentiles of their intervals are compared. Where swap does not wait, there is no
-interval to compare with: the row reports that and has no figure.
+Even frames: frames cannot be more even than the display. So a run with overlay and log takes turns with a bare loop
+that only clears and swaps, and the 99th percentiles of their frame intervals are compared. If swap does not wait for
+the display, there is no interval to compare with; then the row tells this and has no figure.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from twixt.render.display import glfw_library
 from twixt.render.draw.frame.snapshot_ring import gpu_slots
 from twixt.sim.process.viewer_command import python_program
 
-# World of a start, limit of the time to its first picture (s), and rounds of about two seconds.
+# World that is started, limit of the time to its first picture (s), and number of rounds of about two seconds each.
 START_WORLD, START_BAR, START_ROUNDS = "balls", "figure <= 0.5", 7
-# Length of a run whose start is measured: its first picture is enough (s).
+# Duration of a run whose start is measured, s. It ends soon after its first picture.
 START_SECONDS = 0.05
 NUMPY = "import numpy, time; print(time.perf_counter_ns())"
 BARE = "two bare processes"
@@ -43,27 +44,27 @@ LEAN_WINDOW = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 
 SWARM, MILLION, FEWER, PUBLISH_HZ = "swarm", 1_000_000, 20_000, 30
 MILLION_SECONDS, MILLION_QUICK_SECONDS, MILLION_STARTS = 8.0, 0.5, 3
-# Interval between readings of the memory (s): each takes the kernel milliseconds.
+# Interval between readings of the memory, s. It is long, because the kernel needs milliseconds for each.
 MEMORY_INTERVAL_S = 0.2
-# Limits: memory above what must be held (MB); the first picture of a million bodies (s).
+# Limits: memory above the smallest possible (MB), and time to the first picture of a million bodies (s).
 MEMORY_BAR, FIRST_BAR = "over <= 500", "figure <= 2"
 KIB, MB = 1024, 1e6
 
-# Evenness: enough frames at 60 Hz that the 99th percentile is not one of the three worst.
+# Runs for even frames, so long that the 99th percentile at 60 Hz is not one of the three worst frames.
 VSYNC_COUNTS, VSYNC_BAR, VSYNC_ROUNDS = (1_000, 10_000), "ratio <= 1.1", 3
 VSYNC_SECONDS, VSYNC_QUICK_SECONDS = 6.0, 0.2
 BARE_LOOP = "a bare loop"
 
 
 class Start(NamedTuple):
-    """seconds: from the command until the first picture was shown. report: the run's own."""
+    """A measured start. seconds: time from the command until the first picture was shown. report: the run's report."""
 
     seconds: float
     report: dict[str, Any]
 
 
 def start_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Row of the time from the command to the first picture. share: below 1, one round. Raises TwixtError."""
+    """Row of the time from the command to the first picture. share: if below 1, a single round. Raises TwixtError."""
     rounds = rounds_of(START_ROUNDS, share) if share >= 1 else 1
     if share >= 1:
         say("a first start, which does not count")
@@ -73,13 +74,13 @@ def start_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         say(f"start {number + 1} of {rounds}")
         ours.append(first_picture(START_WORLD))
         bare.append(bare_s())
-    usual = sorted(ours)[len(ours) // 2]  # of the start with the median time
+    usual = sorted(ours)[len(ours) // 2]  # the start with the median time
     seconds = [start.seconds for start in ours]
     yield row("first picture", "s", seconds, BARE, bare, START_BAR, _parts(usual.report))
 
 
 def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of failed reads, memory and the first picture. share: below 1, fewer bodies. Raises TwixtError."""
+    """Rows of failed reads, memory and the first picture. share: if below 1, fewer bodies. Raises TwixtError."""
     count, seconds = (MILLION, MILLION_SECONDS) if share >= 1 else (FEWER, MILLION_QUICK_SECONDS)
     flags = ("--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ), "--no-overlay", "--pacing", "unlimited")
     say(f"{count:,} bodies, {seconds:g} s")
@@ -93,7 +94,8 @@ def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of the frame interval's p99, one for each count. share: below 1, one short round. Raises TwixtError."""
+    """Rows of the frame interval's p99, for several numbers of bodies. share: if below 1, one short round. Raises
+    TwixtError."""
     is_whole = share >= 1
     rounds, seconds = (VSYNC_ROUNDS, VSYNC_SECONDS) if is_whole else (1, VSYNC_QUICK_SECONDS)
     for count in VSYNC_COUNTS if is_whole else VSYNC_COUNTS[:1]:
@@ -112,7 +114,7 @@ def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def first_picture(world: str, *flags: str) -> Start:
-    """Runs twixt until it has shown a snapshot of that world. Raises TwixtError."""
+    """Runs twixt with this world until it has shown a snapshot. Raises TwixtError."""
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log.csv")
         with _run(folder, world, START_SECONDS, "--log", log, *flags) as run:
@@ -121,9 +123,9 @@ def first_picture(world: str, *flags: str) -> Start:
 
 
 def bare_s() -> float:
-    """Time (s) until a bare window has swapped and numpy is imported, in two processes started at once."""
+    """Time (s) until one process has swapped a bare window and another has imported numpy. Both start at once."""
     environ = dict(os.environ)
-    glfw_library.choose(environ)  # the bare window is spared the same search for a library as twixt's
+    glfw_library.choose(environ)  # so that the bare window, like twixt's, need not search for its library
     with (
         process([python_program(), "-P", "-c", NUMPY]) as numpy,
         process([python_program(), "-P", LEAN_WINDOW], environ) as window,
@@ -135,7 +137,7 @@ def bare_s() -> float:
 
 @contextmanager
 def _run(folder: str, world: str, seconds: float, *flags: str) -> Iterator[Process]:
-    """A running `twixt measure` that writes its report into `folder`."""
+    """Starts `twixt measure`, which writes its report into `folder`. Yields its process."""
     with process(command("measure", world, "--seconds", f"{seconds:g}", "--json", _report_path(folder), *flags)) as run:
         yield run
 
@@ -150,7 +152,7 @@ def _report_path(folder: str) -> str:
 
 
 def _shown_ns(log: str) -> int:
-    """Present instant (ns) of the first frame with a snapshot. Raises TwixtError where there is none."""
+    """Instant (ns) at which the first frame with a snapshot was shown. Raises TwixtError if there is no such frame."""
     with open(log, newline="", encoding="utf-8") as file:
         for found in csv.DictReader(file):
             if found["mode"] != "none":
@@ -159,7 +161,7 @@ def _shown_ns(log: str) -> int:
 
 
 def _parts(report: dict[str, Any]) -> str:
-    """Durations of the parts of a start, from the run's report, in words."""
+    """Text with the durations of the parts of a start, from the run's report."""
     parts = report["latency"].get("first_frame_parts_ms") or {}
     text = ", ".join(f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in parts.items() if ms is not None)
     return f"in ms: {text}" if text else ""
@@ -192,8 +194,8 @@ def _watched(count: int, seconds: float, flags: tuple[str, ...]) -> Iterator[Row
 
 
 def _held(pid: int) -> int:
-    """Bytes of memory of the process and its children, shared pages counted once (Linux, proc(5): Pss). 0 where this
-    is not known, or where the process has just ended."""
+    """Bytes of memory of the process and its children; shared pages are counted once (Linux, proc(5): Pss). 0 if the
+    system does not report it, or if the process has just ended."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             pids = [pid, *map(int, file.read().split())]
@@ -208,7 +210,7 @@ def _pss_bytes(pid: int) -> int:
 
 
 def _report_with_log(count: int, seconds: float) -> dict[str, Any]:
-    """The report of a run of the default pacing, with overlay and log."""
+    """Report of a run with the default pacing, the overlay and a log."""
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log.csv")
         with _run(folder, SWARM, seconds, "--set", f"count={count}", "--log", log) as run:

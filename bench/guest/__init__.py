@@ -1,1 +1,1 @@
-"""`python -m bench guest`: slowdown of a loop that never waits, by its viewer. watched_loop: the measured program."""
+"""`python -m bench guest`: how much a viewer slows down a loop that never waits (`watched_loop`)."""

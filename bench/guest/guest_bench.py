@@ -1,11 +1,11 @@
-"""`python -m bench guest`: slowdown of a loop that never waits while a viewer shows it, by the wall clock.
+"""`python -m bench guest`: how much a viewer slows down a loop that never waits, by the wall clock.
 
-The default world and a user's own loop run as fast as possible, each in a process of its own; their viewer is stopped
-and continued in turns of a second (`watched_loop`). On free cores the viewer should not slow the loop down. Beside
-another busy program it may cost a small share, and must still draw motion.
+The default world and a user's own loop run as fast as possible, each in its own process. The viewer of a loop is
+stopped and continued in turns of a second (`watched_loop`). On free cores the viewer should not slow the loop down.
+While another program is busy, the viewer may slow it down a little, and must still draw motion.
 
-Always: progress on standard error; Ctrl-C ends the measurement, and figures so far are shown; all processes end with
-it. The table marks missed limits; the exit code does not depend on them.
+Progress is shown on standard error. Ctrl-C ends the measurement and all its processes, and the figures measured so far
+are shown. The table marks missed limits; the exit code does not depend on them.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ BODIES = (1_000, 10_000, 100_000)
 LOADS = ("none", "loop")
 SECONDS, ROW_SECONDS, FEWEST_SECONDS = 20.0, 10.0, 0.4
 TURN_S = 1.0
-# Time left out after a viewer attached, in turns, and at most in s: it loads its overlay and compiles its programs.
+# Time that is not measured after a viewer has attached: SETTLING_TURNS turns, but at most SETTLING_S seconds. The
+# viewer loads its overlay and compiles its programs meanwhile.
 SETTLING_TURNS, SETTLING_S = 5, 3.0
 # Name of the version that runs this benchmark.
 HERE = "this version"
-# Limits by load: largest slowdown (percent), smallest frames a second.
+# Load -> largest slowdown in percent, and smallest frames per second (None: no limit).
 BARS = {"none": (3.0, None), "loop": (8.0, 15.0)}
 LEGEND = (
     "p99: animation error in ms of display time; free: cores that nothing used before; others: cores that other "
@@ -47,7 +48,7 @@ LEGEND = (
 
 
 class LoopCase(NamedTuple):
-    """A loop to be measured. folder: checkout of the twixt that it runs."""
+    """A loop to be measured. folder: checkout of twixt that the loop runs."""
 
     way: str
     bodies: int
@@ -58,7 +59,7 @@ class LoopCase(NamedTuple):
 
 @dataclass(frozen=True)
 class WatchedLoop:
-    """Figures of a loop. free_before, others: mean numbers of cores; None where the system does not report them."""
+    """Figures of a loop. free_before, others: mean numbers of cores; None if the system does not report them."""
 
     case: LoopCase
     slow: Slowdown | None
@@ -71,7 +72,7 @@ class WatchedLoop:
     failure: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Case and figures by name, in one flat dict."""
+        """Name -> value, for the case and all figures."""
         slow = self.slow
         return {
             "way": self.case.way,
@@ -94,7 +95,7 @@ class WatchedLoop:
         }
 
     def row(self) -> Row:
-        """Row of `python -m bench`."""
+        """The figures as a row of `python -m bench`."""
         case = self.case
         name = f"step of {case.bodies:,} bodies, {case.way}, watched" + (", a busy program" * (case.load == "loop"))
         if self.slow is None:
@@ -115,7 +116,7 @@ class WatchedLoop:
 
 
 def in_words(one: WatchedLoop, slow: Slowdown) -> str:
-    """A measured loop in a sentence."""
+    """Text with the figures of a measured loop."""
     seen = one.seen
     return (
         f"slower by {slow.median:+.1f} % ({slow.low:+.1f} to {slow.high:+.1f}, worst {slow.worst:+.1f}) in "
@@ -154,7 +155,7 @@ COLUMNS = (
 
 
 def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """The rows of `python -m bench`. share: of a whole run's turns."""
+    """Rows of `python -m bench`. share: share of a whole run's turns to measure."""
     is_whole = share >= 1
     seconds = max(FEWEST_SECONDS, ROW_SECONDS * min(1.0, 4 * share))
     for case in cases(BODIES if is_whole else BODIES[:1], LOADS if is_whole else LOADS[:1], None):
@@ -162,7 +163,8 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def cases(bodies: tuple[int, ...], loads: tuple[str, ...], before: str | None) -> list[LoopCase]:
-    """Cases in the order of measurement; the earlier version right after this one."""
+    """Cases in the order of measurement. before: checkout of an earlier version, or None. Each of its cases comes
+    right after the same case of this version."""
     here = os.path.dirname(os.path.abspath(str(twixt.__file__)))
     versions = [(here, HERE)] + ([(os.path.abspath(before), "before")] if before else [])
     return [
@@ -175,7 +177,8 @@ def cases(bodies: tuple[int, ...], loads: tuple[str, ...], before: str | None) -
 
 
 def run(bodies: tuple[int, ...], load: str, seconds: float, before: str | None, results: Results) -> int:
-    """Measures, shows and writes; the exit code. Raises TwixtError before anything is measured."""
+    """Measures the cases, shows and writes the figures, and returns the exit code. Raises TwixtError before the first
+    measurement if files or `before` cannot be used."""
     results.check_files()
     if before is not None and not os.path.isfile(os.path.join(before, "twixt.py")):
         raise TwixtError(f"--before {before!r} is no checkout of twixt: it has no twixt.py; give a folder that has one")
@@ -194,7 +197,7 @@ def run(bodies: tuple[int, ...], load: str, seconds: float, before: str | None, 
 
 
 def write_results(found: list[WatchedLoop], results: Results, is_cut_short: bool) -> None:
-    """Shows the figures and writes the files. Raises TwixtError."""
+    """Shows the figures and writes the files of results. Raises TwixtError."""
     where: dict[str, Any] = {
         "cores": usable_cores(),
         "kernel": platform.release(),
@@ -221,10 +224,10 @@ def measure(case: LoopCase, seconds: float, say: Say = str) -> WatchedLoop:
         log = os.path.join(folder, "frames.csv")
         begin, turns, others = CpuTime.now(*busy), list[LoopTurn](), None
         with loop_process(_command(case, turn_s, log)) as loop, contextlib.suppress(TwixtError):
-            for number in range(2 * rounds + 1):  # the last without the viewer: each watched turn has two neighbours
+            for number in range(2 * rounds + 1):  # an odd number, so that each watched turn has two neighbours
                 turns.append(loop.turn(number % 2 == 1, turn_s).wall)
                 others = CpuTime.now(*busy, *loop.pids).lost_since(begin)
-        if loop.failure:  # the viewer may have died: in the last turn it then ran for a part of the time, or not at all
+        if loop.failure:  # the viewer may have died, and then it did not run during the whole last turn
             turns = []
         return WatchedLoop(
             case,
@@ -244,7 +247,7 @@ def _watched_frames(log: str, turns: list[LoopTurn]) -> WatchedFrames:
 
     try:
         return watched_frames(read_log(log), turns)
-    except TwixtError:  # no viewer came
+    except TwixtError:  # no viewer attached, so there is no log
         return WatchedFrames(None, None)
 
 

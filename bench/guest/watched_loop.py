@@ -1,11 +1,11 @@
 """Program of `python -m bench guest`: a simulation that never waits, whose viewer is stopped and continued in turns.
 
-All turns are of the same loop in the same process. In one turn the viewer is stopped (SIGSTOP, which the channel
-tolerates), in the next it runs; steps are counted by the wall clock. `LoopProcess` requests the turns.
+All turns run the same loop in the same process. In one turn the viewer is stopped (by SIGSTOP, which the channel
+tolerates), in the next it runs. Steps are timed by the wall clock. `LoopProcess` requests the turns.
 
 Always: the viewer is a separate process that draws offscreen with the default pacing, and ends before this program.
-Only names that earlier versions also have are used, each from its module there (`HOMES`): the program can run in a
-checkout of an earlier version.
+This program can also run in a checkout of an earlier version of twixt. So it uses only names that earlier versions
+have, and imports each from the module where that version has it (`HOMES`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from typing import Any
 import numpy as np
 
 WORLD, LOOP = "world", "show"
-# The default world, and a time scale so large that it never waits.
+# The default world, and a time scale so large that its loop never waits.
 WORLD_NAME, TIME_SCALE = "balls", 1000.0
-# Time left out (s): after the viewer was stopped, for work under way; after it was continued, for its backlog.
+# Time at the start of a turn that is not measured, s. STOPPED_S: work of the stopped viewer may still be in progress.
+# GOES_ON_S: the continued viewer works off its backlog.
 STOPPED_S, GOES_ON_S = 0.1, 0.4
 # Longest time for a viewer to attach (s).
 TIMEOUT_S = 30.0
-# Longest time for it to end (s).
+# Longest time for a viewer to end (s).
 EXIT_GRACE_S = 10.0
 
-# Modules of twixt that define a name, by version; module:name where the name differs.
+# Name -> modules of twixt that define it, newest version first; `module:name` if it has another name there.
 HOMES = {
     "Config": ("ipc.config.flags", "ipc.config.config", "ipc.config"),
     "Host": ("ipc.session",),
@@ -53,7 +54,7 @@ HOMES = {
     "start_viewer": ("sim.process.viewer_process", "sim.viewer_process"),
 }
 
-Step = Callable[[], int]  # runs the loop for a moment; returns the steps made since the start
+Step = Callable[[], int]  # runs the loop for a moment; returns the number of steps since the start
 
 
 def _named(name: str) -> Any:
@@ -65,7 +66,7 @@ def _named(name: str) -> Any:
 
 
 def world_steps(bodies: int, log: str, options: dict[str, Any]) -> Iterator[tuple[Any, Any, Step]]:
-    """The default world in the loop of `twixt sim`. Yields host, viewer process and step."""
+    """Runs the default world in the loop of `twixt sim`. Yields the host, the viewer's process and a `Step`."""
     Config, Host, open_listener, start_viewer = map(_named, ("Config", "Host", "open_listener", "start_viewer"))
     drawable_scene, load_world = map(_named, ("drawable_scene", "load_world"))
     config = Config(offscreen=True, seconds=3600.0, log=log, time_scale=TIME_SCALE, **options)
@@ -91,7 +92,7 @@ def world_steps(bodies: int, log: str, options: dict[str, Any]) -> Iterator[tupl
 
 
 def _physics_of(config: Any, world: Any, host: Any) -> Any:
-    """Physics of `world` as this version makes it."""
+    """Makes the physics of `world` in the way of the version that runs."""
     Physics = _named("Physics")
     with contextlib.suppress(ImportError):
         return Physics(_named("physics_def")(config, world, host))
@@ -102,7 +103,8 @@ def _physics_of(config: Any, world: Any, host: Any) -> Any:
 
 
 def show_steps(bodies: int, log: str, options: dict[str, Any]) -> Iterator[tuple[Any, Any, Step]]:
-    """A user's own loop that moves its bodies and publishes them, as fast as it can. Yields host, viewer and step."""
+    """Runs a user's own loop, which moves bodies and publishes them as fast as possible. Yields the host, the viewer's
+    process and a `Step`."""
     Scene, Sphere, show = map(_named, ("Scene", "Sphere", "show"))
     random = np.random.default_rng(0)
     side_m = bodies ** (1 / 3)
@@ -132,8 +134,8 @@ KINDS = {WORLD: world_steps, LOOP: show_steps}
 
 
 def run_turn(step: Step, seconds: float) -> dict[str, Any]:
-    """Runs steps for `seconds`. Returns begin_ns, end_ns, and the steps and the thread's processor time between them,
-    at whole steps."""
+    """Runs complete steps for about `seconds`. Returns begin_ns and end_ns, and the number of steps and the thread's
+    processor time between these instants."""
     made = begin_made = step()
     begin_cpu_ns = time.thread_time_ns()
     begin_ns = now_ns = time.perf_counter_ns()
@@ -146,7 +148,8 @@ def run_turn(step: Step, seconds: float) -> dict[str, Any]:
 
 
 def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None:
-    """Runs steps until the viewer has attached and settled. Raises RuntimeError."""
+    """Runs steps until the viewer has attached, and then for `settling_s`. Raises RuntimeError if the viewer does not
+    attach within TIMEOUT_S, or ends."""
     patience_ends = time.monotonic() + TIMEOUT_S
     while not host.viewer_attached.is_set():
         if viewer.poll() is not None or time.monotonic() > patience_ends:
@@ -158,7 +161,7 @@ def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None
 
 
 def json_writer() -> Callable[..., None]:
-    """Function that writes a line of JSON to standard output. All other output goes to standard error."""
+    """Redirects other output to standard error. Returns a function that writes a line of JSON to standard output."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -169,7 +172,7 @@ def json_writer() -> Callable[..., None]:
 
 
 def main() -> None:
-    """`watched_loop.py world|show --bodies N --settle S --commands FD --log FILE`; answers as `LoopProcess` asks."""
+    """`watched_loop.py world|show --bodies N --settle S --commands FD --log FILE`: runs turns for `LoopProcess`."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _exit_on_signal)
     parser = argparse.ArgumentParser()
@@ -202,8 +205,8 @@ def main() -> None:
 
 
 def turn(viewer_pid: int, step: Step, watched: bool, seconds: float) -> dict[str, Any]:
-    """A turn with the viewer running, or stopped; it is stopped afterwards. Raises ProcessLookupError where the viewer
-    has ended."""
+    """Runs a turn with the viewer running (`watched`) or stopped. Stops the viewer afterwards. Raises
+    ProcessLookupError if the viewer has ended."""
     os.kill(viewer_pid, signal.SIGCONT if watched else signal.SIGSTOP)
     run_turn(step, GOES_ON_S if watched else STOPPED_S)
     found = run_turn(step, seconds)
@@ -213,9 +216,9 @@ def turn(viewer_pid: int, step: Step, watched: bool, seconds: float) -> dict[str
 
 
 def require_alive(viewer_pid: int) -> None:
-    """Checks that the viewer lives. Raises ProcessLookupError.
+    """Raises ProcessLookupError if the viewer's process has ended.
 
-    A signal alone does not show this: it also reaches an ended process until its parent waits for it.
+    Sending a signal is no test, because that succeeds even for an ended process, until its parent has waited for it.
     """
     with contextlib.suppress(ChildProcessError):
         if os.waitid(os.P_PID, viewer_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -224,7 +227,7 @@ def require_alive(viewer_pid: int) -> None:
 
 
 def _exit_on_signal(_number: int, _frame: object) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):  # a second signal must not keep it from ending its viewer
+    for number in (signal.SIGINT, signal.SIGTERM):  # a second signal must not interrupt the end of the viewer
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 

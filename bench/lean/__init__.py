@@ -1,1 +1,1 @@
-"""Minimal drawing, as the limit of the viewer's own. lean_draws: bodies; lean_window: a clear and a swap."""
+"""Minimal drawing, with which the viewer's drawing is compared. lean_draws: bodies. lean_window: clear and swap."""

@@ -1,8 +1,9 @@
-"""Minimal drawing of moving spheres, boxes and capsules: the limit for the viewer's own drawing.
+"""Minimal drawing of moving spheres, boxes and capsules, with which the viewer's drawing is compared.
 
-The vertex shader mixes two buffers of positions, and of quaternions where bodies turn. A body is one
-point: a sphere is shaded by the pixel's place in the point; for a box or a capsule each pixel casts a ray. One size,
-one colour, the depth of the point, hard edges, no hidden bodies, a cleared background.
+The vertex shader blends two buffers of positions, and for boxes and capsules two buffers of quaternions. Each body is
+drawn as one point. A pixel of a sphere is shaded by its place in the point; a pixel of a box or a capsule casts a ray.
+All bodies have one size and one colour, are visible, and have hard edges. All pixels of a body have the depth of its
+point. The background is only cleared.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ void main() {
 
 
 class _LeanDraw:
-    """Points of one size and colour. rows: by the name of the vertex shader's input, (n, 3) or (n, 4) each."""
+    """Draws points of one size and colour. rows: vertex shader's input -> values, shape (n, 3) or (n, 4)."""
 
     def __init__(
         self, context: moderngl.Context, vertex: str, fragment: str, rows: Mapping[str, NDArray[np.floating]]
@@ -142,7 +143,7 @@ class _LeanDraw:
         self._array = context.vertex_array(self._program, inputs)
 
     def draw(self, camera: CameraMatrices, viewport: Viewport, alpha: float) -> None:
-        """Clears the framebuffer in use and draws into `viewport`; does not wait until the picture is complete."""
+        """Clears the framebuffer in use and draws into `viewport`. Does not wait until the picture is complete."""
         target = self._context.fbo
         target.viewport = viewport
         target.clear(0.0, 0.0, 0.0, 1.0, depth=1.0)
@@ -170,7 +171,7 @@ class _LeanDraw:
 
 
 class LeanSpheres(_LeanDraw):
-    """Spheres: two snapshots' positions (n, 3) in metres, and one radius for all."""
+    """Spheres. older, newer: positions in two snapshots, shape (n, 3), metres. radius: of every sphere, metres."""
 
     def __init__(
         self, context: moderngl.Context, older: NDArray[np.floating], newer: NDArray[np.floating], radius: float
@@ -184,7 +185,7 @@ class LeanSpheres(_LeanDraw):
 
 
 class _LeanTurning(_LeanDraw):
-    """Two snapshots' bodies, dtype `BODY`, and one size for all."""
+    """Bodies that turn. older, newer: bodies in two snapshots, dtype `BODY`. half_size: of every body, metres."""
 
     vertex = fragment = ""
 
@@ -204,14 +205,14 @@ class _LeanTurning(_LeanDraw):
 
 
 class LeanBoxes(_LeanTurning):
-    """Boxes. half_size: half the edges, metres."""
+    """Boxes. half_size: half of each edge, metres."""
 
     vertex = _POINT_VERTEX.replace("REACH", "x + y + z")
     fragment = _CAST_BOX
 
 
 class LeanCapsules(_LeanTurning):
-    """Capsules. half_size: radius, radius, half the straight part, metres."""
+    """Capsules. half_size: radius, radius, half the length of the straight part, metres."""
 
     vertex = _POINT_VERTEX.replace("REACH", "z + half_size.x")
     fragment = _CAST_CAPSULE
@@ -219,12 +220,12 @@ class LeanCapsules(_LeanTurning):
 
 @contextmanager
 def nothing_drawn() -> Iterator[None]:
-    """Replaces draw calls, clears and flushes by stubs while the context lasts; all other work is done.
+    """Replaces draw calls, clears and flushes by stubs while the context lasts. All other work is done.
 
-    Flushes are left out only of renderers that are made inside the context.
+    A flush is replaced only if its renderer is made inside the context.
     """
     with (
-        # With the parameters by name: a stub with *args and **kwargs takes three times as long.
+        # The stub has named parameters, because one with *args and **kwargs takes three times as long.
         patch.object(moderngl.VertexArray, "render", lambda _, mode=0, vertices=-1, *, first=0, instances=-1: None),
         patch.object(moderngl.Framebuffer, "clear", lambda *_, **__: None),
         patch.object(body_draws, "gl_function", lambda *_: lambda: None),

@@ -1,10 +1,10 @@
 """Program that clears and swaps a window, without twixt.
 
-    lean_window.py            one swap; prints the instant of its return, in ns of time.perf_counter_ns
-    lean_window.py SECONDS    swaps that wait for the display; prints {"count", "p50", "p99"}: intervals in ms, without
-                              the first half second
+    lean_window.py            swaps once; prints the instant at which the swap returned, of time.perf_counter_ns
+    lean_window.py SECONDS    swaps for SECONDS, and waits for the display each time; prints {"count", "p50", "p99"}:
+                              number of intervals and their quantiles in ms, without the first half second
 
-Where there is no display, it draws into memory, through EGL.
+Without a display it draws into memory, through EGL.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _window() -> Call:
-    """Function that shows one empty frame in a window."""
+    """Opens a window. Returns a function that shows one empty frame in it."""
     import glfw
 
     if not glfw.init():
@@ -64,7 +64,7 @@ def _window() -> Call:
 
 
 def _picture() -> Call:
-    """Function that draws one empty picture in memory."""
+    """Makes a framebuffer in memory. Returns a function that draws one empty picture into it."""
     import moderngl
 
     context = moderngl.create_standalone_context(require=330, backend="egl")  # type: ignore[arg-type]  # stubs

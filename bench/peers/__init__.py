@@ -1,6 +1,8 @@
-"""`python -m bench peers`: other viewers on the same scene, each in its own process and used as its guide shows.
-same_scene: the scene and the measurement (frames a second at 30 states a second, cost of a state, slowdown of a loop).
-mujoco, twixt, vispy: adapters, importable without the viewer. A viewer that hangs or is not installed gives a row.
+"""`python -m bench peers`: compares twixt with other viewers on the same scene.
+
+Each viewer runs in its own process and is used as its guide shows. If it hangs or is not installed, a row tells this.
+same_scene: the scene and the measurement (frames per second at 30 states per second, cost of handing over a state,
+slowdown of a loop). mujoco, twixt, vispy: adapters, which can be imported without the viewer.
 """
 
 from __future__ import annotations
@@ -16,20 +18,21 @@ from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 
 COUNTS, QUICK_COUNTS = (1_000, 10_000), (200,)
-# Longest measurement of one count by a peer (seconds).
+# Longest time to measure one viewer with one number of bodies, s.
 TIMEOUT_S = 60.0
 OURS = "twixt"
 
 
 class Peer(NamedTuple):
-    """Another viewer: its module, its name for pip, and its use here, in words."""
+    """Another viewer. module: name of its Python module. pip: argument for `pip install`. used: text for the row's
+    note that tells how it is used here."""
 
     module: str
     pip: str
     used: str
 
 
-# The module of the same name in this folder adapts it.
+# Name -> viewer. The module of the same name in this folder is its adapter.
 PEERS = {
     "mujoco": Peer("mujoco", "mujoco", "launch_passive; fps by mjr_render in a window, as the viewer tells none"),
     "vispy": Peer("vispy", "vispy glfw", "scene.visuals.Markers(spherical=True), drawn by the thread that steps"),
@@ -37,7 +40,8 @@ PEERS = {
 
 
 def peer_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Three rows for each peer and count, beside twixt's on the same scene. share: below 1, few bodies, a short run."""
+    """Three rows for each viewer and number of bodies, compared with twixt on the same scene. share: if below 1, few
+    bodies and a short run."""
     counts, seconds = (COUNTS, 4.0) if share >= 1 else (QUICK_COUNTS, 0.3)
     there = {name: peer for name, peer in PEERS.items() if importlib.util.find_spec(peer.module) is not None}
     for name, peer in PEERS.items():

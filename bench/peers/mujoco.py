@@ -1,4 +1,4 @@
-"""MuJoCo's passive viewer, which draws on a separate thread. It reports no fps, so its renderer is measured."""
+"""MuJoCo's passive viewer, which draws on a separate thread. It reports no fps, so MuJoCo's renderer is measured."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Passive:
         self._viewer.sync()
 
     def draw(self) -> None:
-        """Does nothing: the viewer's thread draws."""
+        """Does nothing, because the viewer's thread draws."""
 
     def fps(self, begin_ns: int, end_ns: int) -> float:
-        """Frames a second of MuJoCo's renderer alone, measured now for FPS_S seconds."""
+        """Frames per second of MuJoCo's renderer alone, measured during this call for FPS_S seconds."""
         return self._rendered_fps()
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Common scene and measurement of `python -m bench peers`; runs in the viewer's process, prints one line of JSON.
+"""Common scene and measurement of `python -m bench peers`. Runs in the viewer's process and prints one line of JSON.
 
-A viewer has four methods. If it draws on the thread that steps, `draw` makes a frame; if it has its own thread or
-process for drawing, `draw` does nothing. `fps` counts drawn frames, not calls of `draw`.
+If a viewer draws on the thread that steps, its `draw` makes a frame. If it has its own thread or process for drawing,
+`draw` does nothing. `fps` counts drawn frames, not calls of `draw`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twixt.render.draw.frame import context
 
 STATES_HZ = 30
 SIZE_PX = (800, 600)
-# A step of the simulation: size of the matrices, and number of their products; about 2 ms of one core.
+# Work in one step of the simulation: size of the matrices, and number of products. It takes one core about 2 ms.
 MATRIX, PRODUCTS = 160, 8
 SETTLING_S = 1.0
 
@@ -29,24 +29,25 @@ Positions = NDArray[np.float32]
 
 
 class Viewer(Protocol):
-    """Interface of a viewer, which is made with the number of spheres and their radius in metres."""
+    """Interface of a viewer. Its constructor takes the number of spheres and their radius in metres."""
 
     def push(self, positions: Positions) -> None:
-        """Hands a state over: positions (n, 3), metres."""
+        """Hands a state over to the viewer: positions, shape (n, 3), metres."""
 
     def draw(self) -> None:
-        """Makes a frame; does nothing where another thread or process does."""
+        """Makes a frame. Does nothing if another thread or process draws."""
 
     def fps(self, begin_ns: int, end_ns: int) -> float:
-        """Frames a second in that time."""
+        """Frames per second from `begin_ns` to `end_ns`."""
 
     def close(self) -> None:
         """Closes the viewer."""
 
 
 def measure(name: str, count: int, seconds: float) -> None:
-    """Measures the viewer of that name and prints its fps, and publish_ms (median), shown_ms and alone_ms (a step)."""
-    context.prepare_driver()  # the same number of drawing threads for all
+    """Measures the viewer of that name. Prints fps; publish_ms, the median time to hand over a state; shown_ms and
+    alone_ms, the mean time of a step with the viewer and without."""
+    context.prepare_driver()  # gives all viewers the same number of drawing threads
     alone_ms = _step_ms(seconds / 2, lambda: None)
     module = importlib.import_module(f"bench.peers.{name}")
     viewer: Viewer = module.open_viewer(count, radius_m(count))
@@ -80,12 +81,12 @@ def measure(name: str, count: int, seconds: float) -> None:
 
 
 def radius_m(count: int) -> float:
-    """Radius of each of `count` spheres in a box of 2 m."""
+    """Radius in metres of each of `count` spheres in a box of 2 m."""
     return 0.06 * (count / 1000) ** -0.26
 
 
 class SwingingSpheres:
-    """Spheres that swing about their places in a box of 2 m, one state after the other."""
+    """Spheres that swing about their places in a box of 2 m."""
 
     def __init__(self, count: int) -> None:
         random = np.random.default_rng(0)
@@ -94,14 +95,14 @@ class SwingingSpheres:
         self._number = 0
 
     def next(self) -> Positions:
-        """Positions (count, 3) of the next state, metres."""
+        """Positions in the next state, shape (count, 3), metres."""
         self._number += 1
         positions: Positions = self._places + self._swing * np.float32(math.sin(self._number / STATES_HZ))
         return positions
 
 
 def fps_of(instants_ns: ArrayLike, begin_ns: int, end_ns: int) -> float:
-    """Frames a second from `begin_ns` to `end_ns`. instants_ns: one for each frame."""
+    """Frames per second from `begin_ns` to `end_ns`. instants_ns: one instant for each frame."""
     frames = np.asarray(instants_ns, np.int64)
     return np.count_nonzero((frames >= begin_ns) & (frames < end_ns)) / (end_ns - begin_ns) * 1e9
 
@@ -115,7 +116,7 @@ def _play(seconds: float, push: Callable[[], object], draw: Callable[[], object]
             push()
         before_s = time.perf_counter()
         draw()
-        if time.perf_counter() - before_s < 1e-3:  # drawn elsewhere
+        if time.perf_counter() - before_s < 1e-3:  # another thread or process draws
             time.sleep(1e-3)
 
 
@@ -129,7 +130,7 @@ def _step_ms(seconds: float, show: Callable[[], object]) -> float:
             next_s = max(next_s + 1 / STATES_HZ, now_s)
             show()
         for _ in range(PRODUCTS):
-            matrix = np.einsum("ij,jk->ik", matrix, matrix) + 0.5  # one core, whatever numpy was built with
+            matrix = np.einsum("ij,jk->ik", matrix, matrix) + 0.5  # einsum uses one core in every build of numpy
             matrix /= matrix.max() * MATRIX
         steps += 1
     return (time.perf_counter() - begin_s) / steps * 1e3

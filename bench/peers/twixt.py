@@ -1,4 +1,4 @@
-"""twixt itself, through `twixt.show`."""
+"""twixt's own viewer, through `twixt.show`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twixt.render.measure.frame_log import read_log
 
 
 class ShownView:
-    """A viewer in a process of its own; its frames are counted from its log."""
+    """A viewer in another process. Its frames are counted in its log."""
 
     def __init__(self, count: int, radius: float) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -29,7 +29,7 @@ class ShownView:
         self._view.publish(position=positions)
 
     def draw(self) -> None:
-        """Does nothing: the viewer's process draws."""
+        """Does nothing, because the viewer's process draws."""
 
     def fps(self, begin_ns: int, end_ns: int) -> float:
         present_ns = read_log(self._log)["present_ns"]

@@ -1,4 +1,4 @@
-"""VisPy: markers drawn as spheres, on the thread that steps."""
+"""VisPy's viewer: draws markers as spheres on the thread that steps."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""`python -m bench mujoco`: a viewer's cost for a loop that steps a MuJoCo model. mujoco_rows: figures;
-model_viewers: viewers; viewed_loop: the measured program.
+"""`python -m bench mujoco`: how much a viewer slows down a loop that steps a MuJoCo model. mujoco_rows: the figures.
+model_viewers: the viewers. viewed_loop: the measured program.
 """

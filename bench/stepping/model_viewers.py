@@ -1,9 +1,8 @@
-"""Viewers of a MuJoCo model that the bench compares, behind a common interface.
+"""Common interface to the viewers of a MuJoCo model that the benchmark compares.
 
-A viewer is made from a model and its data; its constructor opens the window. Its `sync` is the viewer's own, without a
-wrapper, since the cost of that call is measured.
-
-Always: the constructor raises where the viewer cannot run: a missing library, display or driver.
+The constructor of a viewer takes a model and its data, and opens the window. It raises an exception if the viewer
+cannot run, for lack of a library, a display or a driver. `sync` is the viewer's own method without a wrapper, because
+the cost of that call is measured.
 """
 
 from __future__ import annotations
@@ -32,38 +31,40 @@ TWIXT, PASSIVE, STUDIO, VISER = "twixt", "mujoco.viewer", "mujoco.studio", "vise
 PEERS = (PASSIVE, STUDIO, VISER)
 # Longest start of a viewer, seconds.
 TIMEOUT_S = 30.0
-# Side lengths of a window whose size can be chosen, pixels: those of twixt's.
+# Size of twixt's window, also used for every other window whose size can be chosen, pixels.
 WIDTH_PX, HEIGHT_PX = 1280, 720
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# A window without a frame, drawn by the system's OpenGL, always at full speed; it may be stopped as long as one likes.
+# The browser opens a window without a frame and draws with the system's OpenGL, always at full speed. It may be
+# stopped for any time: no watchdog ends it.
 BROWSER_OPTIONS = (
     f"--window-size={WIDTH_PX},{HEIGHT_PX}", "--window-position=0,0", "--no-first-run", "--no-default-browser-check",
     "--use-angle=gl", "--ignore-gpu-blocklist", "--ozone-platform-hint=auto",
     "--disable-gpu-watchdog", "--disable-hang-monitor",
     "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
 )  # fmt: skip
-# Side lengths of the picture that shows that the browser draws, pixels; a blank one varies less than this.
+# Test picture from the browser: its side lengths in pixels, and the smallest standard deviation of its values. A
+# smaller one means that the picture is blank, so the browser does not draw.
 PROBE_PX, LEAST_CONTRAST = (90, 160), 1.0
 HOW_TO_INSTALL = "Viser is not installed; type: pip install mjviser"
 
 
 class ModelViewer(Protocol):
-    """A viewer of one model. sync: hands the present state over."""
+    """A viewer of one model. sync: hands the current state over to the viewer."""
 
     sync: Callable[[], object]
 
     def stop(self) -> None:
-        """Stops its processes, if it has processes of its own."""
+        """Stops the viewer's processes, if it has any."""
 
     def resume(self) -> None:
-        """Continues them."""
+        """Continues the viewer's processes."""
 
     def close(self) -> None:
-        """Closes it."""
+        """Closes the viewer."""
 
 
 class TwixtViewer:
-    """twixt's: a process of its own, offscreen where there is no display."""
+    """twixt's viewer, a separate process. Without a display it draws offscreen."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, publish_hz: float | None = None) -> None:
         from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
@@ -94,13 +95,13 @@ class TwixtViewer:
 
 
 class ThreadViewer:
-    """Base of viewers that are threads of this process: there is nothing to stop."""
+    """Base of viewers that are threads of this process, and so have no processes to stop."""
 
     def stop(self) -> None:
-        """Stops nothing."""
+        """No-op."""
 
     def resume(self) -> None:
-        """Continues nothing."""
+        """No-op."""
 
 
 class PassiveViewer(ThreadViewer):
@@ -123,10 +124,10 @@ class StudioViewer(ThreadViewer):
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         from mujoco.studio import launch_passive, native_viewer, viewer_protocol
 
-        del native_viewer  # imported here, since a failure of its import would end its thread alone
+        del native_viewer  # imported first: if its import failed later, only the viewer's thread would end
         require_display()
-        # The only mode in which Python's Studio draws with MuJoCo 4.0: in the others its first frame ends the process
-        # with "Target not found".
+        # With MuJoCo 4.0 Python's Studio draws only in this mode. In the others its first frame ends the process with
+        # "Target not found".
         config = viewer_protocol.ViewerConfig(width=WIDTH_PX, height=HEIGHT_PX, gfx="opengl_software")
         self._handle = launch_passive.launch(config)
         self._handle.set_model(model, data=data)
@@ -137,7 +138,7 @@ class StudioViewer(ThreadViewer):
 
 
 def viser_viewer(model: mujoco.MjModel, data: mujoco.MjData) -> ModelViewer:
-    """Viser's, imported when it is asked for."""
+    """Makes Viser's viewer."""
     return ViserViewer(model, data)
 
 
@@ -147,19 +148,19 @@ VIEWERS: dict[str, Callable[..., ModelViewer]] = {
 
 
 def has_display() -> bool:
-    """True where the environment names a display."""
+    """True if the environment names a display."""
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def require_display() -> None:
-    """Raises RuntimeError without a display."""
+    """Raises RuntimeError if there is no display."""
     if not has_display():
         raise RuntimeError("it needs a display")
 
 
 class ViserViewer:
-    """Viser's. A stop concerns the browser: the server rests without a `sync`. scene: mjviser's. client: the browser,
-    as Viser's server knows it."""
+    """Viser's viewer. `stop` stops only the browser, because the server is idle without a `sync`. scene: mjviser's
+    scene. client: handle of the browser in Viser's server."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         try:
@@ -209,11 +210,11 @@ class ViserViewer:
 
 
 class Browser:
-    """A browser at an address, in a process group and a folder of its own."""
+    """A browser that shows an address, with its own process group and its own folder."""
 
     def __init__(self, program: str, address: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="twixt-browser-", ignore_cleanup_errors=True)
-        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # it has none for root
+        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # the browser's sandbox does not work for root
         self._process = subprocess.Popen(
             [program, *BROWSER_OPTIONS, *sandbox, f"--user-data-dir={self._folder.name}", f"--app={address}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -221,12 +222,12 @@ class Browser:
         )  # fmt: skip
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to all of its processes."""
+        """Sends a signal to all processes of the browser."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 
     def close(self) -> None:
-        """Ends all of its processes and removes its folder."""
+        """Ends all processes of the browser and removes its folder."""
         self.signal(signal.SIGKILL)
         self._process.wait()
         self._folder.cleanup()

@@ -1,11 +1,10 @@
-"""Rows of `python -m bench mujoco`: slowdown of a loop by its viewer, and the cost of a `sync`, in turns in one run.
+"""Rows of `python -m bench mujoco`: how much a viewer slows a loop down, and the cost of a call of `sync`.
 
-Each viewer has its own process that steps the same model (`viewed_loop`); they take turns, and waiting processes are
-stopped with their viewers. A watched turn is compared with turns right before and after it without a viewer, so that
-drift cancels out. Viewers use the display of the environment; twixt draws offscreen without one.
+For each viewer a separate process steps the same model (`viewed_loop`). The processes take turns; while one runs, the
+others and their viewers are stopped. A watched turn is compared with the turns right before and after it, which have
+no viewer, so that drift cancels out. Viewers use the display of the environment; without one, twixt draws offscreen.
 
-Always: all processes end with the measurement. A viewer that is not installed, or has no display, gives a row with the
-reason.
+Always: all processes end with the measurement. The row of a viewer that cannot run tells the reason.
 """
 
 from __future__ import annotations
@@ -41,32 +40,33 @@ HEAD = """<mujoco>
   </worldbody>
 </mujoco>
 """
-# Distance between humanoids, and between spheres, metres; spheres of radius 0.1 never touch.
+# Distance between humanoids, and between spheres, metres. The spheres have a radius of 0.1 m, so they never touch.
 STRIDE_M, GRID_M = 3.0, 0.5
 LOOP_ROWS, SYNC_ROWS = "loops", "sync"
-# Pairs of turns of a whole run and their length; turns and calls of the cost of a `sync`.
+# For the slowdown: number of pairs of turns in a whole run, and length of a turn. For the cost of `sync`: number of
+# turns, and of calls in a turn.
 PAIRS, SYNC_TURNS = 40, 20
 TURN_S, SYNC_CALLS = 1.0, 200
-# Time of a viewer to load its overlay and to compile its programs, seconds.
+# Time in which a viewer loads its overlay and compiles its programs, s.
 SETTLING_S = 3.0
-# States a second of a viewer that publishes none of those handed over, and of one that publishes all.
+# States published per second: so few that practically no `sync` publishes, and so many that every `sync` does.
 NO_STATE_HZ, ALL_STATES_HZ = 0.1, 1e6
 GATED_BAR_US = 3.0
 
 
 def humanoids_xml(count: int = 1) -> str:
-    """Humanoids side by side. One takes as long to step as gymnasium's, which has the same integrator."""
+    """Model of humanoids side by side. A humanoid takes as long to step as gymnasium's; the integrator is the same."""
     return _model("".join(_humanoid(STRIDE_M * number) for number in range(count)), integrator="RK4")
 
 
 def spheres_xml(count: int) -> str:
-    """Free spheres on a grid, far from each other and from the ground."""
+    """Model of free spheres on a grid, far from each other and from the ground."""
     return _model("".join(f'<body pos="{place}"><freejoint/><geom type="sphere" size="0.1"/></body>\n'
                           for place in _grid(count)), memory="500M")  # fmt: skip
 
 
 def mocap_xml(count: int) -> str:
-    """Mocap bodies on a grid."""
+    """Model of mocap bodies on a grid."""
     return _model("".join(f'<body mocap="true" pos="{place}"><geom type="sphere" size="0.1" contype="0" '
                           'conaffinity="0"/></body>\n' for place in _grid(count)), memory="1G")  # fmt: skip
 
@@ -122,8 +122,9 @@ def _hinges(*axes: str) -> str:
 
 
 class StepOptions(NamedTuple):
-    """Options of the bench. model: path of the one to step, instead of a humanoid. only: LOOP_ROWS, SYNC_ROWS; None:
-    both. peers: viewers beside twixt. pairs: of turns; None: as the effort has. is_large: also 10,000 bodies."""
+    """Options of the benchmark. model: path of the model to step instead of a humanoid; "" for a humanoid. only:
+    LOOP_ROWS, SYNC_ROWS, or None for both. peers: viewers to compare with twixt. pairs: number of pairs of turns; None
+    for that of `Effort`. is_large: also measure `sync` of 10,000 bodies."""
 
     model: str = ""
     only: str | None = None
@@ -133,7 +134,8 @@ class StepOptions(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """Length of a measurement: pairs of turns, length of a turn, time to settle; turns and calls of a `sync`."""
+    """Length of a measurement. pairs, turn_s: number of pairs of turns, and duration of a turn. settling_s: time
+    before the first turn. sync_turns, sync_calls: number of turns for the cost of `sync`, and of calls in each."""
 
     pairs: int = PAIRS
     turn_s: float = TURN_S
@@ -146,8 +148,8 @@ WHOLE, QUICK = Effort(), Effort(2, 0.1, 0.2, 2, 20)
 
 
 class EngineLoop(NamedTuple):
-    """A loop to be watched. model: path of the file that it steps, or the model's text. bar: largest ratio of its
-    time."""
+    """A loop that is measured with viewers. model: path of a model file, or a model as XML text. bar: limit of the
+    ratio of the time of a step with twixt's viewer to that without a viewer."""
 
     name: str
     model: str
@@ -156,7 +158,8 @@ class EngineLoop(NamedTuple):
 
 
 class SyncCase(NamedTuple):
-    """A model of which states are handed over. bar_us: largest median of a `sync` that publishes."""
+    """A model for which `sync` is measured. text: the model as XML. bar_us: limit of the median time of a `sync` that
+    publishes, us."""
 
     name: str
     text: str
@@ -164,7 +167,7 @@ class SyncCase(NamedTuple):
 
 
 def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
-    """Rows of loops, then of `sync`. share: below 1: few rows and turns. Raises TwixtError without MuJoCo."""
+    """Rows of loops, then of `sync`. share: if below 1, few rows and few turns. Raises TwixtError without MuJoCo."""
     required()
     if options.model and not os.path.isfile(options.model):
         raise TwixtError(f"no file {options.model!r}; give the path of a MuJoCo model, such as humanoid.xml")
@@ -181,7 +184,7 @@ def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
 
 
 def _loops(model: str) -> list[EngineLoop]:
-    """Loops of a humanoid, or of the model in this file; then one with steps of 0.5 ms and more."""
+    """Two loops of a humanoid, or of the model in the file `model`; then a loop whose steps take at least 0.5 ms."""
     name, one = (os.path.basename(model), model) if model else ("humanoid", humanoids_xml())
     return [
         EngineLoop(f"{name}, sync after every step", one, None, 1.05),
@@ -224,7 +227,8 @@ def _loop_rows(case: EngineLoop, path: str, peers: tuple[str, ...], effort: Effo
 def _measured_turns(
     case: EngineLoop, loops: dict[str, LoopProcess], effort: Effort, say: Say
 ) -> dict[str, list[LoopTimes]]:
-    """Turns of each viewer: one without it, one with it, one without it, and so on. A peer may end meanwhile."""
+    """Turns for each viewer, in groups of three: without a viewer, with the viewer, without a viewer. If a viewer
+    other than twixt's fails, the others continue."""
     turns: dict[str, list[LoopTimes]] = {name: [] for name in loops}
     ours = loops[TWIXT]
     before = ours.turn(False, effort.turn_s)
@@ -291,7 +295,8 @@ def _sync_rows(case: SyncCase, path: str, effort: Effort) -> Iterator[Row]:
     limit = None if theirs else statistics.median(times[PASSIVE])
     for name, bar_us in (("no frame would show", GATED_BAR_US), ("published", case.bar_us)):
         _require(loops[name])
-        # The aim for a state that no frame shows is that of a humanoid: what is put aside grows with the model.
+        # The limit for a state that is not published is for a humanoid only, because the cost grows with the model: a
+        # copy of the state is stored for a later publish.
         bar = "" if name != "published" and case.name != "humanoid" else f"figure <= {bar_us:g}"
         yield Row(
             f"sync, {case.name}, {name}", "us", statistics.median(times[name]), f"sync of {PASSIVE}", limit,

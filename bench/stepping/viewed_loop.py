@@ -1,13 +1,14 @@
-"""Program of `python -m bench mujoco`, one per viewer: steps a model in turns with the viewer and without.
+"""Program of `python -m bench mujoco`, one process per viewer: steps a model in turns with the viewer and without it.
 
-It reads commands from a file descriptor, a line of JSON each, and answers each with a line of JSON on standard output:
+It reads commands from a file descriptor, one line of JSON each, and answers each by a line of JSON on standard output:
 
+    command                                           fields of the answer
     {"do": "turn", "watched": true, "seconds": 1.0}   begin_ns, end_ns, steps, cpu_ns of the loop
-    {"do": "sync", "calls": 200}                      states handed over back to back: us, the time of each
+    {"do": "sync", "calls": 200}                      us: durations of calls of `sync`, one right after the other
 
-Always: both kinds of turns run the same loop over the same states, since the data is reset every RESET_STEPS steps. A
-turn without the viewer does not call `sync`. A viewer with processes of its own is stopped (SIGSTOP) outside its turns,
-so that it does not disturb other programs.
+Always: turns with and without the viewer run the same loop over the same states, because the data is reset every
+RESET_STEPS steps. A turn without the viewer does not call `sync`. A viewer that has its own processes is stopped
+(SIGSTOP) outside its turns, so that it does not disturb other programs.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ import mujoco
 
 from bench.stepping.model_viewers import VIEWERS, ModelViewer
 
-# Steps after which the data is reset: about two seconds of a humanoid that falls.
+# Number of steps after which the data is reset. A humanoid falls for about two seconds in that time.
 RESET_STEPS = 700
-# Time left out at the start of a turn, seconds: after the viewer was stopped, and after it was continued.
+# Time at the start of a turn that is not measured, s: after the viewer was stopped, and after it was continued.
 STOPPED_S, GOES_ON_S = 0.1, 0.4
 
 
 class SteppedLoop:
-    """The loop. sync_hz: None: `sync` after every step; else so often a second of the wall clock."""
+    """The measured loop. sync_hz: calls of `sync` per second of the wall clock; None calls it after every step."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, viewer: ModelViewer, sync_hz: float | None) -> None:
         self._model, self._data, self._viewer = model, data, viewer
@@ -41,7 +42,7 @@ class SteppedLoop:
         self._made = 0
 
     def turn(self, watched: bool, seconds: float) -> dict[str, Any]:
-        """Runs a stretch, after one that is left out."""
+        """Runs the loop for a time that is not measured, then for `seconds`. Returns the answer of a turn."""
         if not watched:
             self._steps(STOPPED_S, False)
             return {"watched": False, **self._steps(seconds, False)}
@@ -50,7 +51,7 @@ class SteppedLoop:
             return {"watched": True, **self._steps(seconds, True)}
 
     def sync_us(self, calls: int) -> list[float]:
-        """Times of states handed over back to back, us."""
+        """Durations (us) of calls of `sync`, one right after the other."""
         sync, times = self._viewer.sync, []
         with self._running_viewer():
             for _ in range(calls):
@@ -60,7 +61,7 @@ class SteppedLoop:
         return times
 
     def settle(self, seconds: float) -> None:
-        """Steps while the viewer finishes loading after its first frames."""
+        """Runs the loop for `seconds`, in which the viewer finishes loading."""
         with self._running_viewer():
             self._steps(seconds, True)
 
@@ -103,7 +104,7 @@ def main() -> None:
     parser.add_argument("--publish-hz", type=float)
     asked = parser.parse_args()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # other output must not come between the lines of JSON
+    os.dup2(2, 1)  # other output goes to standard error, not between the lines of JSON
 
     def tell(**told: Any) -> None:
         print(json.dumps(told), file=out, flush=True)
@@ -113,7 +114,7 @@ def main() -> None:
     options = {} if asked.publish_hz is None else {"publish_hz": asked.publish_hz}
     try:
         viewer = VIEWERS[asked.viewer](model, data, **options)
-    except Exception as error:  # of a library that is not there, of a display, of a driver
+    except Exception as error:  # a missing library, display or driver
         return tell(failure=f"{type(error).__name__}: {error}")
     try:
         loop = SteppedLoop(model, data, viewer, asked.sync_hz)
@@ -127,7 +128,7 @@ def main() -> None:
                         tell(**loop.turn(**wanted))
                     case "sync":
                         tell(us=loop.sync_us(**wanted))
-    except RuntimeError as error:  # of a viewer that has ended
+    except RuntimeError as error:  # the viewer has ended
         tell(failure=str(error))
     except (KeyboardInterrupt, BrokenPipeError):
         pass

@@ -1,21 +1,23 @@
-"""A ring of snapshots in shared memory: one writer that never waits, and any number of readers unknown to it.
+"""A ring of snapshots in shared memory, with one writer and any number of readers.
 
-Modules: sequence (order of stores and loads), layout, memory and budget, slot; physics imports writer and segments, a
-viewer reader and mapped_segment.
+The writer never waits, and does not know its readers.
 
-A reader can always get the two newest snapshots, complete (double buffering), from a ring of N slots. Slot k mod N
-holds snapshot k until k+N is written. A reader checks a slot's sequence word before and after use, and discards a
-snapshot that was overwritten meanwhile.
+Modules used by both sides: sequence (order of stores and loads), layout, memory, budget, slot. Physics imports writer
+and segments; a viewer imports reader and mapped_segment.
 
-Two slots are too few: while one is written, only one complete snapshot exists. With three a reader must finish both
-before the writer starts again. With N it has N-2 publish intervals for the older of the pair. N is 4 to 16 (`layout`),
-as many as a bounded memory allows.
+The ring has N slots. Slot k mod N holds snapshot k until snapshot k+N is written. A reader can always get the two
+newest complete snapshots. It checks a slot's sequence word before and after use, and discards a snapshot that the
+writer overwrote in between.
 
-Always: snapshots are numbered 1, 2, 3, ..., across segments; a reader delivers each number at most once, in order;
-readers write no word, so a stopped, killed or hostile reader affects neither the writer nor other readers.
+Two slots are too few: while one is written, only one complete snapshot exists. With three slots a reader would have to
+read both snapshots before the writer starts the next. With N slots the reader has N-2 publish intervals to read the
+older snapshot. N is from 4 to 16, as many as the memory limit allows (`layout`).
 
-Growth without a lost or torn snapshot: the last two snapshots are copied into the larger segment under their own
-numbers, with the plan and the scene version; then the old segment's successor word is set. Nothing is written in the
-old segment after that, so all of its snapshots stay readable. A reader, however late, first delivers the unread
-snapshots of the old segment, then those of the new one.
+Always: snapshots are numbered 1, 2, 3, ..., across segments. A reader delivers each number at most once, in ascending
+order. Readers write nothing, so a stopped, killed or hostile reader affects neither the writer nor other readers.
+
+The ring grows without losing or tearing a snapshot. The writer copies the last two snapshots, the plan and the scene
+version into the larger segment; the snapshots keep their numbers. Then it sets the old segment's successor word and
+writes nothing more there, so all snapshots in the old segment stay readable. A reader, however late, first delivers
+the unread snapshots of the old segment, then those of the new one.
 """

@@ -1,8 +1,10 @@
-"""Available memory, and refusal of requests that are larger.
+"""Checks that enough memory is available before an allocation.
 
-Linux grants memory that may not exist (overcommit). Later the kernel kills a process, not always the one that allocated
-it. So a request is checked first. Always: available is the minimum over the machine and every control group of this
-process. Where the system does not report it (not Linux), all sizes pass. Not here: the allocation.
+Linux may grant more memory than exists (overcommit). When the memory is used, the kernel kills a process, not always
+the one that allocated it. So each large request is checked first. The available memory is the minimum of what the
+machine and each control group of this process have left. If the system does not report it (not Linux), all requests
+are allowed.
+Not here: the allocation.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import MAX_CAPACITY, MIN_SLOTS, ColumnForm, Layout
 from twixt.ipc.snapshot import BODY
 
-# Smaller requests are not checked: a check takes 0.1 ms.
+# Smaller requests are not checked, because a check takes 0.1 ms.
 SMALL_BYTES = 16 << 20
-# Files of a control group, by version: limit, usage, and the line of memory.stat with the reclaimable cache.
+# Version of control groups -> file with the limit, file with the usage, and name of the line in memory.stat that gives
+# the size of the reclaimable cache.
 GROUP_FILES = {
     2: ("memory.max", "memory.current", "inactive_file"),
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -28,15 +31,15 @@ class NoRoom(TwixtError):
 
 
 def require(size: int, what: str) -> None:
-    """Raises NoRoom unless `size` bytes are available. what: their use, such as "100 bodies"."""
+    """Raises NoRoom unless `size` bytes are available. what: use of the memory, such as "100 bodies"."""
     free = free_bytes() if size >= SMALL_BYTES else None
     if free is not None and size > free:
         raise NoRoom(f"{what} would need {mib(size)}, {mib(free)} are free; use fewer bodies")
 
 
 def require_bodies(count: int, own_bytes: int, columns: Mapping[str, ColumnForm] | None = None) -> None:
-    """Raises NoRoom unless there is memory for `count` bodies, `own_bytes` each, and for a segment of them with
-    `columns`."""
+    """Raises NoRoom unless there is memory for `count` bodies of `own_bytes` each, and for a segment that holds these
+    bodies and `columns`."""
     if count <= MAX_CAPACITY:
         return require(count * own_bytes + Layout.for_bodies(count, columns).segment_bytes, f"{count:,} bodies")
     need = count * (own_bytes + MIN_SLOTS * BODY.itemsize)
@@ -51,8 +54,8 @@ def mib(size: int) -> str:
 
 
 def free_bytes(proc: str = "/proc", groups: str = "/sys/fs/cgroup") -> int | None:
-    """Bytes that may still be allocated, the minimum of machine and control groups; None where the system does not
-    report them. proc, groups: paths of procfs and cgroupfs."""
+    """Bytes that this process may still allocate: the minimum over the machine and its control groups. None if the
+    system does not report them. proc, groups: paths of procfs and cgroupfs."""
     known = [left for left in (_free_of_machine(proc), *_free_of_groups(proc, groups)) if left is not None]
     return max(0, min(known)) if known else None
 
@@ -70,7 +73,8 @@ def _free_of_groups(proc: str, groups: str) -> Iterator[int | None]:
         if kinds not in ("", "memory"):
             continue
         version, top = (2, groups) if kinds == "" else (1, f"{groups}/memory")
-        # In a container the path may be that of the host, while only the files of the own group are visible.
+        # In a container the path may be the host's, but only the files of the container's own group are visible. So
+        # every parent folder is tried too.
         while True:
             yield _free_of_group(os.path.join(top, path.lstrip("/")), version)
             if path in ("", "/"):

@@ -1,18 +1,19 @@
-"""Offsets of all words in a segment of shared memory. Arithmetic only.
+"""Offsets of all words in a segment of shared memory; accesses no memory itself.
 
-    0      identity: magic, format, sizes, capacity, number of columns    written once, before anyone maps it
+    0      identity: magic, format, sizes, capacity, number of columns    written once, before a reader maps it
     64     table of the user's columns, one cache line each               written once
     3072   live words, each on a cache line of its own: latest, successor, scene version, plan
     4096   slot 0, slot 1, ...: sequence word (64 B), head (128 B), records, one block per column
 
-Records of the bodies come first, then those of the marks, then the vertices of surfaces, packed into records. A record
-is 64 bytes; `capacity` of all together fit. In this folder a number of `marks` includes the records of vertices. A
-column has room for `capacity` rows, of bodies or of parts of bodies. A world column has one row.
+A record has 64 bytes. The records of a slot are first the bodies, then the marks, then the surface vertices, which are
+packed into records. Together they are at most `capacity` records. In this folder a number of `marks` includes the
+records that hold vertices. A column has room for `capacity` rows, one for each body or one for each part of a body. A
+world column has one row.
 
-Capacity and columns determine everything else. The receiver of a layout, from a segment or a message, computes it again
-from these two and refuses one that differs. It uses no other number that it read.
+Capacity and columns determine all other numbers. A process that reads a layout from a segment or a message computes
+the other numbers again, and rejects a layout whose numbers differ. So it never uses a damaged number.
 
-Always: every block starts on a cache line; blocks do not overlap; the slots fill the segment exactly.
+Always: every block starts on a cache line. Blocks do not overlap. The slots fill the segment exactly.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, HEAD, MARK
 
-# Raised whenever a word moves or changes its meaning: viewer and simulation must agree on it.
+# Increase it whenever a word moves or changes its meaning. Viewer and simulation must use the same format.
 FORMAT = 4
 MAGIC = int.from_bytes(b"twixtseg", "little")
 
@@ -36,18 +37,18 @@ WORD = 8
 CACHE_LINE = 64
 SLOTS_OFFSET = 4096
 
-# Two complete snapshots must exist at any instant while a third is written and a reader reads: four slots at least.
-# Sixteen keep a burst for a viewer that missed a few frames. In between, memory decides.
+# At least four slots: two complete snapshots must exist while a third is written and a reader reads. Sixteen slots
+# hold all snapshots of a burst for a viewer that missed a few frames. RING_BYTES limits the number in between.
 MIN_SLOTS = 4
 MAX_SLOTS = 16
 RING_BYTES = 256 * 1024 * 1024
 
-# A gigabyte of records in each slot. Limits the allocation that a damaged number can cause.
+# 1 GiB of records in each slot. Limits the allocation that a damaged number can cause.
 MAX_CAPACITY = 1 << 24
 MAX_COLUMNS = 32
 MAX_COLUMN_WIDTH = 64
 MAX_NAME_BYTES = 40
-# Owners of a row of a column: a body, a part of a body, the world. A segment holds the index.
+# What one row of a column belongs to: a body, a part of a body, or the world. A segment stores the index in PERS.
 PERS = BODY_ROWS, PART_ROWS, WORLD_ROW = ("body", "part", "world")
 COLUMN_DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 
@@ -68,10 +69,10 @@ PLAN_SEQUENCE = 3264 // WORD
 PLAN = PLAN_SEQUENCE + 1  # number, world epoch, wall_ns, sim_time_ns, rate
 
 HEAD_IN_SLOT = CACHE_LINE
-# The head as it is packed and unpacked: 8-byte fields only, without the reserved words, which stay zero.
+# Format of the packed head: 8-byte fields only. The reserved words are left out; they stay zero.
 HEAD_FIELDS = tuple(name for name in HEAD.names or () if name != "reserved")
 HEAD_PACKING = struct.Struct("<" + "".join("d" if HEAD[name].kind == "f" else "q" for name in HEAD_FIELDS))
-PUBLISHED_IN_HEAD = HEAD_FIELDS.index("published_ns")  # in words
+PUBLISHED_IN_HEAD = HEAD_FIELDS.index("published_ns")  # offset of the field in the head, in words
 BODIES_IN_SLOT = HEAD_IN_SLOT + HEAD.itemsize
 
 
@@ -79,12 +80,12 @@ class LayoutError(TwixtError):
     """A capacity or column out of range, or an invalid header of a segment."""
 
 
-# Declaration of a column: dtype, values per row, and one of PERS unless its rows are of bodies.
+# Declaration of a column: dtype, values per row, and one of PERS (may be left out if each row belongs to a body).
 ColumnForm = tuple[str, int] | tuple[str, int, str]
 
 
 class ColumnBlock(NamedTuple):
-    """A column in a slot: rows of `width` values of `dtype`, at `offset` in the slot. per: one of PERS."""
+    """A column in a slot: rows of `width` values of `dtype`. offset: bytes from the slot's start. per: one of PERS."""
 
     name: str
     dtype: str
@@ -104,7 +105,7 @@ class ColumnBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets and sizes of one segment, in bytes. Made by `for_bodies`, `from_dict` or `from_segment` alone."""
+    """Offsets and sizes of one segment, in bytes. Create it by `for_bodies`, `from_dict` or `from_segment` only."""
 
     capacity: int
     columns: tuple[ColumnBlock, ...]
@@ -115,7 +116,7 @@ class Layout:
 
     @staticmethod
     def for_bodies(capacity: int, columns: Mapping[str, ColumnForm] | None = None) -> Layout:
-        """Layout for `capacity` records and columns, name -> (dtype, values per row, of PERS). Raises LayoutError."""
+        """Layout for `capacity` records and these columns. columns: name -> `ColumnForm`. Raises LayoutError."""
         if not isinstance(capacity, int | np.integer) or not 0 <= capacity <= MAX_CAPACITY:
             raise LayoutError(f"a segment holds from 0 to {MAX_CAPACITY} bodies, got {capacity!r}")
         capacity = int(capacity)
@@ -133,7 +134,7 @@ class Layout:
         return Layout(capacity, tuple(placed), slots, offset, SLOTS_OFFSET + slots * offset)
 
     def to_dict(self) -> dict[str, Any]:
-        """The layout as a JSON-able message, read by `from_dict`."""
+        """The layout as a message that JSON can encode, for `from_dict`."""
         return {
             "format": self.format,
             "segment_bytes": self.segment_bytes,
@@ -145,7 +146,7 @@ class Layout:
 
     @staticmethod
     def from_dict(message: Any) -> Layout:
-        """The layout of `to_dict`. Raises LayoutError for anything else."""
+        """The layout in a message made by `to_dict`. Raises LayoutError for any other message."""
         try:
             _check_format(message["format"])
             columns = {name: (dtype, width, per) for name, dtype, width, per in message["columns"]}
@@ -158,7 +159,7 @@ class Layout:
 
     @staticmethod
     def from_segment(segment: memoryview | bytes) -> Layout:
-        """The layout that a segment's header states, checked against the size of `segment`. Raises LayoutError."""
+        """The layout in a segment's header. Raises LayoutError if it is invalid or does not fit into `segment`."""
         if len(segment) < SLOTS_OFFSET:
             raise LayoutError(f"a segment is at least {SLOTS_OFFSET} bytes, got {len(segment)}")
         identity = np.frombuffer(segment, IDENTITY, 1)[0]
@@ -214,7 +215,7 @@ class Layout:
         return number % self.slots
 
     def slot_offset(self, slot: int) -> int:
-        """Offset of the slot, bytes from the start of the segment."""
+        """Offset of the slot, in bytes from the start of the segment."""
         return SLOTS_OFFSET + slot * self.slot_bytes
 
     def sequence_word(self, slot: int) -> int:
@@ -222,26 +223,26 @@ class Layout:
         return self.slot_offset(slot) // WORD
 
     def head_offset(self, slot: int) -> int:
-        """Offset of the slot's head, bytes from the start of the segment."""
+        """Offset of the slot's head, in bytes from the start of the segment."""
         return self.slot_offset(slot) + HEAD_IN_SLOT
 
     def bodies_offset(self, slot: int) -> int:
-        """Offset of the slot's records, bytes from the start of the segment."""
+        """Offset of the slot's records, in bytes from the start of the segment."""
         return self.slot_offset(slot) + BODIES_IN_SLOT
 
     def snapshot_bytes(self, count: int, marks: int = 0, parts: int = 0) -> int:
-        """Bytes to read for a snapshot of `count` bodies: head, records, columns; of `marks` marks and `parts` parts."""
+        """Bytes to read for a snapshot of `count` bodies, `marks` marks and `parts` parts: head, records, columns."""
         others = sum(column.rows(0, parts) * column.bytes_per_row for column in self.columns if column.per != BODY_ROWS)
         return HEAD.itemsize + count * self.bytes_per_body + marks * MARK.itemsize + others
 
     @property
     def bytes_per_body(self) -> int:
-        """Bytes of a record and its row in each column of bodies."""
+        """Bytes per body: its record, and its row in each column that has a row per body."""
         return BODY.itemsize + sum(column.bytes_per_row for column in self.columns if column.per == BODY_ROWS)
 
 
 def per_of(form: ColumnForm) -> str:
-    """Owner of the rows of a column of this form, one of PERS."""
+    """What one row of a column of this form belongs to, one of PERS."""
     return form[2] if len(form) == 3 else BODY_ROWS
 
 
@@ -256,7 +257,8 @@ def part_count(columns: Mapping[str, np.ndarray], forms: Mapping[str, ColumnForm
 def first_rows(
     columns: Mapping[str, NDArray[Any]], forms: Mapping[str, ColumnForm], bodies: int
 ) -> dict[str, NDArray[Any]]:
-    """Columns of the first `bodies` bodies. Part columns get no rows, since viewers could not assign them to bodies."""
+    """The columns, reduced to the first `bodies` bodies. Part columns keep no rows, because viewers could not tell to
+    which bodies they belong."""
     kept = {BODY_ROWS: bodies, PART_ROWS: 0, WORLD_ROW: 1}
     return {name: rows[: kept[per_of(forms[name])]] for name, rows in columns.items()}
 

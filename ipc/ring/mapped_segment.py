@@ -1,14 +1,14 @@
-"""Segment mapped by a reader: views of its snapshots in the ring, validity checks, and private copies.
+"""A segment that a reader has mapped: views of its snapshots, validity checks, and private copies.
 
-Check, use, check again: a `SnapshotView` may be copied or uploaded. If the writer overwrote the snapshot meanwhile,
-`is_valid()` is then False, and the copy is discarded.
+A reader copies or uploads a `SnapshotView`, then calls its `is_valid()`. If the writer overwrote the snapshot in
+between, the result is False, and the reader discards the copy.
 
 Copies reuse arrays of earlier copies (`SpareArrays`), because the first access to new memory is slow. An array is free
-if only the store refers to it. Views, buffers and slices of an array refer to it as well, so an array in use is never
-overwritten.
+if only `SpareArrays` refers to it. Views, buffers and slices of an array refer to it as well, so an array in use is
+never overwritten.
 
-Always: any contents of the memory (a damaged header, an impossible count) give a TwixtError, never a crash or a huge
-allocation. Few spare arrays are kept, none of them large. Used by one thread. Not here: the order of loads
+Always: damaged memory (a bad header, an impossible count) raises a TwixtError and never causes a crash or a huge
+allocation. `SpareArrays` holds few arrays, none of them large. One thread uses a segment. Not here: the order of loads
 (`sequence`), the choice of the snapshot (`reader`).
 """
 
@@ -26,16 +26,16 @@ from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, PART_ROWS, PERS, WORL
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, NO_VERTICES, VERTEX_BYTES, Head, Snapshot, vertex_records
 
-# Arrays kept: a pair in use, and a pair being copied. Largest one kept: for larger arrays the copy takes longer than the
-# first access.
+# Most arrays held for reuse: two in use and two being copied. Larger arrays are not held, because copying them takes
+# longer than the first access to new memory.
 MOST_KEPT, LARGEST_BYTES = 4, 4 << 20
-# References to a free array: the store's list, and the argument of `getrefcount` itself.
+# Number of references to a free array: one from the list in `SpareArrays`, one from the argument of `getrefcount`.
 OWN_REFERENCES = 2
 NO_BYTES = memoryview(b"")
 
 
 class SpareArrays:
-    """Arrays of bodies, each reused once it is free."""
+    """Arrays of body records; each is reused as soon as nothing else refers to it."""
 
     def __init__(self) -> None:
         self._arrays: list[NDArray[np.void]] = []
@@ -43,7 +43,7 @@ class SpareArrays:
     def allocate(self, count: int) -> NDArray[np.void]:
         """An array of `count` records, dtype `BODY`, with undefined contents."""
         arrays = self._arrays
-        for index in range(len(arrays)):  # a variable would be one more reference
+        for index in range(len(arrays)):  # by index, because a loop variable would add a reference
             if len(arrays[index]) == count and sys.getrefcount(arrays[index]) == OWN_REFERENCES:
                 return arrays[index]
         made = np.empty(count, BODY)
@@ -55,8 +55,8 @@ class SpareArrays:
 class SnapshotView:
     """View of snapshot `number` in its slot. Values read from it are valid only if `is_valid()` is True afterwards.
 
-    bodies: the bytes of `head.count` records. columns, part_columns, world_columns: name -> the bytes of `head.count`
-    rows, of `head.parts` rows, of one row. marks: the bytes of `head.marks` records, those of packed vertices included.
+    bodies: bytes of `head.count` records. marks: bytes of `head.marks` records, which include the packed vertices.
+    columns, part_columns, world_columns: name -> bytes; `head.count` rows, `head.parts` rows and one row respectively.
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class SnapshotView:
 
     @property
     def bytes(self) -> int:
-        """Bytes to read for the whole snapshot."""
+        """Number of bytes to read for the whole snapshot."""
         return self._segment.layout.snapshot_bytes(self.head.count, self.head.marks, self.head.parts)
 
     @property
@@ -92,24 +92,24 @@ class SnapshotView:
         return self._segment.layout
 
     def copied_marks(self) -> NDArray[np.void]:
-        """A private copy of the marks, (m,) of dtype MARK. Valid only if `is_valid()` is True afterwards."""
+        """A private copy of the marks, shape (m,), dtype MARK. Valid only if `is_valid()` is True afterwards."""
         count = self.head.marks - vertex_records(self.head.vertices)
         return np.frombuffer(bytearray(self.marks[: count * MARK.itemsize]), MARK) if count else NO_MARKS
 
     def copied_vertices(self) -> NDArray[np.float32]:
-        """A private copy of the vertices of surfaces, (v, 3). Valid only if `is_valid()` is True afterwards."""
+        """A private copy of the surface vertices, shape (v, 3). Valid only if `is_valid()` is True afterwards."""
         if not (count := self.head.vertices):
             return NO_VERTICES
         start = (self.head.marks - vertex_records(count)) * MARK.itemsize
         return np.frombuffer(bytearray(self.marks[start : start + count * VERTEX_BYTES]), "<f4").reshape(count, 3)
 
     def is_valid(self) -> bool:
-        """True if all bytes read so far were this snapshot's. Call it after the use."""
+        """True if all bytes read so far belong to this snapshot. Call it after using the bytes."""
         self.torn = not self._segment.still_holds(self.number)
         return not self.torn
 
     def copy(self) -> Snapshot | None:
-        """A private copy; None if it was overwritten meanwhile."""
+        """A private copy; None if the writer overwrote the snapshot during the copy."""
         return self._segment.copy(self)
 
 
@@ -160,17 +160,17 @@ class Segment:
         return SnapshotView(self, number, head)
 
     def still_holds(self, number: int) -> bool:
-        """True if all bytes read since `view_of` were snapshot `number`'s."""
+        """True if all bytes read since `view_of` belong to snapshot `number`."""
         return sequence.end_read(self.words, self._fence, self._sequence_word(number), number)
 
     def records(self, number: int, count: int, marks: int) -> tuple[memoryview, memoryview]:
-        """Bytes of the snapshot's `count` bodies, and of its `marks` marks."""
+        """Bytes of the snapshot's `count` body records, and of its `marks` mark records."""
         view, bodies = self.memory.view, self.layout.bodies_offset(self.layout.slot_of(number))
         ends = bodies + count * BODY.itemsize
         return view[bodies:ends], view[ends : ends + marks * MARK.itemsize] if marks else NO_BYTES
 
     def columns(self, number: int, per: str, head: Head) -> dict[str, memoryview]:
-        """Bytes of the snapshot's rows of each column that has rows per `per`, one of PERS."""
+        """Name -> the snapshot's rows, as bytes, for each column whose rows belong to `per`, one of PERS."""
         if not self.layout.columns:
             return {}
         view, start = self.memory.view, self.layout.slot_offset(self.layout.slot_of(number))
@@ -181,7 +181,7 @@ class Segment:
         }
 
     def copy(self, view: SnapshotView) -> Snapshot | None:
-        """A private copy of the snapshot; None if it was overwritten meanwhile."""
+        """A private copy of the snapshot; None if the writer overwrote the snapshot during the copy."""
         head = view.head
         bodies = self._spare.allocate(head.count)
         _copy_bytes(bodies, view.bodies)
@@ -225,5 +225,5 @@ class Segment:
 
 
 def _copy_bytes(into: np.ndarray, source: memoryview) -> None:
-    # As plain bytes: one copy, without the interpreter's lock. numpy copies records field by field.
+    # numpy would copy records field by field. It copies plain bytes at once, and without the interpreter's lock.
     np.copyto(into.reshape(-1).view(np.uint8), np.frombuffer(source, np.uint8))

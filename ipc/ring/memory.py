@@ -1,10 +1,10 @@
 """Shared memory that physics writes and viewers read, and the allocator of the next, larger segment.
 
-The kernel frees the memory with the last process that uses it.
-Always: all pages are allocated when `create` returns, or once `populate` returned True; if memory is short this raises
-an error, instead of a SIGBUS later. Viewers cannot write it. A forked child keeps none of it alive, and its copy of the
-object is closed. Populating takes long but holds no lock, not even the interpreter's; `mmap` and `madvise` would hold
-that for a third of a second with 128 MiB.
+The kernel frees the memory when the last process that uses it ends.
+Always: all pages are allocated when `create` returns, or once `populate` has returned True. If memory is short, these
+raise an error, so that a later access does not cause SIGBUS. Viewers cannot write the memory. In a forked child the
+memory is not mapped, and the copy of the object is closed. `populate` takes long but holds no lock, not even the
+interpreter's; `mmap` and `madvise` would hold the interpreter's lock for a third of a second with 128 MiB.
 Not here: the system calls (`ipc.system`), the meaning of the bytes (`layout`), the sending of descriptors (`session`).
 """
 
@@ -27,12 +27,12 @@ from twixt.ipc.ring.layout import MAX_CAPACITY, ColumnForm, Layout
 from twixt.ipc.system import memory as system_memory
 from twixt.ipc.system.interface import SharedMemoryError
 
-# Bytes populated at once. It takes some ms; then the thread can do other work.
+# Bytes that one call of `populate` allocates. This takes some ms; then the thread can do other work.
 PIECE_BYTES = 4 << 20
 
 
 class Memory:
-    """One mapping. `view` is a memoryview of its bytes, writable only where `create` made it."""
+    """One mapping. view: memoryview of its bytes, writable only if the memory was made by `create` or `make`."""
 
     def __init__(self, mapped: mmap.mmap, size: int, descriptors: tuple[int, ...] = ()) -> None:
         self._mapping: mmap.mmap | None = mapped
@@ -44,15 +44,15 @@ class Memory:
         fork.guard(self)
 
     def read_only_fd(self) -> int:
-        """The descriptor to send to viewers. This Memory owns it; sending makes a copy. Raises SharedMemoryError if there
-        is none."""
+        """The descriptor to send to viewers. This Memory owns it; a viewer receives a duplicate. Raises
+        SharedMemoryError if the memory is closed or was mapped by `map_read_only`."""
         if not self._descriptors:
             raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, or mapped by a viewer")
         return self._descriptors[-1]
 
     def populate(self, most_bytes: int = PIECE_BYTES) -> bool:
-        """Allocates the next `most_bytes` of new memory, zeroed and in this process' page tables; True once all are
-        allocated. Raises SharedMemoryError if memory is short."""
+        """Allocates at most `most_bytes` more bytes: zeroed, and entered in this process' page tables. True once all
+        bytes are allocated. Raises SharedMemoryError if memory is short."""
         begin, end = self._populated, min(self._populated + most_bytes, self.size)
         if begin < end:
             try:
@@ -64,7 +64,7 @@ class Memory:
         return end == self.size
 
     def close(self) -> None:
-        """Closes the descriptors, and the mapping as soon as no view of it is left. Idempotent."""
+        """Closes the descriptors. The mapping is closed as soon as no view of it is left. Idempotent."""
         if self.closed:
             return
         self.closed = True
@@ -72,7 +72,7 @@ class Memory:
         _close_all(descriptors)
         mapped, self._mapping = self._mapping, None
         view, self.view = self.view, memoryview(b"")
-        # Unmapping under a view would crash its next use, so the mapping is freed with its last view.
+        # If the memory were unmapped while a view exists, the view's next use would crash. So the last view frees it.
         with contextlib.suppress(BufferError):
             view.release()
             if mapped is not None:
@@ -87,7 +87,7 @@ class Memory:
 
 
 def create(size: int) -> Memory:
-    """`size` bytes of zeroed shared memory, writable by this mapping alone. Raises NoRoom or SharedMemoryError."""
+    """`size` bytes of zeroed shared memory that only this mapping can write. Raises NoRoom or SharedMemoryError."""
     made = make(size)
     try:
         while not made.populate():
@@ -99,10 +99,10 @@ def create(size: int) -> Memory:
 
 
 def make(size: int) -> Memory:
-    """As `create`, but not populated: call `populate` until it returns True before any access."""
+    """As `create`, but without allocated pages. Before any access, call `populate` until it returns True."""
     if size < 1:
         raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
-    # More than is available would make the kernel kill a process instead of raising an error.
+    # Checked here, because the kernel does not refuse too large a size but kills a process later.
     budget.require(size, "shared memory for all bodies")
     try:
         made = system_memory.make(size)
@@ -112,9 +112,9 @@ def make(size: int) -> Memory:
 
 
 def map_read_only(descriptor: int, size: int) -> Memory:
-    """Maps memory of a simulation by its descriptor, which stays the caller's.
+    """Maps a simulation's memory by its descriptor. The caller still owns the descriptor.
 
-    Raises SharedMemoryError for memory that is not `size` bytes, or that its maker could still shrink.
+    Raises SharedMemoryError if the memory has not `size` bytes, or if its maker could still shrink it.
     """
     try:
         return Memory(system_memory.map_read_only(descriptor, size), size)
@@ -135,22 +135,22 @@ def _close_all(descriptors: Sequence[int]) -> None:
 
 # The service thread makes the next, larger segment while the publishing thread continues.
 #
-# Always: one segment at a time; for the publishing thread a request and a transfer cost a few stores; an error is
-# reported once, and only if the segment is needed. Not here: the move into the segment (`segments`).
+# Always: only one segment is made at a time. A request and a transfer take the publishing thread only a few stores. An
+# error is reported once, and only if the segment is needed. Not here: the move into the segment (`segments`).
 
 Columns = Mapping[str, ColumnForm]
 
 
 class SegmentMemory(NamedTuple):
-    """Populated memory for a segment of this layout, before its first snapshot."""
+    """Memory for a segment of this layout. All pages are allocated; there is no snapshot yet."""
 
     memory: Memory
     layout: Layout
 
 
 class _Request(NamedTuple):
-    """Request of a segment. capacities: the wanted one, then the needed one; the first that memory allows is made.
-    is_needed: a failure of the last one is reported."""
+    """Request for a segment. capacities: one or two, in records. If memory is short for the first, the second is
+    tried. is_needed: True if an error with the last capacity must be reported."""
 
     capacities: tuple[int, ...]
     columns: Columns
@@ -158,23 +158,23 @@ class _Request(NamedTuple):
 
 
 class SegmentAllocator:
-    """Next segment of a host: its request, and the segment once it is made.
+    """Makes a host's next segment on request.
 
-    wake_service: notifies the service thread of work. ready: the finished segment, until `transfer`. error: of a needed
-    segment that could not be made.
+    wake_service: tells the service thread that there is work. ready: the finished segment, until `transfer`.
+    error: the reason why a needed segment could not be made. Both are None otherwise.
     """
 
     def __init__(self, wake_service: Callable[[], object]) -> None:
         self._wake_service = wake_service
         self._lock = threading.Lock()  # held for a few loads and stores
         self._request: _Request | None = None
-        self._making: tuple[Columns, SegmentMemory] | None = None  # the service thread's own
+        self._making: tuple[Columns, SegmentMemory] | None = None  # used by the service thread only
         self.ready: SegmentMemory | None = None
         self.error: TwixtError | None = None
 
     def request(self, capacity: int, columns: Columns, need: int | None = None) -> None:
-        """Requests a segment for twice `capacity` records; at least for `need` records, where given. Raises NoRoom or
-        LayoutError where that cannot be made."""
+        """Requests a segment for twice `capacity` records. If `need` is given, the segment has room for at least
+        `need` records. Raises NoRoom or LayoutError if a segment for `need` records cannot be made."""
         ample = min(2 * capacity, MAX_CAPACITY)
         capacities: tuple[int, ...] = (max(ample, need or 0),) if need is None or need >= ample else (ample, need)
         if need is not None:
@@ -183,7 +183,7 @@ class SegmentAllocator:
             request, ready = self._request, self.ready
             if ready is not None and ready.layout.capacity >= capacities[-1]:
                 return
-            if request is not None and request.capacities[0] >= (need or 0):  # the one being made is large enough
+            if request is not None and request.capacities[0] >= (need or 0):  # the requested segment is large enough
                 if need is None or request.is_needed:
                     return
                 capacities = (request.capacities[0], need) if need < request.capacities[0] else request.capacities[:1]
@@ -191,7 +191,7 @@ class SegmentAllocator:
         self._wake_service()
 
     def transfer(self, made: SegmentMemory) -> None:
-        """Transfers `made`, the segment that was `ready`, to the caller, who then owns it."""
+        """Gives the caller ownership of `made`, the segment that was `ready`."""
         with self._lock:
             if self.ready is made:
                 self.ready = None
@@ -204,7 +204,7 @@ class SegmentAllocator:
             ready.memory.close()
 
     def step(self) -> bool:
-        """Populates a piece of the requested segment; True while there is more to do. On the service thread."""
+        """Populates a piece of the requested segment. True while there is more to do. For the service thread only."""
         request = self._request
         if self._making is not None:
             columns, made = self._making
@@ -224,7 +224,7 @@ class SegmentAllocator:
         return self._request is not None
 
     def close(self) -> None:
-        """Closes all segments that were not transferred. On the service thread, or after its end."""
+        """Closes all segments that were not transferred. Call it on the service thread, or after that has ended."""
         self.cancel()
         if self._making is not None:
             self._making[1].memory.close()

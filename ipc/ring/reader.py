@@ -1,11 +1,11 @@
-"""Viewer's side of the ring: unread snapshots, the two newest, the plan.
+"""Viewer's side of the ring: unread snapshots, the two newest snapshots, the plan.
 
-A reader gets a `SnapshotView` of each snapshot. One that the writer overwrote during its use is discarded, and newer
-ones are read.
+A reader delivers a `SnapshotView` of each snapshot. If the writer overwrites a snapshot while it is used, the viewer
+discards that snapshot and reads newer ones.
 
-Always: writes no word of the segment; delivers numbers in order and at most once, also across a growth; damaged memory
-raises a TwixtError. Used by one thread. Not here: the order of loads (`sequence`), the receipt of new segments
-(`session.link`).
+Always: a reader writes nothing in the segment. It delivers snapshots in order, each at most once, also when the ring
+grows. Damaged memory raises a TwixtError. One thread uses a reader. Not here: the order of loads (`sequence`), the
+receipt of new segments (`session.link`).
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.snapshot import Snapshot
 
-# Attempts at a read that the writer overtakes, before the reader gives up for this frame. A writer without pauses
-# overtakes a few reads of a hundred; a writer of an ordinary rate overtakes none.
+# Most attempts at a read per frame; an attempt fails if the writer overwrites the snapshot during the read. A writer
+# that never pauses makes a few percent of all reads fail; a writer at an ordinary rate makes none fail.
 ATTEMPTS = 16
-# Most segments mapped at once, one for each growth since the last read. It limits a viewer that does not read.
+# Most segments mapped at once. Each growth since the last read adds one, so a viewer that does not read needs a limit.
 MOST_SEGMENTS = 8
 NO_PLAN = Plan(number=0, world_epoch=0, wall_ns=0, sim_time_ns=0, rate=1.0)
 
 
 @dataclass
 class Counters:
-    """Counts of one reader since its start. A pair: the two newest snapshots, both whole."""
+    """Counts of one reader since its start. A pair is the two newest snapshots, both complete."""
 
     pairs_read: int = 0
-    retries: int = 0  # reads repeated because the writer overtook them
-    pairs_failed: int = 0  # reads without a pair for that reason
-    skipped: int = 0  # snapshots never read whole: overwritten first, or beyond the byte budget
-    bytes_per_snapshot: int = 0  # of the newest one delivered
+    retries: int = 0  # reads repeated because the writer overwrote a snapshot during the read
+    pairs_failed: int = 0  # reads that gave no pair because the writer overwrote a snapshot
+    skipped: int = 0  # snapshots never read completely: overwritten first, or beyond the byte budget
+    bytes_per_snapshot: int = 0  # size of the newest snapshot delivered
 
 
 class RingReader:
-    """A reader of the ring in `memory`, and of the larger ones that follow it."""
+    """A reader of the ring in `memory`, and of the larger segments added by `follow`."""
 
     def __init__(self, memory: Memory, fence: Fence | None = None) -> None:
         self.counters = Counters()
         self._fence = fence or make_fence()
-        self._segments = [Segment(memory, self._fence)]  # oldest first; more than one only until the old one is read
+        self._segments = [Segment(memory, self._fence)]  # oldest first; an old one is removed once it is read
         self._attached_at = self._segments[0].latest()
         self._read = 0  # the last number delivered
-        self._whole: tuple[int, int] = (-1, -1)  # the last two numbers that proved valid
+        self._whole: tuple[int, int] = (-1, -1)  # numbers of the last two snapshots that were read completely
         self._plan = NO_PLAN
         self._plan_state = 0
 
@@ -67,17 +67,17 @@ class RingReader:
 
     @property
     def has_successor(self) -> bool:
-        """True once there is a larger segment, to request and pass to `follow`."""
+        """True once there is a larger segment. The caller requests it and passes it to `follow`."""
         return self._segments[-1].words[at.SUCCESSOR] != 0
 
     @property
     def is_full(self) -> bool:
-        """True while too many segments are unread to `follow` another."""
+        """True while MOST_SEGMENTS segments are mapped; then do not `follow` another."""
         return len(self._segments) >= MOST_SEGMENTS
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has snapshots to deliver or segments to close. Costs a load of one word."""
+        """True if `unread` has snapshots to deliver or segments to close. It loads only one word of the segment."""
         return self._segments[-1].words[at.LATEST] > self._read or len(self._segments) > 1
 
     @property
@@ -86,18 +86,19 @@ class RingReader:
         return self._segments[-1].words[at.SCENE_VERSION]
 
     def follow(self, memory: Memory) -> None:
-        """Adds the successor's memory. Unread snapshots of the old one are delivered first, then that is closed."""
+        """Adds the successor's memory. The old segment's unread snapshots are delivered first; then it is closed."""
         self._segments.append(Segment(memory, self._fence))
         self._plan_state = 0
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first: as many of the newest as fit the budget, the newest always.
+        """Unread snapshots, oldest first. If not all fit the byte budget, the oldest are left out; the newest is
+        always delivered.
 
-        Use each view, and check its `is_valid()`, before the next one. After a torn snapshot newer ones follow, fewer at
-        each attempt. A reader that is slower than the writer skips snapshots that would be torn; else, on a slow
-        machine, 112 of 119 snapshots read in a frame were torn.
+        Use each view and call its `is_valid()` before you request the next. After a torn snapshot the reader continues
+        with newer ones, fewer at each attempt. A reader slower than the writer skips snapshots that the writer would
+        overwrite first. Without skipping, 112 of 119 snapshots read in one frame were torn on a slow machine.
         """
-        newest, delivered, pace = 0, 0, 0  # pace: snapshots published during one delivery
+        newest, delivered, pace = 0, 0, 0  # pace: number of snapshots published during one delivery
         for attempt in range(ATTEMPTS):
             before, newest = newest, self.latest
             if newest <= self._read:
@@ -125,8 +126,8 @@ class RingReader:
         self._close_old_segments()
 
     def pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first; fewer if fewer were published, none if the writer
-        overtook every attempt."""
+        """Private copies of the two newest snapshots, older first; fewer if fewer were published. Empty if the writer
+        overwrote a snapshot during each of the ATTEMPTS."""
         for attempt in range(ATTEMPTS):
             newest = self.latest
             if newest == 0:
@@ -141,13 +142,13 @@ class RingReader:
         return ()
 
     def newest(self) -> Snapshot | None:
-        """A private copy of the newest snapshot; None before the first, or where the writer overtook every attempt."""
+        """A private copy of the newest snapshot; None before the first, or if all ATTEMPTS failed."""
         attempts = (self._copy(number) for _ in range(ATTEMPTS) if (number := self.latest))
         return next((snapshot for snapshot in attempts if snapshot is not None), None)
 
     def plan(self) -> Plan:
-        """The plan in force; the last one known while it is being replaced. Before the first: rate 1, number 0. Raises
-        LayoutError for a rate out of range."""
+        """The current plan, or the last one read while the writer replaces it. Before the first plan: NO_PLAN (rate 1,
+        number 0). Raises LayoutError for a rate out of range."""
         words = self._segments[-1].words
         if words[at.PLAN_SEQUENCE] == self._plan_state:
             return self._plan
@@ -181,9 +182,9 @@ class RingReader:
         return None if view is None else view.copy()
 
     def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[SnapshotView]:
-        """Views of at most `most` unread snapshots, oldest first, from the newest back until budget or ring ends. pace:
-        number of snapshots that the writer publishes during the delivery; snapshots that these overwrite are left
-        out."""
+        """Views of the newest unread snapshots, oldest first: at most `most`, and as many as fit the byte budget and
+        are not overwritten. pace: number of snapshots that the writer will publish during one delivery. Snapshots that
+        those would overwrite are left out."""
         views: list[SnapshotView] = []
         before = newest - most
         if pace:
@@ -201,7 +202,7 @@ class RingReader:
     def _deliver(self, view: SnapshotView) -> None:
         self.counters.skipped += max(0, view.number - max(self._read, self._attached_at) - 1)
         size = view.bytes
-        if size != self.counters.bytes_per_snapshot:  # else each frame would store a new int object
+        if size != self.counters.bytes_per_snapshot:  # avoids storing a new int object each frame
             self.counters.bytes_per_snapshot = size
         self._read = view.number
 

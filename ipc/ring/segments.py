@@ -1,12 +1,13 @@
-"""Ring of a host: its current segment, the next one, and the snapshot that waits for the next one.
+"""Ring of a host: its current segment, the next segment, and the snapshot that waits for the next segment.
 
-A snapshot that is too large for the current segment is kept in private memory until the service thread has made a
-larger segment. The publishing thread then moves into that one; if nothing more is published, the service thread moves.
+A snapshot that is too large for the current segment stays in private memory until the service thread has made a larger
+segment. Then the next publish moves the ring into the larger segment. If nothing more is published, the service thread
+moves it.
 
-Always: a publish costs its copy and never waits for memory, because the next segment is requested when the current one
-is three quarters full. At most one snapshot waits; a newer complete one replaces it, and it counts as `dropped`. An
-interruption (Ctrl-C) leaves each step done as a whole, or not at all. Not here: the making of segments (`memory`),
-viewers.
+Always: a publish costs one copy of the snapshot and never waits for memory, because the next segment is requested when
+the current one is three quarters full. At most one snapshot waits; a newer complete snapshot replaces it, and
+`dropped` counts the replaced one. After an interruption (Ctrl-C) each step is either complete or has no effect. Not
+here: the allocation of segments (`memory`), viewers.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ from twixt.ipc.ring.slot import OpenSlot, PrivateSlot
 from twixt.ipc.ring.writer import RingWriter, Stored
 from twixt.ipc.snapshot import Head, vertex_records
 
-# Number of a snapshot that has none yet: above all others.
+# Number of a snapshot before it gets its own number. It is larger than all other numbers.
 NO_NUMBER: Final = 1 << 62
 
 
 class HostEnded(TwixtError):
-    """A publish after the end, or in a forked child."""
+    """A publish after the host has ended, or in a forked child."""
 
 
 class LateSnapshot(NamedTuple):
-    """A snapshot that was published after a wait. cost_ns: time to publish it, on either thread."""
+    """A snapshot that was published after it had waited for a segment. cost_ns: duration of its publish, on the
+    publishing or the service thread."""
 
     head: Head
     published_ns: int
@@ -49,10 +51,10 @@ class LateSnapshot(NamedTuple):
 
 
 class WaitingSnapshot:
-    """The newest snapshot that is too large for the current segment.
+    """The newest snapshot that was too large for the current segment.
 
-    slot: the last one kept; it may already be in the ring, or be older than the newest there. dropped: number of
-    snapshots replaced by a newer one. late: snapshots that became visible after a wait.
+    slot: its slot. The snapshot may already be in the ring, or be older than the ring's newest. dropped: number of
+    snapshots that a newer one replaced. late: snapshots that became visible after they had waited.
     """
 
     def __init__(self) -> None:
@@ -66,20 +68,21 @@ class WaitingSnapshot:
         return slot if slot is not None and slot.number > latest else None
 
     def keep(self, slot: OpenSlot, latest: int) -> None:
-        """Keeps a complete snapshot in place of the previous one, numbered `latest` + 1. latest: the ring's newest."""
+        """Replaces the waiting snapshot by a complete one, whose number becomes `latest` + 1. latest: number of the
+        ring's newest snapshot."""
         slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
         slot.head = slot.head._replace(count=slot.count, marks=slot.mark_count)
         slot.close()
         before = self.slot
-        # No calls from here on, so that an interruption comes before or after all of it.
-        slot.number = latest + 1  # only now: the previous one may have become visible while this one was written
+        # The statements below call nothing, so an interruption comes either before or after all of them.
+        slot.number = latest + 1  # set last, because `latest` may have grown while this snapshot was written
         slot.is_committed = True
         self.slot = slot
         if before is not None:
             self.dropped += 1
 
     def drop(self) -> None:
-        """Drops the waiting snapshot: a newer one is in the ring."""
+        """Drops the waiting snapshot because a newer one is in the ring."""
         self.slot, self.dropped = None, self.dropped + 1
 
     def published(self, late: LateSnapshot) -> None:
@@ -89,13 +92,13 @@ class WaitingSnapshot:
 
 
 class HostRing:
-    """All segments of a host, and the publishing into them. One thread at a time publishes; the service thread calls
-    `step`; any thread may call the rest.
+    """Publishes snapshots into the segments of a host. At most one thread may publish at a time. Only the service
+    thread calls `step`; any thread may call the other methods.
 
-    name: of the simulation. first: the segment to begin with. columns: name -> (dtype, values per row), and "part" or
-    "world" as a third value where rows are not of bodies. wake_service: notifies the service thread of work.
-    wake_viewers: called when a snapshot or a plan is visible. waiting: the snapshot that waits for a larger segment.
-    capacity: records, of bodies and marks together, that fit without growing.
+    name: name of the simulation. first: the first segment. columns: name -> (dtype, values per row); a third value
+    "part" or "world" if there is not one row per body. wake_service: tells the service thread that there is work.
+    wake_viewers: called when a snapshot or a plan has become visible. waiting: the snapshot that waits for a larger
+    segment. capacity: number of records (bodies and marks together) that fit into the current segment.
     """
 
     def __init__(
@@ -106,29 +109,30 @@ class HostRing:
         wake_service: Callable[[], object],
         wake_viewers: Callable[[], object],
     ) -> None:
-        self.writing = threading.RLock()  # held while a segment is written, and at the end
+        self.writing = threading.RLock()  # held while a segment is written or closed
         self.is_ended = False
-        self.columns = dict(columns)  # of every snapshot, as they were given
+        self.columns = dict(columns)  # columns of every snapshot, as given by the caller
         self._name, self._wake_service, self._wake_viewers = name, wake_service, wake_viewers
         self._changing = threading.Lock()  # held while `writer` changes, or its memory's descriptor is copied
         self.writer = RingWriter(first.memory, first.layout)
         self.capacity = first.layout.capacity
-        self._to_close: deque[RingWriter] = deque()  # by the service thread
-        self._predecessor: RingWriter | None = None  # previous segment, while its successor word is not set
+        self._to_close: deque[RingWriter] = deque()  # closed by the service thread
+        self._predecessor: RingWriter | None = None  # previous segment, until its successor word is set
         self.waiting = WaitingSnapshot()
-        # A larger segment is requested above `_request_above` records, but not for exactly `_first_count`.
+        # Snapshots of more than `_request_above` records request a larger segment, except those of `_first_count`.
         self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
         self.allocator = SegmentAllocator(wake_service)
         self._is_idle = InterruptibleEvent()  # set while the service thread makes no segment
 
     def begin(self, bodies: int, shown: int | None = None, marks: int = 0, parts: int = 0) -> OpenSlot:
-        """The next snapshot's slot for `bodies` bodies and `marks` marks, to be written in place: see `OpenSlot`.
-        Leaving its block raises HostEnded where the host ended meanwhile. shown: if smaller than `bodies + marks`, only
-        the first `shown` records are published, bodies before marks, from a slot in private memory. parts: rows of its
-        part columns; the columns are those of the host, with a row for each body, for each part, or one.
+        """The next snapshot's slot for `bodies` bodies and `marks` marks, to be filled in a `with` block (`OpenSlot`).
 
-        Raises NoRoom where memory for a larger segment is short, HostEnded after the end; RingError at the end of the
-        block for a head or columns that cannot be published.
+        shown: if smaller than `bodies + marks`, only the first `shown` records are published, bodies before marks; the
+        slot is then in private memory. parts: number of rows of the part columns. The snapshot must have exactly the
+        host's columns.
+
+        Raises NoRoom if memory for a larger segment is short, and HostEnded after the end. The end of the block raises
+        HostEnded if the host has ended, and RingError for a head or columns that cannot be published.
         """
         count = bodies + marks
         with self.writing:
@@ -149,14 +153,14 @@ class HostRing:
             return self.writer.begin(bodies, marks, self._commit)
 
     def is_committed(self, slot: OpenSlot) -> bool:
-        """True if the slot's snapshot is complete: visible, or waiting for a larger segment. For use after an
-        interruption (Ctrl-C), which may come between completion and the end of the call."""
+        """True if the slot's snapshot is complete: either visible, or waiting for a larger segment. Use it after an
+        interruption (Ctrl-C), which may come after the commit and before the end of the block."""
         with self.writing:
             self.require_running()
             return slot.is_committed or self.writer.latest >= slot.number
 
     def newest(self) -> Stored | None:
-        """Views of the newest snapshot, to be read before the next publish; None before the first."""
+        """Views of the newest snapshot; None before the first. Read them before the next publish."""
         with self.writing:
             self.require_running()
             if (slot := self.waiting.newer_than(self.writer.latest)) is not None:
@@ -164,9 +168,9 @@ class HostRing:
             return next(iter(self.writer.last_two()[-1:]), None)
 
     def reserve(self, count: int) -> None:
-        """Requests room for `count` records if they do not fit: for twice the present capacity where memory allows.
-        Snapshots that do not fit wait for it. Raises NoRoom or SharedMemoryError where it could not be made;
-        the next call requests it again."""
+        """Requests a larger segment if `count` records do not fit: of twice the current capacity if memory allows,
+        else just large enough. Snapshots that do not fit wait for the segment. Raises NoRoom or SharedMemoryError if
+        the segment could not be made; the next call requests it again."""
         with self.writing:
             self.require_running()
             if count > self.capacity:
@@ -176,8 +180,8 @@ class HostRing:
                     raise error
 
     def await_room(self, timeout_s: float) -> bool:
-        """Waits until no snapshot waits for a larger segment, after the last publish. False where one still waits: after
-        `timeout_s`, at the end of the host, or because the segment could not be made."""
+        """Waits until no snapshot waits for a larger segment. Call it after the last publish. False if a snapshot
+        still waits when `timeout_s` is over, the host ends, or the segment could not be made."""
         ends_s = time.monotonic() + timeout_s
         while self.waiting.slot is not None and not self.is_ended and self.allocator.error is None:
             left_s = ends_s - time.monotonic()
@@ -189,8 +193,8 @@ class HostRing:
         return self.waiting.slot is None
 
     def set_columns(self, columns: Mapping[str, ColumnForm]) -> None:
-        """Replaces the columns, from the next snapshot on. Moves into a new segment; the last two snapshots are copied
-        there, with new columns zero."""
+        """Replaces the columns, from the next snapshot on. The ring moves into a new segment, into which the last two
+        snapshots are copied; new columns are zero there."""
         with self.writing:
             self.require_running()
             self._leave_predecessor()
@@ -211,7 +215,7 @@ class HostRing:
         self._wake_viewers()
 
     def write_scene_version(self, version: int) -> None:
-        """Writes the version of the scene into the segment, by which viewers notice a new one."""
+        """Writes the version of the scene into the segment, so that viewers notice a new scene."""
         with self.writing:
             self.require_running()
             self.writer.write_scene_version(version)
@@ -222,14 +226,14 @@ class HostRing:
             return not self.is_ended and (self.writer.latest > number or self.writer.plan_number > plan_number)
 
     def share_segment(self) -> tuple[dict[str, Any], int]:
-        """Description of the current segment for a viewer, and its descriptor, which the caller owns."""
+        """Message fields for a viewer, and a descriptor of the current segment. The caller owns the descriptor."""
         with self._changing:
             current = self.writer.memory
             return {"size": current.size}, os.dup(current.read_only_fd())
 
     def step(self) -> bool:
-        """Does a piece of the service thread's work: closes old segments, makes the next one, publishes the waiting
-        snapshot. True while there is more to do."""
+        """Does a piece of the service thread's work: closes old segments, populates the next one, publishes the
+        waiting snapshot. True while there is more to do."""
         while self._to_close:
             self._to_close.popleft().close()
         more = self.allocator.step()
@@ -240,14 +244,14 @@ class HostRing:
         return more
 
     def close(self) -> None:
-        """Closes all segments. After the service thread's end, with `is_ended` set."""
+        """Closes all segments. Call it after the service thread has ended, with `is_ended` set."""
         with self.writing, self._changing:
             self.allocator.close()
             for writer in (*self._to_close, self.writer):
                 writer.close()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. New locks: the parent's threads may have held the old ones."""
+        """As `fork.Guarded`. Makes new locks, because the parent's threads may have held the old ones."""
         self.is_ended = True
         self.writing, self._changing = threading.RLock(), threading.Lock()
 
@@ -270,8 +274,8 @@ class HostRing:
         return published_ns
 
     def _commit_first(self, shown: int, slot: OpenSlot) -> int:
-        """Publishes the first `shown` records of a private slot, which keeps all bodies. Vertices are left out first,
-        then marks."""
+        """Publishes the first `shown` records of a private slot: bodies, then marks, and no vertices. The slot itself
+        still has all bodies."""
         with self.writing:
             self.require_running()
             slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
@@ -293,7 +297,7 @@ class HostRing:
         columns: Mapping[str, NDArray[np.generic]],
         marks: NDArray[np.void],
     ) -> int:
-        """Copies a snapshot that fits into the current segment; returns `published_ns`."""
+        """Publishes a snapshot that fits into the current segment by copying it there. Returns `published_ns`."""
         with self.writer.begin(len(bodies), len(marks)) as copy:
             copy.write(bodies, marks)
             copy.head, copy.columns = head, columns
@@ -301,7 +305,7 @@ class HostRing:
         return copy.published_ns
 
     def _keep(self, slot: OpenSlot) -> None:
-        """Keeps a complete snapshot until there is a segment for it."""
+        """Lets a complete snapshot wait until there is a segment for it."""
         with self.writing:
             self.require_running()
             self.writer.check(slot.head._replace(marks=slot.mark_count), slot.count, slot.columns)
@@ -310,7 +314,7 @@ class HostRing:
             self._publish_waiting()
 
     def _publish_waiting(self) -> None:
-        """Publishes the waiting snapshot if it fits now. On any thread."""
+        """Publishes the waiting snapshot if it fits now. May be called on any thread."""
         with self.writing:
             slot = None if self.is_ended or self.writer.is_open else self.waiting.newer_than(self.writer.latest)
             if slot is None:
@@ -318,28 +322,29 @@ class HostRing:
             begin_ns, ready = time.perf_counter_ns(), self.allocator.ready
             if slot.record_count > self.capacity and ready is not None:
                 self._move(ready)
-            if slot.record_count > self.capacity:  # memory was short: the next publish requests it again
+            if slot.record_count > self.capacity:  # memory was short; the next publish requests a segment again
                 return
             published_ns = self._copy_in(slot.head, slot.records, slot.columns, slot.marks)
             self.waiting.published(LateSnapshot(slot.head, published_ns, time.perf_counter_ns() - begin_ns))
         self._wake_viewers()
 
     def _prepare_room(self, count: int) -> None:
-        """Moves into the next segment if `count` records need it and it is ready; requests it if it is not ready."""
+        """If `count` records do not fit, moves into the next segment, or requests one if none is ready. Also requests
+        one if the current segment is three quarters full."""
         self._leave_predecessor()
         allocator, ready = self.allocator, self.allocator.ready
         if count > self.capacity and ready is not None:
             self._move(ready)
         capacity = self.capacity
         if count > capacity:
-            if allocator.error is None:  # else `reserve` raises it first
+            if allocator.error is None:  # else `reserve` must raise the error before a new request
                 allocator.request(capacity, self.columns, count)
         elif count > self._request_above:
             allocator.request(capacity, self.columns)
             self._request_above = capacity
 
     def _move(self, segment: SegmentMemory) -> None:
-        """Makes `segment` the current one, after the last two snapshots are copied into it."""
+        """Copies the last two snapshots into `segment`, then makes it the current segment."""
         old_writer = self.writer
         if segment.memory is not old_writer.memory:
             try:
@@ -356,13 +361,13 @@ class HostRing:
         self._leave_predecessor()
 
     def _leave_predecessor(self) -> None:
-        """Sets the predecessor's successor word, so that its viewers request this segment. Completes a call that was
-        interrupted."""
+        """Sets the predecessor's successor word, so that viewers request the current segment. A second call completes
+        one that was interrupted."""
         left, ready = self._predecessor, self.allocator.ready
         if ready is not None and ready.memory is self.writer.memory:
             self.allocator.transfer(ready)
         if left is not None and left is not self.writer:
             left.set_successor()
-            self._to_close.append(left)  # by the service thread: unmapping much memory takes long
+            self._to_close.append(left)  # the service thread closes it, because unmapping much memory takes long
             self._predecessor = None
             self._wake_service()

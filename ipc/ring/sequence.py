@@ -1,11 +1,11 @@
-"""Order of all stores and loads that two processes make on the same words.
+"""Order of all stores and loads that the writer and the readers make on the same words.
 
-A snapshot has a number k (1, 2, 3, ...), its slot is k mod N, and the slot's sequence word states its contents: 2k-1
-while k is being written, 2k when k is complete. A reader of k requires exactly 2k. An even word is not enough: it is
-even again with k+N in the slot.
+Snapshot k (1, 2, 3, ...) is in slot k mod N. The slot's sequence word is 2k-1 while k is being written, and 2k when k
+is complete. A reader of k requires exactly 2k; to test for any even word is not enough, because the word is even again
+when k+N is in the slot.
 
-The functions here use only the words, a fence and a copy function. So a model checker runs these very functions on a
-simulated memory (`tests/ipc/model`), and removes each step in turn to find what breaks.
+The functions here use only the words, a fence and a copy function. So a model checker can run these same functions on
+a simulated memory (`tests/ipc/model`). It also removes each step in turn, and reports the faults that follow.
 
     writer                        reader
     sequence = 2k-1               k = latest
@@ -13,36 +13,40 @@ simulated memory (`tests/ipc/model`), and removes each step in turn to find what
     fill the slot                 sequence == 2k ?   no: overwritten, or being written
     sequence = 2k                 read the slot
       W2 fence                      R2 fence
-    latest = k                    sequence == 2k ?   yes: what was read is snapshot k, whole
+    latest = k                    sequence == 2k ?   yes: the bytes read are all of snapshot k
 
-Always: a reader requests no number above the `latest` that it loaded by `read_latest`. So everything stored before
-`latest = k`, the bytes and 2k, is visible to it after R1, in whatever order it was stored.
+Always: a reader reads no snapshot newer than the `latest` that it loaded by `read_latest`. So after R1 the reader sees
+everything that was stored before `latest = k`: all bytes of k, and 2k. The order of those stores does not matter.
 
-Below: the purpose of each fence, and the fault that the checker finds without it on an ARM-like memory (the slot held
-k-N before). On x86's memory model, and on one without reordering, it finds no fault without any of the fences.
+The list tells the purpose of each fence, and the fault that the checker finds on an ARM-like memory without the fence.
+The slot held snapshot k-N before. On x86's memory model, and on one without reordering, the checker finds no fault
+even without all of the fences.
 W1  The first new bytes must not be visible before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k, finds
-    2(k-N) again, and accepts the mixture as k-N. Torn.
-W2  `latest = k` must not be visible before 2k or any byte of k. Else it names an incomplete snapshot, and a reader that
-    finds 2k may not see all bytes of k. `latest` is false, and the snapshot is torn.
+    2(k-N) again, and accepts the mixture as k-N: a torn snapshot.
+W2  `latest = k` must not be visible before 2k or before any byte of k. Else `latest` is the number of an incomplete
+    snapshot, and a reader that finds 2k may miss some bytes of k: a wrong `latest`, and a torn snapshot.
 R1  No word of the slot must be loaded before `latest`. Else the same two faults appear on the reader's side.
-R2  The bytes must not be loaded after the second look. Else k+N may have begun in between. Torn.
-The second look: without it k+N may have been written while the bytes were read. Torn, on every memory model.
+R2  The bytes must not be loaded after the second look. Else the writer may begin k+N before they are loaded, and the
+    snapshot is torn.
+Without the second look the writer may write k+N while the bytes are read, and the snapshot is torn. This fault appears
+on every memory model.
 
-The checker finds two fences redundant, so they are not here: one between the bytes and 2k (W2 follows both, and no
-reader requests k before `latest`), and one between the first look and the bytes (R1 precedes both). The first look
-is an early exit: it saves reading a slot that the second look would refuse, and finds the segment that holds k.
+The checker found that two further fences would be redundant. One is between the bytes and 2k: W2 follows both, and no
+reader reads k before `latest = k`. The other is between the first look and the bytes: R1 precedes both. The first look
+is an early exit. It avoids reading a slot that the second look would reject, and tells which segment holds k.
 
-Each word has exactly one writer. A writer that was interrupted (Ctrl-C) may simply publish again: its next number
-comes from `latest`, so a slot left at 2k-1 is written as k again.
+Each word has exactly one writer. After an interruption (Ctrl-C) the writer may simply publish again: the next number
+is `latest` + 1, so a slot that still says 2k-1 is written as k again.
 
-The plan is a small record under its own sequence word, whose number only grows. No `latest` leads to it, so both
-looks are needed, and a fence on both sides of its values: W3, W4, R3, R4. Without any of these six it can be torn.
+The plan is a small record with its own sequence word, which only increases. A reader does not reach the plan through
+`latest`, so it needs both looks, and a fence before and after the values on each side: W3, W4, R3, R4. If any of these
+six steps is removed, the plan can be torn.
 
-A full fence in pure Python (`make_fence`) is a private lock that is *already held*: it is released, then acquired. No
-earlier access moves behind the release, and no later access moves before the acquire. Both use the same word, so the
-acquire cannot pass the release (on ARM as well, where the pair is ordered). The other order, `with lock: pass`, is no
-fence: accesses of both sides may move *into* the locked region and be reordered there.
-Each writer and each reader has its own fence; two threads that share one would block each other.
+A full fence in pure Python (`make_fence`) releases and then acquires a private lock that is *already held*. No earlier
+access moves behind the release, and no later access moves before the acquire. Release and acquire use the same word,
+so the acquire cannot move before the release (not even on ARM, which keeps the two in order). The opposite order,
+`with lock: pass`, is no fence: accesses before and after it may move *into* the locked region and be reordered there.
+Each writer and each reader has its own fence; two threads that share a fence would block each other.
 """
 
 from __future__ import annotations
@@ -58,7 +62,8 @@ Fence = Callable[[], None]
 class Words(Protocol):
     """8-byte words, each loaded or stored by a single instruction: `memoryview.cast("Q")`.
 
-    `struct.pack_into` zeroes its target first, which another process sees; slices are copied byte by byte.
+    `struct.pack_into` is no substitute: it zeroes its target first, and another process can see the zeros. Slices are
+    no substitute either: they are copied byte by byte.
     """
 
     def __getitem__(self, index: int, /) -> int: ...
@@ -66,7 +71,7 @@ class Words(Protocol):
 
 
 def make_fence() -> Fence:
-    """A full memory fence for one thread: no load or store moves across a call. A call costs about 0.1 us."""
+    """A full memory fence for one thread: no load or store moves across a call. A call takes about 0.1 us."""
     lock = threading.Lock()
     lock.acquire()
     release, acquire = lock.release, lock.acquire
@@ -74,7 +79,7 @@ def make_fence() -> Fence:
     def fence() -> None:
         try:
             release()
-        except RuntimeError:  # Ctrl-C came between release and acquire last time: the lock was left free
+        except RuntimeError:  # Ctrl-C interrupted the last call between release and acquire, so the lock is free
             acquire()
             release()
         acquire()
@@ -88,33 +93,34 @@ def next_number(words: Words, latest: int) -> int:
 
 
 def begin_write(words: Words, fence: Fence, sequence: int, number: int) -> None:
-    """Marks the slot as being written, so that no reader accepts its old snapshot. May be repeated after an
-    interruption."""
+    """Marks the slot as being written, so that no reader accepts its old snapshot. After an interruption it may be
+    called again."""
     words[sequence] = 2 * number - 1
     fence()  # W1
 
 
 def end_write(words: Words, fence: Fence, latest: int, sequence: int, number: int) -> None:
-    """Makes snapshot `number` visible, as the newest, once all of its bytes are written."""
+    """Makes snapshot `number` visible as the newest. Call it after all bytes of the snapshot are written."""
     words[sequence] = 2 * number
     fence()  # W2
     words[latest] = number
 
 
 def read_latest(words: Words, fence: Fence, latest: int) -> int:
-    """The number of the newest complete snapshot, 0 when there is none yet."""
+    """The number of the newest complete snapshot, 0 before the first."""
     number = words[latest]
     fence()  # R1
     return number
 
 
 def begin_read(words: Words, sequence: int, number: int) -> bool:
-    """True if the slot holds `number`, at most `read_latest`. Bytes read after this are valid if `end_read` is."""
+    """True if the slot holds snapshot `number`, which must not be above the result of `read_latest`. Bytes read after
+    this call are valid if `end_read` then returns True."""
     return words[sequence] == 2 * number  # first look
 
 
 def end_read(words: Words, fence: Fence, sequence: int, number: int) -> bool:
-    """True if all bytes read since `begin_read` were snapshot `number`'s."""
+    """True if all bytes read since `begin_read` belong to snapshot `number`."""
     fence()  # R2
     return words[sequence] == 2 * number  # second look
 
@@ -128,7 +134,7 @@ def read_slot(words: Words, fence: Fence, sequence: int, number: int, copy: Call
 
 
 def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, ...]) -> None:
-    """Replaces the small record behind `sequence` (the words that follow it). One writer."""
+    """Replaces the small record in the words that follow index `sequence`. Only one writer may call it."""
     version = (words[sequence] + 2) // 2
     words[sequence] = 2 * version - 1
     fence()  # W3
@@ -139,7 +145,7 @@ def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, .
 
 
 def read_record(words: Words, fence: Fence, sequence: int, length: int) -> tuple[int, tuple[int, ...]] | None:
-    """(state of the sequence word, the `length` words behind it); None if the record was being replaced."""
+    """The value of the sequence word, and the `length` words after it; None if the record was being replaced."""
     before = words[sequence]
     fence()  # R3
     values = tuple(words[index] for index in range(sequence + 1, sequence + 1 + length))

@@ -1,7 +1,7 @@
-"""Slot of one snapshot on the writer's side: its memory as arrays, and its state while it is written in place.
+"""Slot of one snapshot on the writer's side: its memory as arrays, and its state while the snapshot is written.
 
-Always: arrays of a slot keep the memory mapped; an aborted slot leaves half-written bytes that no reader accepts. Not
-here: the sequence words (`writer`).
+Always: while an array of a slot exists, the memory stays mapped. Readers do not accept the bytes of an aborted slot,
+which may be half-written. Not here: the sequence words (`writer`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from twixt.ipc.ring import layout as at
 from twixt.ipc.ring.layout import HEAD_PACKING, Layout
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head
 
-# numpy copies structured records field by field (330 us for 10,000); as plain words it is one memcpy (20 us).
+# Records are copied as plain words, a single memcpy (20 us for 10,000 records). numpy copies structured records field
+# by field (330 us).
 WORDS = np.dtype("<u8")
-# The same for bodies and marks.
+# Words per BODY record, and also per MARK record.
 WORDS_PER_RECORD = BODY.itemsize // at.WORD
 NO_HEAD = Head()
 NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
@@ -33,7 +34,8 @@ class RingError(TwixtError):
 
 
 def words_of(records: NDArray[np.void], dtype: np.dtype[np.void]) -> NDArray[np.uint64]:
-    """The words of `records`, shape (n,), of dtype `BODY` or `MARK`. Raises RingError for another array."""
+    """The words of `records`, an array of shape (n,) and of `dtype`, which is BODY or MARK. Raises RingError for
+    another array."""
     if (
         not isinstance(records, np.ndarray)
         or records.ndim != 1
@@ -44,29 +46,29 @@ def words_of(records: NDArray[np.void], dtype: np.dtype[np.void]) -> NDArray[np.
     if not (len(records) and records.flags.c_contiguous):
         records = np.ascontiguousarray(records)
         return records.view(WORDS)
-    return np.frombuffer(records, WORDS)  # half the time of a view
+    return np.frombuffer(records, WORDS)  # takes half the time of `records.view`
 
 
 def kind_of(value: object) -> str:
-    """Type of a value, with dtype and shape of an array, for error texts."""
+    """Type of a value for error texts; for an array its dtype and shape."""
     return f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 class OpenSlot:
-    """Memory for one snapshot, written in place until it is committed, or aborted without effect.
+    """Memory for one snapshot. The caller writes into it until it is committed (published) or aborted (not published).
 
         with ring.begin(count) as slot:
             slot.records["position"] = ...
             slot.head = Head(...)
 
-    Committed when the block ends, aborted when it raises. The next `begin` aborts a slot that is neither, after an
-    interruption; if its block still runs, the end of the block raises RingError.
+    The end of the block commits the slot; an exception in the block aborts it. If neither happened because of an
+    interruption, the next `begin` aborts the slot. If its block still runs, the end of the block raises RingError.
 
-    number: of the snapshot. count, mark_count: bodies and marks. part_count: rows of its part columns. head, columns: of
-    the snapshot, to be set in the block; `count`, `marks`, `parts` and `published_ns` of `head` are filled in.
-    published_ns: the instant at which it became visible; None before.
-    is_committed: complete; it may have to wait for a larger segment before it is visible.
-    tag: a value of the caller's about the bytes of this slot; `write` sets it to None.
+    number: the snapshot's number. count, mark_count: numbers of bodies and marks. part_count: rows of part columns.
+    head, columns: set these in the block. The commit fills in `count`, `marks`, `parts` and `published_ns` of `head`.
+    published_ns: the instant at which the snapshot became visible; None before.
+    is_committed: True if the snapshot is complete; it may still wait for a larger segment before it is visible.
+    tag: any value by which the caller describes the bytes in this slot; `write` sets it to None.
     commit: called at the end of the block; returns `published_ns`. forget: called when the slot is aborted.
     """
 
@@ -80,7 +82,7 @@ class OpenSlot:
         self.reopen(0, 0)
 
     def reopen(self, number: int, count: int, mark_count: int = 0, part_count: int = 0) -> None:
-        """Opens the slot for another snapshot. The tag is kept."""
+        """Opens the slot for another snapshot. `tag` does not change."""
         self.number, self.count, self.mark_count, self.part_count = number, count, mark_count, part_count
         self.head, self.columns = NO_HEAD, NO_COLUMNS
         self.published_ns: int | None = None
@@ -104,15 +106,15 @@ class OpenSlot:
 
     @property
     def record_count(self) -> int:
-        """Number of records that a segment needs room for: bodies and marks, and at least the number of parts."""
+        """Capacity that a segment needs for this snapshot: bodies + marks, or the number of parts if it is larger."""
         return max(self.count + self.mark_count, self.part_count)
 
     @property
     def records(self) -> NDArray[np.void]:
-        """The slot's own memory, shape (count,), dtype BODY, holding an older snapshot or zeros. Read-only once the
-        slot is committed or aborted; views made before are not, see `is_kept`."""
+        """The slot's memory for bodies, shape (count,), dtype BODY. It contains an older snapshot or zeros. The array
+        becomes read-only when the slot is committed or aborted, but views made before stay writable (`is_kept`)."""
         if self._records is None:
-            # The base of every view of `records`, so that its references count these views.
+            # Every view of `records` refers to `_base`, so the reference count of `_base` shows whether views exist.
             self._base = self._new_records()
             records = self._base[:]
             self._references = sys.getrefcount(self._base)
@@ -121,14 +123,14 @@ class OpenSlot:
 
     @property
     def marks(self) -> NDArray[np.void]:
-        """As `records`: memory of the marks, shape (mark_count,), dtype MARK."""
+        """The slot's memory for marks, shape (mark_count,), dtype MARK. Otherwise as `records`."""
         if self._marks is None:
             self._marks = self._new_marks()
         return self._marks
 
     def write(self, bodies: NDArray[np.void], marks: NDArray[np.void] = NO_MARKS) -> None:
         """Copies BODY records, shape (count,), and MARK records, shape (mark_count,), into the slot. Raises RingError
-        for others."""
+        for other arrays."""
         words = words_of(bodies, BODY)
         if len(bodies) != self.count:
             raise RingError(f"this slot was opened for {self.count} bodies, got {len(bodies)}")
@@ -138,16 +140,16 @@ class OpenSlot:
             self.write_marks(marks)
 
     def write_marks(self, marks: NDArray[np.void]) -> None:
-        """Copies MARK records, shape (mark_count,), into the slot. Raises RingError for others."""
+        """Copies MARK records, shape (mark_count,), into the slot. Raises RingError for other arrays."""
         self.marks.view(WORDS)[...] = words_of(marks, MARK)
 
     @property
     def is_kept(self) -> bool:
-        """True if a writable view of `records` still exists. By reference counts, which do not cover raw pointers."""
+        """True if a writable view of `records` still exists. Found by reference counts, so raw pointers are missed."""
         if self._records is None:
             return False
         if sys.getrefcount(self._base) > self._references:
-            gc.collect()  # views that are garbage do not count
+            gc.collect()  # removes unreachable views, which must not count
         return sys.getrefcount(self._base) > self._references
 
     def close(self) -> None:
@@ -158,13 +160,13 @@ class OpenSlot:
             self._marks.flags.writeable = False
 
     def abort(self) -> None:
-        """Ends the writing without publishing. No effect once committed."""
+        """Ends the writing without publishing. No effect after the commit."""
         self.close()
         if self._forget is not None:
             self._forget(self)
 
     def words(self) -> NDArray[np.uint64]:
-        """Memory of the bodies as words, for one write; not to be kept."""
+        """Memory of the bodies as words, for a single write. Do not store it."""
         return self.records.view(WORDS)
 
     def _new_records(self) -> NDArray[np.void]:
@@ -175,10 +177,11 @@ class OpenSlot:
 
 
 class RingSlot(OpenSlot):
-    """A slot of a segment. Its views are made once; it is opened again for each of its snapshots.
+    """A slot of a segment. The object and its views are made once, and opened again for each snapshot in the slot.
 
-    Arrays are made by `frombuffer`, which keeps the memory mapped; `ndarray(buffer=...)` does not.
-    sequence, published: indices of words. head_bytes: memory of the head. column_rows: all rows of each column.
+    Arrays are made by `frombuffer`, because that keeps the memory mapped; `ndarray(buffer=...)` would not.
+    sequence: index of the sequence word in the segment. published: index of the word for `published_ns`.
+    head_bytes: memory of the head. column_rows: name -> all rows of the column.
     """
 
     def __init__(
@@ -205,11 +208,11 @@ class RingSlot(OpenSlot):
         self._view, self._records_offset = view, layout.bodies_offset(slot)
 
     def stored(self, count: int) -> NDArray[np.void]:
-        """The records of `count` bodies, a new array each time."""
+        """The slot's first `count` body records, as a new array at each call."""
         return np.frombuffer(self._view, BODY, count, self._records_offset)
 
     def stored_marks(self, count: int, marks: int) -> NDArray[np.void]:
-        """The records of `marks` marks after `count` bodies, a new array each time."""
+        """The `marks` mark records that follow `count` body records, as a new array at each call."""
         return np.frombuffer(self._view, MARK, marks, self._records_offset + count * BODY.itemsize)
 
     def words(self) -> NDArray[np.uint64]:
@@ -223,7 +226,7 @@ class RingSlot(OpenSlot):
 
 
 class PrivateSlot(OpenSlot):
-    """A slot in private memory, all bytes zero, for a snapshot that cannot go into the segment now."""
+    """A slot in private, zeroed memory, for a snapshot that cannot be written into the segment now."""
 
     def _new_records(self) -> NDArray[np.void]:
         return np.zeros(self.count, BODY)

@@ -1,8 +1,9 @@
-"""Writer of one segment: `begin` opens the next snapshot's slot, which is filled in place and committed.
+"""Writer of one segment: `begin` opens the next snapshot's slot; the caller fills the slot in place and commits it.
 
-Always: it never waits for a reader, and its cost does not depend on readers; a head and columns that cannot be published
-are refused before they are written; an interrupted publish (Ctrl-C) leaves the last snapshots complete, and the next
-publish uses its slot. Not here: the order of stores (`sequence`), the meaning of a head's numbers.
+Always: the writer never waits for a reader, and a publish costs the same with any number of readers. A head or
+columns that cannot be published are rejected before they are written. After an interrupted publish (Ctrl-C) the last
+snapshots are still complete, and the next publish uses the same slot. Not here: the order of stores (`sequence`), the
+meaning of a head's numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from twixt.ipc.snapshot import NO_MARKS, Head, vertex_records
 
 
 class Stored(NamedTuple):
-    """A complete snapshot in its slot: the arrays are views of the segment's memory."""
+    """A complete snapshot in its slot. The arrays are views of the segment's memory."""
 
     number: int
     head: Head
@@ -36,9 +37,9 @@ class Stored(NamedTuple):
 
 
 class RingWriter:
-    """The one writer of a segment. Used by one thread at a time.
+    """The only writer of a segment. At most one thread may use it at a time.
 
-    memory: fresh (zeroed) and at least `layout.segment_bytes` long. now_ns: the clock of `published_ns`.
+    memory: zeroed, at least `layout.segment_bytes` long. now_ns: clock from which `published_ns` is read.
     """
 
     def __init__(
@@ -62,16 +63,16 @@ class RingWriter:
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
-        """A writer that continues the numbers of `old` in larger memory or with other columns. The last two snapshots
-        are copied, with new columns zero. After that nothing may be published in `old`; once viewers can request the
-        new memory, call `old.set_successor()`."""
+        """A writer that continues the numbers of `old` in larger memory or with other columns. It copies the last two
+        snapshots; new columns are zero. After this call publish nothing in `old`. Once viewers can request the new
+        memory, call `old.set_successor()`."""
         if layout.capacity < old.layout.capacity:
             raise LayoutError(
                 f"a grown segment holds at least {old.layout.capacity} bodies, got room for {layout.capacity}"
             )
         before = {column._replace(offset=0) for column in old.layout.columns}
         shared = [column.name for column in layout.columns if column._replace(offset=0) in before]
-        # Zeros in a new part column would be drawn; without rows the scene's own values are drawn.
+        # Viewers would draw the zeros of a new part column. Without rows they draw the scene's own values.
         keeps_parts = all(column.name in shared for column in layout.columns if column.per == PART_ROWS)
         new = RingWriter(memory, layout, now_ns=old._now_ns)
         for stored in old.last_two():
@@ -95,27 +96,27 @@ class RingWriter:
 
     @property
     def latest(self) -> int:
-        """The number of the last snapshot published, 0 for none."""
+        """The number of the last snapshot published, 0 before the first."""
         return self._open_words()[at.LATEST]
 
     @property
     def plan_number(self) -> int:
-        """The number of the plan written last, 0 for none."""
+        """The number of the plan written last, 0 before the first."""
         return self._open_words()[at.PLAN]
 
     @property
     def is_open(self) -> bool:
-        """True while a slot is being written in place, and after an interruption of that."""
+        """True while a slot is being written in place, and after such a write was interrupted."""
         return self._opened is not None
 
     def begin(self, count: int, marks: int = 0, commit: Callable[[OpenSlot], int] | None = None) -> RingSlot:
-        """The next snapshot's slot, of `count` bodies and `marks` marks, to be written in place in a `with` block.
-        commit: called at its end in place of the writer's own. Raises RingError."""
+        """The next snapshot's slot for `count` bodies and `marks` marks, to be filled in a `with` block. commit:
+        called at the end of the block instead of `RingWriter.commit`. Raises RingError."""
         if count + marks > self.layout.capacity:
             self._refuse(count, marks)
         words = self._words if not self.memory.closed else self._open_words()
         left = self._opened
-        if left is not None:  # its block was interrupted, or still runs and will raise at its end
+        if left is not None:  # its block was interrupted, or still runs; then the end of the block raises RingError
             place = left.number % self.layout.slots
             if self._slots[place] is left:
                 self._slots[place] = self._new_slot(place)
@@ -126,7 +127,8 @@ class RingWriter:
         return slot
 
     def commit(self, opened: OpenSlot) -> int:
-        """Makes a slot visible, with its head and columns, at the end of its block. Returns `published_ns`."""
+        """Writes a slot's head and columns and makes its snapshot visible. Called at the end of the slot's block.
+        Returns `published_ns`."""
         slot = self._opened
         if slot is None or opened is not slot:
             raise RingError(
@@ -143,7 +145,7 @@ class RingWriter:
         return self._end(slot, packed, columns)
 
     def check(self, head: Head, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
-        """Raises RingError for a snapshot that cannot be published in a segment of any size."""
+        """Raises RingError for a snapshot that cannot be published, however large the segment is."""
         parts = self._checked_columns(count, columns, has_room=False)
         _packed(head, count, head.marks, parts)
 
@@ -153,7 +155,7 @@ class RingWriter:
             self._opened = None
 
     def write_plan(self, plan: Plan) -> None:
-        """Replaces the plan; readers see the old or the new one, whole."""
+        """Replaces the plan. Readers see either the complete old plan or the complete new one."""
         number, world_epoch, wall_ns, sim_time_ns, rate = plan
         values = struct.unpack("<5Q", struct.pack("<4qd", number, world_epoch, wall_ns, sim_time_ns, rate))
         sequence.write_record(self._open_words(), self._fence, at.PLAN_SEQUENCE, values)
@@ -163,18 +165,18 @@ class RingWriter:
         self._open_words()[at.SCENE_VERSION] = version
 
     def set_successor(self) -> None:
-        """Sets the word by which readers request the next segment, the last one written here. Aborts an open slot."""
+        """Aborts an open slot, and tells readers that there is a next segment. Write nothing here afterwards."""
         if self._opened is not None:
             self._opened.abort()
         self._open_words()[at.SUCCESSOR] = 1
 
     def last_two(self) -> list[Stored]:
-        """The newest complete snapshots, at most two, older first. Views: the next publishes overwrite them."""
+        """The newest complete snapshots, at most two, older first. They are views; later publishes overwrite them."""
         latest = self.latest
         return [self._stored(number) for number in (latest - 1, latest) if number > 0]
 
     def close(self) -> None:
-        """Closes the memory; viewers keep what they have mapped. Idempotent."""
+        """Closes the memory. Memory that viewers have mapped stays mapped there. Idempotent."""
         self._slots = []
         self._words = memoryview(b"").cast("Q")
         self.memory.close()
@@ -183,7 +185,7 @@ class RingWriter:
         return RingSlot(self.memory.view, self.layout, place, self.commit, self.forget)
 
     def _open(self, number: int, count: int, marks: int) -> RingSlot:
-        """The slot of snapshot `number`, marked as being written."""
+        """Marks the slot of snapshot `number` as being written, and returns it."""
         slot = self._slots[number % self.layout.slots]
         sequence.begin_write(self._words, self._fence, slot.sequence, number)
         slot.reopen(number, count, marks)
@@ -196,7 +198,8 @@ class RingWriter:
         columns: Mapping[str, NDArray[np.generic]],
         published_ns: int | None = None,
     ) -> int:
-        """Writes the rest of the slot, and makes its snapshot visible. Returns `published_ns`, by default now."""
+        """Writes columns and head into the slot and makes its snapshot visible. Returns `published_ns`, which is the
+        current time unless it is given."""
         if columns:
             for name, rows in slot.column_rows.items():
                 values = columns[name]
@@ -222,7 +225,8 @@ class RingWriter:
         raise RingError(f"this segment holds {self.layout.capacity} bodies, got {got}; grow it first")
 
     def _checked_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]], has_room: bool = True) -> int:
-        """Number of rows of the part columns. has_room: they must fit into this segment. Raises RingError."""
+        """Checks the columns and returns the number of rows of the part columns. Raises RingError for wrong columns.
+        If `has_room`, also raises RingError where these rows do not fit into this segment."""
         names = {column.name for column in self.layout.columns}
         if names != set(columns):
             raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")

@@ -1,10 +1,13 @@
-"""Session between a simulation (host, service, viewers, wakes) and its viewers (link); both: listener, wire, messages.
+"""Session between a simulation and its viewers.
 
-    listener = open_listener(name); host = Host(listener, scene, capacity)      the simulation: publish, write_plan, ...
-    link = attach(name)                                                         a viewer: poll, unread, send, ...
+Modules of the simulation's side: host, service, viewers, wakes. Of the viewer's side: link. Of both: listener, wire,
+messages.
 
-`open_listener` needs the standard library only, so that a viewer can start and connect while the simulation still
-imports numpy and its world. Other modules are imported when first used.
+    listener = open_listener(name); host = Host(listener, scene, capacity)    the simulation: publish, write_plan, ...
+    link = attach(name)                                                       a viewer: poll, unread, send, ...
+
+`open_listener` needs only the standard library, so a viewer can start and connect while the simulation still imports
+numpy and its world. The other modules are imported when they are first used.
 """
 
 from __future__ import annotations

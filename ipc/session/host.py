@@ -1,11 +1,11 @@
-"""Simulation's side of the channel: publishes snapshots, scene and status, and admits viewers.
+"""Simulation's side of the channel: publishes snapshots, scene and status, and accepts viewers.
 
-The stepping thread writes shared memory and sets values; a `ServiceThread` does everything on the sockets. So no viewer
-delays a step, and viewers are answered even if the user's step never returns.
+The stepping thread writes shared memory and sets values; a `ServiceThread` does all work on the sockets. So no viewer
+delays a step, and viewers get answers even if the user's step never returns.
 
-Always: a publish costs its copy and one test of an empty queue; it waits neither for a viewer nor for memory
-(`segments`). In a forked child the copy of the host is ended, and keeps neither memory nor connections alive.
-Not here: when to publish, and the effect of a command.
+Always: a publish costs one copy of the snapshot and, if no viewer waits, one test of an empty queue. It waits neither
+for a viewer nor for memory (`segments`). In a forked child the copy of the host has ended, and holds neither memory
+nor connections. Not here: when to publish, and the effect of a command.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ ENDINGS = ("ended", "crashed", "interrupted")
 
 
 class Host:
-    """Publishes snapshots to all viewers that connect to `listener`. One thread at a time publishes; other methods may
-    be called from any thread.
+    """Publishes snapshots to all viewers that connect to `listener`. At most one thread may publish at a time; any
+    thread may call the methods of this class.
 
         with host.ring.begin(count) as slot:
             slot.records["position"] = ...
             slot.head = Head(...)
 
-    capacity: bodies and marks that fit without growing. columns: of every snapshot, see `HostRing`.
-    describe: returns the description that a viewer receives when it attaches (`Link.description`).
+    capacity: number of bodies and marks that fit into the first segment. columns: the columns of every snapshot, as in
+    `HostRing`. describe: returns the description that a viewer receives when it attaches (`Link.description`).
 
-    ring: publishes snapshots and plans. commands: those of viewers. actions: of the viewers' users for the program:
-    events, views, pulls. viewer_attached: is set when a viewer attaches.
-    on_report: None, or returns the report's blocks; called on the service thread, and may end the host.
+    ring: publishes snapshots and plans. commands: commands from viewers. actions: what the viewers' users did (events,
+    views, pulls), for the program. viewer_attached: event that is set when a viewer attaches.
+    on_report: None, or a function that returns the report's blocks. The service thread calls it; it may call `end`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Host:
 
     @property
     def name(self) -> str:
-        """Name under which viewers attach."""
+        """Name by which viewers attach."""
         return self._listener.name
 
     @property
@@ -86,11 +86,12 @@ class Host:
 
     @property
     def lead_ns(self) -> int:
-        """Largest lead of the attached viewers: time from drawing a frame to its present. 0 without viewers."""
+        """Largest lead of the attached viewers, ns; 0 without viewers. The lead is the time from drawing a frame until
+        the display shows it."""
         return self._service.lead_ns
 
     def write_scene(self, scene: Scene) -> int:
-        """Replace the scene for all viewers, present and later. Returns its version."""
+        """Replace the scene for all viewers, also for those that attach later. Returns the scene's version."""
         packed = scene.packed()
         with self.ring.writing:
             self.ring.require_running()
@@ -103,8 +104,8 @@ class Host:
         return version
 
     def write_camera(self, camera: Camera | None) -> int:
-        """Replace the scene's camera for all viewers, present and later; each applies it, even if it equals the
-        previous one. None frames all bodies. Returns its version."""
+        """Replace the scene's camera for all viewers, also for those that attach later. Returns the camera's version.
+        Each viewer applies the camera, even if it equals the previous one. None stands for a view of all bodies."""
         with self.ring.writing:
             self.ring.require_running()
             self.camera = WrittenCamera(self.camera.version + 1, camera)
@@ -112,18 +113,19 @@ class Host:
         return self.camera.version
 
     def set_status(self, status: dict[str, Any]) -> None:
-        """Replace the status, values that JSON can encode. Each viewer gets the latest, at most 5 times a second."""
+        """Replace the status. Each viewer gets the latest one, at most 5 times a second. JSON must be able to encode
+        the values."""
         self._service.set_status(dict(status))
 
     def write_overlay(self, kind: str, fields: dict[str, Any], content: bytes) -> None:
-        """Replace the images or figures over the picture. kind: one of `messages.OVERLAYS`. Each viewer gets
-        the latest, at most 30 times a second, of figures 10. Never waits."""
+        """Replace the images or figures over the picture. kind: one of `messages.OVERLAYS`. Each viewer gets the
+        latest ones: images at most 30 times a second, figures at most 10 times. Never waits."""
         self.overlays = {**self.overlays, kind: WrittenOverlay(fields, content)}
         self._service.overlays_changed()
 
     def end(self, kind: str = "ended", message: str = "") -> None:
-        """Free the name, send the end to viewers, close everything. From any thread or hook; only the first call has an
-        effect. kind: one of `ENDINGS`, else ValueError."""
+        """Free the name, send the end message to viewers, and close all connections and memory. Any thread or exit
+        hook may call it; only the first call has an effect. Raises ValueError unless `kind` is one of `ENDINGS`."""
         if kind not in ENDINGS:
             raise ValueError(f"a simulation's end must be one of {', '.join(ENDINGS)}, got {kind!r}")
         with self._ending:
@@ -137,7 +139,7 @@ class Host:
         self.ring.close()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`: this copy is ended. New locks: the parent's threads may have held the old ones."""
+        """As `fork.Guarded`: this copy has ended. Makes new locks; the parent's threads may have held the old ones."""
         self.ring.close_in_child()
         self._service.close_in_child()
         self.commands, self.actions = self._service.commands, self._service.actions

@@ -1,11 +1,11 @@
 """Viewer's side of the channel: attaches, reads snapshots and sends commands.
 
-An open connection means that physics runs: the kernel closes it within a millisecond after any end of physics.
-Snapshots are read from shared memory, which stays readable after the end.
+While the connection is open, the physics process runs: however that process ends, the kernel closes the connection
+within a millisecond. Snapshots are read from shared memory, which stays readable after the end.
 
-Always: after `attach` there is a scene and a segment; `poll` never waits and costs microseconds when nothing arrived;
-invalid input gives a TwixtError or an `Ended`, and never blocks. One thread uses a link. Not here: the choice of the
-snapshot to draw.
+Always: after `attach` the link has a scene and a segment. `poll` never waits, and takes microseconds if nothing has
+arrived. Invalid input raises a TwixtError or sets `Link.ended`, and never blocks. One thread uses a link. Not here:
+the choice of the snapshot to draw.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ from twixt.ipc.session.messages import OVERLAYS, ReceivedScene
 from twixt.ipc.session.wire import Connection
 from twixt.ipc.snapshot import Snapshot, new_bodies
 
-# Longest wait for the simulation's answer: it may still be importing its world.
+# Longest wait for the simulation's answer. It is long, because the simulation may still be importing its world.
 ATTACH_PATIENCE_S = 20.0
-# Longest wait; longer ones are shortened to it, because `poll` accepts ms in 32 bits, signed.
+# Upper limit of every wait. The system's `poll` takes its timeout in ms as a signed 32-bit number.
 LONGEST_WAIT_S = 2_000_000.0
-# Least change of the lead that is reported; leads are some milliseconds.
+# Smallest change of the lead that is reported. A lead is a few milliseconds.
 LEAD_STEP_NS = 1_000_000
-# Most receives of 64 KiB in one poll, so that a simulation that sends without pause delays no frame.
+# Most pieces of 64 KiB received in one poll, so that a simulation that sends all the time delays no frame.
 PIECES_AT_ONCE = 4
 
 
 class LinkError(TwixtError):
-    """No simulation to attach to, several, one that refuses or does not answer, or a link that is closed."""
+    """Failure to attach (no simulation, several, a refusal, or no answer), or use of a link that is not attached."""
 
 
 class Ended(NamedTuple):
-    """End of a simulation: kind and message. kind: "ended", "crashed", "interrupted", "refused" (this viewer
-    alone: the simulation closed it, or sent an invalid message) or "lost" (the stream ended without a message)."""
+    """End of a link and its reason. kind: "ended", "crashed" or "interrupted", as the simulation reports it; "refused"
+    if the simulation refused this viewer, or sent it an invalid message; "lost" if the stream ended without a
+    message."""
 
     kind: str
     message: str
@@ -57,10 +58,10 @@ LOST = Ended("lost", "physics ended without a word (killed?)")
 
 
 def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False) -> Link:
-    """Attach to the simulation `name` (None: the only one that is running). Raises TwixtError.
+    """Attach to the simulation `name`. None stands for the only simulation that is running. Raises TwixtError.
 
-    timeout_s: longest wait for its answer. owned: the simulation started this viewer, which removes the socket of
-    a simulation that was killed.
+    timeout_s: longest wait for its answer. owned: True if the simulation started this viewer. Such a viewer removes
+    the simulation's socket if the simulation was killed.
     """
     link = Link(name or _only_one(), owned)
     try:
@@ -72,10 +73,11 @@ def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned:
 
 
 class Link:
-    """An attached viewer. Made by `attach`.
+    """A viewer's connection to a simulation. Made by `attach`.
 
-    status: the latest that `poll` received. description: the simulation's, received when attaching. received: scene,
-    camera, images and figures over the picture. ended: None while the simulation runs and this link is open.
+    status: the latest status that `poll` received. description: the simulation's description, received when attaching.
+    received: scene, camera, and the images and figures over the picture. ended: None while the simulation runs and
+    this link is open; then how it ended.
     """
 
     def __init__(self, name: str, owned: bool = False) -> None:
@@ -106,11 +108,11 @@ class Link:
         return self.received.version
 
     def poll(self, patience_ns: int = 0) -> None:
-        """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. Called
-        once a frame.
+        """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. Call it
+        once per frame.
 
-        patience_ns: shortest interval between two polls of the socket. It does not apply while a new scene (by shared
-        memory) or a requested segment is expected.
+        patience_ns: shortest interval between two polls of the socket. It is ignored while a message is expected: a
+        scene that shared memory shows to be newer, or a requested segment.
         """
         if self.ended is not None:
             return
@@ -128,56 +130,59 @@ class Link:
             self._is_segment_requested = self._send_message("segment")
 
     def plan(self) -> Plan:
-        """The plan in force; before the first plan, one of number 0 and rate 1. Raises TwixtError if it is damaged."""
+        """The current plan; before the first, a plan of number 0 and rate 1. Raises TwixtError for a damaged plan."""
         plan = self._ring.plan()
         self._read_plan_number = plan.number
         return plan
 
     @property
     def has_unread(self) -> bool:
-        """True if `unread` has snapshots to yield or old segments to close. Costs one load."""
+        """True if `unread` has snapshots to yield or old segments to close. Loads only one word of shared memory."""
         return self._ring.has_unread
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first: as many of the newest as fit `byte_budget`, the newest one always.
+        """Unread snapshots, oldest first. If not all fit `byte_budget`, the oldest are left out, but never the newest.
 
-        Use a view's bodies and columns, then call its `is_valid()`. False: the writer overwrote it meanwhile; discard
-        the result.
+        Use a view's bodies and columns, then call its `is_valid()`. If that returns False, the writer has overwritten
+        the snapshot, so discard the result.
         """
         for view in self._ring.unread(byte_budget):
             self._read_number = view.number
             yield view
 
     def latest_pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first; fewer while there are fewer, none if the writer
-        overtook every attempt to copy them."""
+        """Private copies of the two newest snapshots, older first; fewer if fewer were published. Empty if the writer
+        overwrote a snapshot during each attempt to copy them."""
         return self._ring.pair()
 
     def newest_bodies(self) -> NDArray[np.void]:
-        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`; (0,) if none could be copied."""
+        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`; shape (0,) if there is no snapshot
+        or none could be copied."""
         newest = self._ring.newest()
         return new_bodies(0) if newest is None else newest.bodies
 
     @property
     def counters(self) -> dict[str, int]:
-        """Counts since attaching, by the names of `Counters`. They stay after `close`."""
+        """Counts since attaching, as a dict of the fields of `Counters`. Still available after `close`."""
         return dataclasses.asdict(self._counters)
 
     def send(self, command: Command) -> bool:
-        """Send a command without waiting. False after the end, or while 256 messages are queued."""
+        """Send a command without waiting. False if it cannot be sent: after the end, or with 256 messages queued."""
         return self._send_message("command", command.to_fields())
 
     def send_action(self, action: UserAction) -> bool:
-        """Send an action of the user to the program, as `send`."""
+        """Send an action of the user to the program. Waits and returns as `send`."""
         return self._send_message(action.KIND, action.to_fields())
 
     def report_lead(self, lead_ns: int) -> None:
-        """Report the time from drawing a frame to its present. Sent only if it changed by `LEAD_STEP_NS` or more."""
+        """Report the time from drawing a frame until the display shows it, ns. Sent only if it has changed by
+        `LEAD_STEP_NS` or more."""
         if abs(lead_ns - self._reported_lead_ns) >= LEAD_STEP_NS and self._send_message("lead", {"lead_ns": lead_ns}):
             self._reported_lead_ns = lead_ns
 
     def wake_when_newer(self) -> None:
-        """Request one wake, at the next snapshot after the last of `unread` or the next plan after the last of `plan`."""
+        """Request one wake. It comes when there is a snapshot newer than the last that `unread` yielded, or a plan
+        newer than the last that `plan` returned."""
         if self._connection.drain_wakes():
             self._is_wake_requested = False
         if not self._is_wake_requested:
@@ -186,9 +191,10 @@ class Link:
             )
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the wake comes, scene or camera change or the simulation ends: True. False after `timeout_s`.
+        """Wait until the wake comes, the scene or the camera changes, or the simulation ends. Returns False if none of
+        them happens within `timeout_s`.
 
-        A wake may be spurious.
+        A wake may be spurious: perhaps nothing is newer.
         """
         deadline_ns = _deadline_ns(timeout_s)
         camera_version = self.received.camera_version  # a new scene raises it as well
@@ -203,7 +209,8 @@ class Link:
                 return False
 
     def request_report(self, timeout_s: float) -> dict[str, Any] | None:
-        """Request the simulation's blocks of the report; None if it has ended or does not answer in `timeout_s`."""
+        """Request the simulation's blocks of the report, and wait for them. None if the simulation has ended, or does
+        not answer within `timeout_s`."""
         deadline_ns = _deadline_ns(timeout_s)
         self._report_number += 1
         self._send_message("report", {"number": self._report_number})
@@ -224,12 +231,12 @@ class Link:
 
     @property
     def wake_filenos(self) -> tuple[int, ...]:
-        """Descriptors that are readable when a message or a wake can be received. Closed by `close`."""
+        """Descriptors that are readable when a message or a wake can be received. `close` closes them."""
         wake = self._connection.wake_fileno
         return (self._connection.fileno(),) if wake is None else (self._connection.fileno(), wake)
 
     def close(self) -> None:
-        """Detach. `counters` stay. The simulation continues."""
+        """Detach from the simulation, which continues. `counters` stay available."""
         if self._owned and self.ended == LOST:
             listener.tidy(self.name)
         self.ended = self.ended or Ended("ended", "this viewer was closed")
@@ -251,7 +258,7 @@ class Link:
         while True:
             self._receive_all()
             if self._reader is not None and self.scene_version:
-                return  # also if the simulation has ended meanwhile: there is a scene to draw, and a reason to report
+                return  # even if the simulation has ended: the viewer can draw the scene and show the reason
             if self.ended is not None:
                 raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')
             if not self._connection.wait_until(deadline_ns):
@@ -314,7 +321,7 @@ class Link:
                 )
 
     def _map_segment(self, descriptor: int, size: int) -> None:
-        """Map a segment. It is read after the previous one has been read to its end."""
+        """Map a segment. The reader uses it after it has read the previous segment to its end."""
         if self._reader is not None and not self._is_segment_requested:
             raise wire.WireError("the simulation handed out memory that nobody asked for; restart it")
         mapped = memory.map_read_only(descriptor, size)

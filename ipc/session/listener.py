@@ -1,6 +1,6 @@
-"""Names of simulations: acquired by one simulation each, found by viewers.
+"""Names of simulations: a simulation acquires a name, and viewers connect by it.
 
-Rules and messages for all systems; the system calls are in `ipc.system`.
+The rules and error messages here are the same for all operating systems. Not here: the system calls (`ipc.system`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.system import names
 from twixt.ipc.system.interface import Listener, ListenerError
 
-# Longest wait for other processes that acquire or free a name. A frame waits when it frees a killed simulation's name.
+# Longest wait, in `tidy`, for another process that is acquiring or freeing a name. It is short, because `tidy` may be
+# called between two frames.
 TIDY_PATIENCE_S = 0.05
-# Modules of the standard library that twixt needs unpatched, by the package that can patch them; and the call of that
-# package that does not patch them.
+# UNPATCHED_MODULES: package that patches the standard library -> modules that twixt needs unpatched. PATCH_CALLS:
+# package -> call for the error message, which leaves these modules unpatched.
 UNPATCHED_MODULES = {
     "gevent.monkey": ("threading", "_thread", "socket", "select", "os", "subprocess", "queue"),
     "eventlet.patcher": ("thread", "socket", "select", "os"),
@@ -31,8 +32,8 @@ PATCH_CALLS = {
 def open_listener(name: str) -> Listener:
     """Acquire the name. From now on viewers can connect; they wait until a `Host` answers.
 
-    Replaces the socket of a killed simulation. Raises ListenerError where a running simulation has the name, for an
-    invalid name, and where no socket can be made; NoFolder where there is no folder for it.
+    The socket of a killed simulation is replaced. Raises ListenerError if the name is invalid, if a running simulation
+    has it, or if no socket can be made; NoFolder if there is no folder for the socket.
     """
     check_unpatched()
     check_name(name)
@@ -46,14 +47,14 @@ def open_listener(name: str) -> Listener:
 
 
 def unreachable_listener(name: str) -> Listener:
-    """A listener without a reachable address, for a loop that continues although no folder is writable."""
+    """A listener to which no viewer can connect. It lets a simulation run although no folder is writable."""
     check_name(name)
     return names.unreachable(name)
 
 
 def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
-    """Connect to the simulation `name` and check that its process is this user's. Raises ListenerError if there is
-    none, if it is another user's, or after `timeout_s`."""
+    """Connect to the simulation `name`. Raises ListenerError if no such simulation is running, if another user runs
+    it, or if it does not accept within `timeout_s`."""
     check_name(name)
     try:
         names.connect(connection, name, timeout_s)
@@ -69,7 +70,7 @@ def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
 
 
 def running() -> list[str]:
-    """Names of the running simulations, sorted. Raises ListenerError where the folder cannot be used."""
+    """Names of the running simulations, sorted. Raises ListenerError if the folder of names cannot be used."""
     return sorted(names.running())
 
 
@@ -80,16 +81,16 @@ def is_running(name: str) -> bool:
 
 
 def tidy(name: str) -> bool:
-    """Free the name of a killed simulation, in at most `TIDY_PATIENCE_S`. False, without effect, if it is running or the
-    attempt failed; raises no TwixtError."""
+    """Free the name of a killed simulation. Waits at most `TIDY_PATIENCE_S`. Returns False without an effect if the
+    simulation is running or an error occurred; never raises TwixtError or OSError."""
     with contextlib.suppress(TwixtError, OSError):
         return names.remove_stale(name, TIDY_PATIENCE_S)
     return False
 
 
 def check_unpatched() -> None:
-    """Raises ListenerError where gevent or eventlet has replaced threads: a greenlet that waits for the viewer would
-    stop the whole program."""
+    """Raises ListenerError if gevent or eventlet has replaced threads or sockets. With these, one greenlet that waits
+    for the viewer would stop the whole program."""
     for package, is_patched in (("gevent.monkey", "is_module_patched"), ("eventlet.patcher", "is_monkey_patched")):
         asked = getattr(sys.modules.get(package), is_patched, None)
         if asked is not None and any(asked(name) for name in UNPATCHED_MODULES[package]):
@@ -100,13 +101,14 @@ def check_unpatched() -> None:
 
 
 def check_name(name: str) -> None:
-    """Raises ListenerError unless `name` is 1 to 64 ASCII letters, digits, - and _, at least one a letter or digit."""
+    """Raises ListenerError unless `name` has 1 to 64 characters, all of them ASCII letters, digits, - or _, and at
+    least one letter or digit."""
     if not (name.isascii() and name.replace("-", "").replace("_", "").isalnum() and len(name) <= 64):
         raise ListenerError(f"a simulation's name must be letters, digits, - and _, at most 64, got {name!r}")
 
 
 def check_peer(connection: socket.socket, whom: str) -> None:
-    """Raises ListenerError unless the process at the other end is this user's."""
+    """Raises ListenerError unless this user runs the process at the other end of `connection`."""
     theirs, ours = names.peer_user(connection), names.own_user()
     if theirs != ours:
         raise ListenerError(

@@ -1,9 +1,9 @@
-"""Validates a simulation's status, description and report; keeps its scene, camera, images and figures for a viewer.
+"""Checks a simulation's status, description and report; stores its scene, camera, images and figures for a viewer.
 
-Each name that a viewer acts on has a rule; other values are passed on unchanged.
+Each name that a viewer uses has a rule. Other values are passed on unchanged.
 
-Always: a value with a rule has the type that physics sends, and its integers fit 64 bits; any other value raises
-WireError. A text that is displayed has at most `LONGEST_TEXT` characters.
+Always: a value with a rule has the type that physics sends, and its integers fit 64 bits; a value that breaks its rule
+raises WireError. A text for display has at most `LONGEST_TEXT` characters.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from twixt.ipc.system import memory
 NUMBERS = ("tick", "rate", "time_scale", "dt_ms", "step_ms", "lead_ms", "step_multiple", "late", "dropped", "lost")
 TEXTS = ("world", "warning", "step_reason")
 TROUBLES = ("trouble", "trouble_asked")
-# Longest text that is displayed, characters; the rest is cut off.
+# Longest text for display, in characters; the rest is cut off.
 LONGEST_TEXT = 4000
 
 
 def status(value: Any) -> dict[str, Any]:
-    """Check a status message and return its fields; None gives an empty dict. Raises WireError."""
+    """Check a status message and return its fields; an empty dict for None. Raises WireError."""
     fields = dict(_named("status", value))
     for name in NUMBERS:
         if name in fields and not (_is_number(fields[name]) and math.isfinite(fields[name])):
@@ -75,8 +75,8 @@ def description(value: Any) -> dict[str, Any]:
 
 
 def blocks(value: Any) -> dict[str, dict[str, Any]] | None:
-    """Check the report's blocks: name -> figures by name, each a value or a distribution. None stays None. Raises
-    WireError."""
+    """Check the report's blocks and return them; None for None. A block maps names to figures: single values, or dicts
+    of values for a distribution. Raises WireError."""
     if value is None:
         return None
     fields = {name: _named(f"the block {name[:40]}", block) for name, block in _named("report", value).items()}
@@ -86,7 +86,7 @@ def blocks(value: Any) -> dict[str, dict[str, Any]] | None:
 
 
 def text(value: Any) -> str:
-    """A text to display, cut to `LONGEST_TEXT` characters; empty where the value is not text."""
+    """The value cut to `LONGEST_TEXT` characters, for display; empty if it is not text."""
     return value[:LONGEST_TEXT] if isinstance(value, str) else ""
 
 
@@ -98,7 +98,7 @@ def _texts(value: Any) -> tuple[OverlayText, ...]:
 
 
 def _figure(name: str, value: Any) -> Any:
-    """A figure of a block, or several by name; texts are cut."""
+    """Check a figure: a single value, or a dict of values. Texts are cut."""
     if isinstance(value, dict):
         return {text(key): _single_figure(name, figure) for key, figure in value.items()}
     return _single_figure(name, value)
@@ -133,19 +133,19 @@ def _wrong(what: str, rule: str, got: Any) -> WireError:
     return WireError(f"the simulation said {what} as {shown}, which must be {rule}; restart it")
 
 
-# Scene, camera, images and figures of a simulation on the viewer's side, from its messages.
+# A viewer's copy of the simulation's scene, camera, images and figures, built from the simulation's messages.
 #
-# A camera that the simulation moves is a separate message of some hundred bytes. Scenes and cameras share one count of
-# camera versions, so that the newer camera applies, in whichever order they are sent.
+# When the simulation moves the camera, it sends a separate message of about a hundred bytes. Each scene and each
+# camera message has a camera version, from a common count. So the newest camera applies whatever the order of arrival.
 #
-# Always: each scene is complete, with the newest camera. A camera that is sent again counts as new, even if it is equal;
-# one that is older than the scene's is ignored. Invalid messages raise TwixtError.
+# Always: the scene is complete and has the newest camera. A camera that is sent again counts as new, even if it is
+# equal to the previous one. A camera older than the scene's own is ignored. Invalid messages raise TwixtError.
 
 
 class ReceivedScene:
-    """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of camera
-    messages applied. images, figures: over the picture; new ones are another tuple. parents: of this scene and of
-    earlier ones."""
+    """Scene of one simulation. version: the scene's version; 0 before the first scene. camera_version: version of the
+    camera. cameras: number of camera messages applied. images, figures: drawn over the picture; each message replaces
+    the whole tuple. parents: the parents of the bodies in this scene and in earlier ones."""
 
     scene: Scene
 
@@ -156,7 +156,8 @@ class ReceivedScene:
         self.parents: ParentLog = ()
 
     def apply_scene(self, fields: dict[str, Any], packed: bytes) -> None:
-        """Applies a scene message. It lacks meshes and textures of the scene of version `since`; 0: it has all."""
+        """Applies a scene message. If its field `since` is not 0, the message leaves out meshes and textures that the
+        scene of version `since` has."""
         version, camera_version, since = (
             wire.whole_number(fields, name) for name in ("version", "camera_version", "since")
         )
@@ -179,12 +180,12 @@ class ReceivedScene:
         self.cameras += 1
 
     def apply_overlay(self, message: wire.Message) -> None:
-        """Applies a message of one of `OVERLAYS`."""
+        """Applies a message whose kind is one of `OVERLAYS`."""
         setattr(self, message.kind, received(message))
 
 
 def camera_of(fields: Any) -> Camera | None:
-    """The camera of a message; None frames all bodies. Raises WireError."""
+    """The camera in a message. None stands for a view of all bodies. Raises WireError."""
     if fields is None:
         return None
     try:
@@ -193,27 +194,28 @@ def camera_of(fields: Any) -> Camera | None:
         raise wire.WireError(f"a camera that cannot be used came ({error})") from error
 
 
-# Images and figures over the picture: their bytes are in a file in memory, sent by its descriptor.
+# Images and figures over the picture. Their bytes are in a file in memory; the message carries its descriptor.
 #
-# Megabytes of pixels in the stream would delay every later message, the end of the simulation included. A descriptor is
-# sent at once, and the viewer reads all bytes in one call.
+# Megabytes of pixels in the stream would delay all later messages, also the one that tells the simulation's end. A
+# descriptor is sent at once, and the viewer reads all bytes in one call.
 #
-# Always: the bytes are freed with the last process that has the descriptor; a viewer closes its own after reading.
-# The bytes are checked like the rest of a message, and reading never waits.
+# Always: the kernel frees the bytes when the last descriptor is closed; a viewer closes its descriptor after reading.
+# The bytes are checked like the rest of a message. Reading never waits.
 
-# Readers of these messages by kind.
+# Kind of message -> function that decodes it.
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
     "images": overlay.images_from_message,
     "figures": overlay.figures_from_message,
 }
 # Most bytes of one message.
 MOST_BYTES = max(overlay.MOST_IMAGE_BYTES, overlay.MOST_FIGURE_BYTES)
-# Shortest intervals between two messages of a kind to one viewer, ns: images may be a camera's stream.
+# Shortest interval between two messages of the same kind to one viewer, ns. It is shorter for images, which may be a
+# camera's stream.
 INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
 
 
 def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
-    """Queues images or figures for a viewer. Raises OSError if no descriptor is left."""
+    """Queues images or figures for a viewer. Raises OSError if this process can open no more descriptors."""
     fields, content = overlay.fields | {"size": len(overlay.content)}, overlay.content
     if not content:
         viewer.post(kind, wire.encode(kind, fields, content))
@@ -224,7 +226,8 @@ def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
 
 
 def received(message: wire.Message) -> Any:
-    """The value of a message of one of `OVERLAYS`, whose descriptor stays the caller's. Raises TwixtError, OSError."""
+    """Decodes a message whose kind is one of `OVERLAYS`. The caller still owns its descriptor. Raises TwixtError and
+    OSError."""
     size = wire.whole_number(message.fields, "size")
     if not 0 <= size <= MOST_BYTES:
         raise wire.WireError(f"{message.kind} of {size} bytes came, of {MOST_BYTES} at most")

@@ -1,11 +1,12 @@
-"""Service thread of a simulation: admits viewers, receives their messages, notifies them of changes.
+"""Service thread of a simulation: accepts viewers, receives their messages, sends them changes.
 
-The stepping thread only sets and reads values; this thread does everything on the sockets. So a viewer that waits,
-floods, stops or dies affects no step and no other viewer, and viewers are answered even if the user's step never
-returns.
+The stepping thread only sets and reads values; the service thread does all work on the sockets. So a viewer that
+waits, floods, stops or dies affects neither a step nor another viewer, and viewers get answers even if the user's step
+never returns.
 
-Always: an error of one viewer closes only its connection; this thread waits for no viewer, except for `END_PATIENCE_NS`
-at the end; queues are bounded; every callback runs on this thread. Not here: the shared memory (`Host`).
+Always: an error with one viewer closes only that viewer's connection. The service thread never waits for a viewer,
+except for at most `END_PATIENCE_NS` at the end. All queues are bounded. Every callback runs on the service thread. Not
+here: the shared memory (`Host`).
 """
 
 from __future__ import annotations
@@ -39,30 +40,31 @@ from twixt.ipc.session.wakes import SelfPipe, WakeQueue
 from twixt.ipc.system import wakes
 from twixt.ipc.system.interface import Listener
 
-# Most viewers attached at once; limits descriptors (three each).
+# Most viewers attached at once. It limits the number of descriptors, three for each viewer.
 VIEWERS_LIMIT = 32
-# A connection without a message is closed after this time. Probes close theirs at once.
+# A connection on which no attach message arrives is closed after this time.
 ATTACH_PATIENCE_NS = 5_000_000_000
-# Shortest interval between two status messages to one viewer: people read them.
+# Shortest interval between two status messages to one viewer. People read them, so more would be of no use.
 STATUS_INTERVAL_NS = 200_000_000
-# Longest lead accepted from a viewer: physics runs ahead by it, and no display shows a frame later.
+# Longest lead accepted from a viewer. Physics runs ahead by the lead, and no display takes this long to show a frame.
 LEAD_LIMIT_NS = 1_000_000_000
-# Time for the message of the end to be sent; a viewer that does not read it finds the stream closed.
+# Longest time spent on sending the end message. A viewer that reads it too late only sees that the stream closed.
 END_PATIENCE_NS = 250_000_000
-# Without free descriptors: time until the next attempt to accept a connection.
+# Pause before the next attempt to accept a connection if an attempt failed, for example for lack of descriptors.
 ACCEPT_PAUSE_NS = 100_000_000
-# Rate of accepted connections: one an interval, a hundred at once after 10 s without any. Each costs 1 to 2 ms.
+# Limit on accepted connections, because each costs 1 to 2 ms: one per interval, and up to a hundred at once after 10 s
+# without a connection.
 ADMISSION_INTERVAL_NS, ADMISSION_BURST_NS = 100_000_000, 10_000_000_000
-# Longest wait for the end of the thread; reached only if a callback of the user's never returns.
+# Longest wait for the end of the thread. It is reached only if a callback of the user never returns.
 JOIN_PATIENCE_S = 2.0
 
 
 class ServiceThread:
-    """Serves viewers from `start` to `end`. Its public methods may be called from any thread; only `end` waits.
+    """Serves viewers from `start` to `end`. Any thread may call its public methods; only `end` waits.
 
-    viewers: number of attached viewers. lead_ns: the largest lead reported by them, 0 without any. commands: those
-    received. actions: of the viewers' users. viewer_attached: set when a viewer attaches. wakes: viewers to be woken by
-    the next publish.
+    viewers: number of attached viewers. lead_ns: largest lead that a viewer has reported, ns; 0 without viewers.
+    commands: commands received from viewers. actions: what the viewers' users did. viewer_attached: event that is set
+    when a viewer attaches. wakes: viewers that the next publish wakes.
     """
 
     def __init__(self, listener: Listener, host: HostRequests) -> None:
@@ -77,21 +79,21 @@ class ServiceThread:
         self._is_status_scheduled = self._are_overlays_scheduled = False
         self._end: tuple[str, str] | None = None
         self._accept_after_ns, self._admitted_ns = 0, -ADMISSION_BURST_NS
-        self._has_work = False  # of the host: each turn of the loop does a piece of it
+        self._has_work = False  # True if the host's ring has work; each turn of the loop does a piece
         self._self_pipe = SelfPipe()
         fork.guard(self)
         self._thread = threading.Thread(target=self._serve, name=f"twixt {listener.name}", daemon=True)
 
     def start(self) -> None:
-        """Start the thread; viewers that have connected are answered."""
+        """Start the thread. From now on viewers get answers, also those that have connected before."""
         self._thread.start()
 
     def notify(self) -> None:
-        """Wake this thread, because the host has changed or has work."""
+        """Wake the service thread, because the host has changed or has work."""
         self._self_pipe.notify()
 
     def set_status(self, status: dict[str, Any]) -> None:
-        """Replace the status; each viewer receives the latest, at intervals of at least `STATUS_INTERVAL_NS`."""
+        """Replace the status. Each viewer receives the latest one, at intervals of at least `STATUS_INTERVAL_NS`."""
         self._status = status
         if not self._is_status_scheduled and self.viewers:
             self._is_status_scheduled = True
@@ -104,8 +106,8 @@ class ServiceThread:
             self.notify()
 
     def end(self, kind: str, message: str) -> None:
-        """Send the end to all viewers and close everything. Waits for that, at most `JOIN_PATIENCE_S`; if called from a
-        callback it does not wait, and the end follows once the callback has returned."""
+        """Send the end message to all viewers and close all connections. Waits until that is done, at most
+        `JOIN_PATIENCE_S`. A call from a callback does not wait; the end follows after the callback has returned."""
         self._end = kind, message
         self.commands.end()
         self.actions.end()
@@ -114,7 +116,8 @@ class ServiceThread:
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The child does not have the thread; locks that it held are never released there."""
+        """As `fork.Guarded`. Makes new queues: the thread does not run in the child, so it would never release locks
+        of the old ones."""
         self.commands, self.actions = CommandQueue(), ReceivedActions()
         self.commands.end()
         self.actions.end()
@@ -155,7 +158,7 @@ class ServiceThread:
         self._is_status_scheduled = self._are_overlays_scheduled = False
         for viewer in self._connected:
             is_read = now_ns >= viewer.muted_until_ns
-            # Even without an event, poll reports a viewer that has gone.
+            # Register even without events, because poll then still reports a viewer that has disconnected.
             events = wakes.READABLE * is_read | wakes.WRITABLE * viewer.has_more
             poller.register(viewer.connection, events)
             if not is_read:
@@ -167,10 +170,10 @@ class ServiceThread:
                 self._is_status_scheduled = True
                 instants.append(viewer.sent.status_ns + STATUS_INTERVAL_NS)
             for kind, _, due_ns in self._overlays_for(viewer):
-                if not viewer.has_unsent(kind):  # else it is posted after the queued one
+                if not viewer.has_unsent(kind):  # else it must wait until the queued one is sent
                     self._are_overlays_scheduled = True
                     instants.append(due_ns)
-        # Rounded up: a wake-up just before the instant would spin.
+        # Rounded up, because a wake-up just before the instant would make the loop spin.
         timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
         return dict(poller.poll(timeout_ms))
 
@@ -200,7 +203,7 @@ class ServiceThread:
     def _serve_viewer(self, viewer: AttachedViewer, events: int, now_ns: int) -> None:
         try:
             if events & ~wakes.WRITABLE and not self._receive(viewer, events, now_ns):
-                if viewer.muted_until_ns > now_ns:  # a viewer must not continue a flood over a new connection
+                if viewer.muted_until_ns > now_ns:  # else a flooding viewer could go on over a new connection
                     self._accept_after_ns = viewer.muted_until_ns
                 self._disconnect(viewer)
                 return
@@ -214,13 +217,13 @@ class ServiceThread:
             self._disconnect(viewer, str(error))
         except OSError:
             self._disconnect(viewer)
-        except Exception:  # an error of ours must not end the service for all others
+        except Exception:  # an error in twixt itself must not end the service for other viewers
             print_current_exception()
             self._disconnect(viewer)
 
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
-        """Receive and apply messages; False if the viewer has gone. Messages that it sent before are applied, up to its
-        limit a second."""
+        """Receive and apply messages; False if the viewer has disconnected or must be disconnected. Messages that it
+        had sent before are applied first, up to its limit per second."""
         while viewer.muted_until_ns <= now_ns or events & wakes.GONE:
             messages = viewer.receive(now_ns)
             if messages is None:
@@ -274,7 +277,7 @@ class ServiceThread:
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
-        # Tested once the viewer is in the queue, where a publish meanwhile finds and wakes it.
+        # Test only after the viewer is in the queue: a publish after the test then finds the viewer and wakes it.
         if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 
@@ -305,7 +308,7 @@ class ServiceThread:
                 messages.post(viewer, kind, overlay)
 
     def _overlays_for(self, viewer: AttachedViewer) -> Iterator[tuple[str, WrittenOverlay, int]]:
-        """Images and figures that the viewer lacks: kind, value, and the first instant at which they may be posted."""
+        """Images and figures that the viewer does not have yet: kind, value, and the earliest instant to post them."""
         for kind, overlay in self._host.overlays.items():
             if viewer.sent.overlays.get(kind) is not overlay:
                 yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + INTERVALS_NS[kind]

@@ -1,11 +1,11 @@
-"""Attached viewers on the simulation's side: connection, queued messages, limit on received ones, actions of users.
+"""Attached viewers on the simulation's side: connection, queued messages, limit on received messages, user actions.
 
-At most one message of each kind is queued for a viewer, the latest. So a viewer that never reads (stopped, or broken)
-costs a bounded amount of memory and no time.
+Only the latest message of each kind is queued for a viewer. So a viewer that never reads (stopped or broken) costs a
+bounded amount of memory and no time.
 
-Always: only `flush_all` waits; a message that is partly sent is finished before the next; wakes have their own pipe, so
-that the stepping thread may send one while other messages are being sent. Used by the service thread, except for `wake`,
-which any thread may call, and `ReceivedActions`.
+Always: only `flush_all` waits. A message that is partly sent is completed before the next. Wakes have their own pipe,
+so the stepping thread can send a wake while another thread sends a message. Only the service thread uses this module,
+except for `wake`, which any thread may call, and `ReceivedActions`.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ if TYPE_CHECKING:
     from twixt.ipc.scene.scene import PackedScene
 
 
-# Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
-# user's commands). After them nothing is read for the rest of that second, and the socket's buffer fills up.
+# Most messages read from a viewer in one second. A viewer needs fewer: one wake and one lead per frame at 240 Hz, and
+# its user's commands. Above the limit nothing is read for the rest of that second, and the socket's buffer fills up.
 MESSAGES_PER_S = 1000
-# A command or an event of the user's counts as this many messages: so a hundred a second are read; repeated keys and
-# moving sliders make forty. Reading a hundred holds the interpreter's lock for 1 to 2 ms of that second.
+# A command or a user event counts as this many messages, so at most a hundred are read per second. Repeated keys and
+# moving sliders make forty per second. Reading a hundred holds the interpreter's lock for 1 to 2 ms.
 COMMAND_WEIGHT = 10
 WEIGHTS = {"command": COMMAND_WEIGHT, "event": COMMAND_WEIGHT}
-# Bytes read at once: some forty commands, so that a flood is noticed early.
+# Bytes read at once, about forty commands. A small piece, so that a flood is noticed early.
 RECEIVE_BYTES = 4096
 SECOND_NS = 1_000_000_000
 
 
 class WrittenScene(NamedTuple):
-    """Scene of a host, ready to be sent. camera_version: of its camera. parents: of the latest scenes."""
+    """Scene of a host, packed for sending. camera_version: version of its camera. parents: parents of the bodies in
+    the latest scenes."""
 
     version: int
     packed: PackedScene
@@ -54,26 +55,26 @@ class WrittenScene(NamedTuple):
     parents: ParentLog = ()
 
     def unpacked(self) -> Scene:
-        """A copy of the scene, with the camera that it was written with."""
+        """An unpacked copy of the scene, with the camera that the scene had when it was written."""
         return Scene.from_bytes(self.packed.to_bytes())
 
 
 class KnownContents(NamedTuple):
-    """Meshes and textures, by digest, that a viewer has from the scene of `version`; 0: none."""
+    """Digests of the meshes and textures that a viewer has from the scene of this version. Version 0: it has none."""
 
     version: int = 0
     digests: frozenset[bytes] = frozenset()
 
 
 class WrittenCamera(NamedTuple):
-    """Camera of a host: the scene's, or a later one."""
+    """Camera of a host: the scene's own camera, or a later one."""
 
     version: int
     camera: Camera | None
 
 
 class WrittenOverlay(NamedTuple):
-    """Images or figures of a host, as fields and bytes; newer ones are another object."""
+    """Images or figures of a host, as message fields and bytes. A change makes a new object."""
 
     fields: dict[str, Any]
     content: bytes
@@ -81,8 +82,8 @@ class WrittenOverlay(NamedTuple):
 
 @dataclass
 class SentState:
-    """State of the host that was last sent or queued to one viewer. report_number: of a requested report that is not
-    sent yet. overlays, overlays_ns: by kind, the value and the instant at which it was queued."""
+    """State of the host that was last sent to one viewer, or queued for it. report_number: number of a requested
+    report that is not sent yet; else None. overlays: kind -> value. overlays_ns: kind -> instant of queueing."""
 
     scene_version: int = 0
     camera_version: int = 0
@@ -96,7 +97,7 @@ class SentState:
 class HostRequests(Protocol):
     """Interface of the host for the service thread.
 
-    describe_for_viewer: the description. report_for_viewer: the report's blocks.
+    describe_for_viewer: returns the description. report_for_viewer: returns the report's blocks.
     """
 
     scene: WrittenScene
@@ -109,9 +110,9 @@ class HostRequests(Protocol):
 
 
 class AttachedViewer:
-    """One accepted connection. attached: its first message was a valid `attach`. sent: the host's state last sent to it.
-    muted_until_ns: no message is read before that instant. wake: sends one wake, from any thread; never waits, never
-    raises."""
+    """One accepted connection. attached: True after a valid `attach` message. sent: state of the host that was last
+    sent to this viewer. muted_until_ns: until this instant no message is read. wake: sends one wake; any thread may
+    call it, and it never waits or raises."""
 
     def __init__(self, connection: socket.socket, now_ns: int) -> None:
         connection.setblocking(False)
@@ -127,19 +128,19 @@ class AttachedViewer:
         self._inbox = wire.Inbox(wire.VIEWER_JSON_LIMIT)
         self._sending: wire.Outgoing | None = None
         self._unsent: dict[str, wire.Outgoing] = {}
-        # Contents of the scene sent last, and of the queued one, which may be replaced.
+        # Contents of the scene sent last, and of the queued scene, which a later one may replace.
         self._known = self._queued = KnownContents()
         self._wakes: WakeSender | None = None
         self.wake: Callable[[], None] = _wakes_not_open
 
     def post(self, kind: str, content: bytes, descriptors: Sequence[int] = ()) -> None:
-        """Queue a message in place of an older one of its kind. The queue then owns the descriptors."""
+        """Queue a message; it replaces a queued message of the same kind. The queue then owns the descriptors."""
         if older := self._unsent.get(kind):
             older.close()
         self._unsent[kind] = wire.Outgoing(content, descriptors)
 
     def post_scene(self, scene: WrittenScene) -> None:
-        """Queue a scene, without the meshes and textures that the viewer has from the previous one."""
+        """Queue a scene, without the meshes and textures that the viewer has from the previous scene."""
         fields = {
             "version": scene.version,
             "camera_version": scene.camera_version,
@@ -150,11 +151,11 @@ class AttachedViewer:
         self._queued = KnownContents(scene.version, frozenset(scene.packed.contents))
 
     def has_unsent(self, kind: str) -> bool:
-        """True if a message of that kind is queued, and no byte of it is sent."""
+        """True if a message of that kind is queued and no byte of it has been sent."""
         return kind in self._unsent
 
     def flush(self) -> None:
-        """Send as much as fits into the socket. Raises OSError where the viewer has gone."""
+        """Send as much as fits into the socket. Raises OSError if the viewer has disconnected."""
         while self._sending or self._unsent:
             if self._sending is None:
                 kind = next(iter(self._unsent))
@@ -171,8 +172,8 @@ class AttachedViewer:
         return bool(self._sending or self._unsent)
 
     def receive(self, now_ns: int) -> list[wire.Message] | None:
-        """Messages completed by the next piece, without waiting; None where the viewer has gone, or is muted. Raises
-        WireError."""
+        """Receive a piece without waiting; returns the messages that it completes. None if the viewer has disconnected
+        or is muted. Raises WireError."""
         if self.muted_until_ns > now_ns:
             return None
         messages = wire.receive(self.connection, self._inbox, piece_bytes=RECEIVE_BYTES)
@@ -185,19 +186,19 @@ class AttachedViewer:
         return messages
 
     def open_wakes(self) -> int:
-        """Lets `wake` send wakes. Returns a descriptor of the viewer's end, which the caller closes."""
+        """Open the pipe by which `wake` sends. Returns a descriptor of the viewer's end, which the caller closes."""
         self._wakes = wakes.sender()
         self.wake = self._wakes.wake
         return self._wakes.viewer_descriptor()
 
     def close(self) -> None:
-        """Close the connection and the wakes, and drop queued messages."""
+        """Close the connection and the pipe for wakes, and drop queued messages."""
         if self._wakes is not None:
             self._wakes.close()
         self.close_in_child()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The wakes close themselves."""
+        """As `fork.Guarded`. The pipe for wakes has its own fork hook."""
         fork.close(self.connection)
         self._inbox.close()
         for message in (*self._unsent.values(), *((self._sending,) if self._sending else ())):
@@ -207,7 +208,7 @@ class AttachedViewer:
 
 
 def _wakes_not_open() -> None:
-    """No-op: the viewer has not attached."""
+    """No-op, because the viewer has not attached yet."""
 
 
 def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
@@ -231,8 +232,8 @@ def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
 
 
 def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: int = 0) -> bytes:
-    """Encode a message. theirs: name of a field with the user's values; if these cannot be encoded, the error is printed
-    and the field is sent as None."""
+    """Encode a message. theirs: name of the field with the user's values. If these cannot be encoded, the error is
+    printed and the field becomes None."""
     try:
         return wire.encode(kind, fields, descriptors=descriptors)
     except wire.WireError:
@@ -241,7 +242,7 @@ def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: 
 
 
 def call_guarded(callback: Callable[[], Any] | None) -> Any:
-    """Result of a callback; None if it raises, after its error is printed."""
+    """Call a callback and return its result. If it raises, the error is printed and the result is None."""
     try:
         return callback() if callback is not None else None
     except Exception:
@@ -249,22 +250,22 @@ def call_guarded(callback: Callable[[], Any] | None) -> Any:
         return None
 
 
-# Actions of all viewers' users, from the service thread to the user's loop.
+# Actions of the users of all viewers, passed from the service thread to the program's loop.
 #
-# The service thread adds events; the loop pops them one by one, and reads the latest pulls and view, which are replaced
-# whole. Neither waits for the other.
+# The service thread adds events, and the loop pops them one by one. The loop also reads the latest pulls and the
+# latest view; the service thread replaces these as whole objects. Neither thread waits for the other.
 #
-# Always: only the newest `MOST_EVENTS` are kept; a viewer that has gone pulls no more.
+# Always: only the newest `MOST_EVENTS` events are stored. When a viewer disconnects, its pull ends.
 
-# Most events kept for a loop that does not read them.
+# Most events stored for a loop that does not read them; then each new event replaces the oldest.
 MOST_EVENTS = 256
 KINDS = (UserEvent.KIND, Pull.KIND, Look.KIND)
 
 
 class ReceivedActions:
-    """Actions of one simulation's viewers. pulls: one for each viewer whose user drags a body. look: the view sent last;
-    moved: the last one that its user had moved; None before the first. on_pulls: called on the service thread after
-    `pulls` was replaced.
+    """User actions from the viewers of one simulation. pulls: one for each viewer whose user drags a body. look: the
+    latest view that any viewer sent. moved: the latest view that a user had moved. Both are None before the first.
+    on_pulls: called on the service thread after `pulls` was replaced.
     """
 
     def __init__(self) -> None:
@@ -278,7 +279,7 @@ class ReceivedActions:
         self._is_ended = False
 
     def receive(self, sender: object, message: wire.Message) -> None:
-        """Records a message of one of `KINDS`. Raises ActionError for a damaged one."""
+        """Stores the action in a message whose kind is one of `KINDS`. Raises ActionError for a damaged message."""
         if message.kind == UserEvent.KIND:
             self._events.append(UserEvent.from_fields(message.fields))
             self._wake.set()
@@ -314,7 +315,7 @@ class ReceivedActions:
         return not self._is_ended
 
     def end(self) -> None:
-        """Ends every wait, now and later, and all pulls."""
+        """Ends all pulls and the current `wait`. Later calls of `wait` return at once."""
         self._is_ended, self.pulls = True, ()
         self._wake.set()
 

@@ -1,7 +1,7 @@
-"""Wakes viewers that wait for a publish, and the service thread.
+"""Wakes viewers that wait for a publish, and wakes the service thread.
 
-Always: a wake never waits for its receiver; an interruption (Ctrl-C) of `wake_all` loses no wake, as the next call sends
-it. A forked child keeps no end of a `SelfPipe`.
+Always: sending a wake never blocks. If `wake_all` is interrupted (Ctrl-C), the next call sends the wake that was
+missed. In a forked child both ends of a `SelfPipe` are closed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twixt.ipc.session.viewers import AttachedViewer
 
 
 class WakeQueue:
-    """Viewers that requested a wake. The service thread adds and removes them, the publishing thread wakes them."""
+    """Viewers that requested a wake. The service thread adds and removes viewers; the publishing thread wakes them."""
 
     def __init__(self) -> None:
         self._waiting: deque[AttachedViewer] = deque()
@@ -26,12 +26,12 @@ class WakeQueue:
         return len(self._waiting)
 
     def add(self, viewer: AttachedViewer) -> None:
-        """Add a viewer; it is in the queue at most once."""
+        """Add a viewer unless it is in the queue already."""
         if viewer not in self._waiting:
             self._waiting.append(viewer)
 
     def remove(self, viewer: AttachedViewer) -> bool:
-        """Remove a viewer. False if it is not in the queue, because a publish has woken it."""
+        """Remove a viewer. False if it is not in the queue, for example because a publish has woken it."""
         try:
             self._waiting.remove(viewer)
         except ValueError:
@@ -39,8 +39,8 @@ class WakeQueue:
         return True
 
     def wake_all(self) -> None:
-        """Send one wake to each viewer in the queue. For an empty queue it costs one test."""
-        if self._being_woken is not None:  # an interruption came between its removal from the queue and its wake
+        """Send one wake to each viewer in the queue, and empty the queue."""
+        if self._being_woken is not None:  # the last call was interrupted before it sent this viewer's wake
             self._being_woken.wake()
             self._being_woken = None
         while self._waiting:
@@ -53,12 +53,12 @@ class WakeQueue:
             self._being_woken = None
 
     def clear(self) -> None:
-        """Drop all requests, in a forked child."""
+        """Remove all viewers without waking them. Used in a forked child."""
         self._waiting.clear()
 
 
 class SelfPipe:
-    """Pair of sockets by which any thread ends one thread's `poll` (the self-pipe trick, D. J. Bernstein)."""
+    """Pair of sockets by which any thread can wake another thread from `poll` (self-pipe trick, D. J. Bernstein)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,7 +73,7 @@ class SelfPipe:
         return self._reading.fileno()
 
     def notify(self) -> None:
-        """End the present `poll`, or the next one. From any thread; no effect after `close`."""
+        """Make the current `poll` return, or else the next one. Any thread may call it; no effect after `close`."""
         # Buffer full: a wake-up is already pending. Closed: the thread has ended.
         with self._lock, contextlib.suppress(OSError):
             self._writing.send(b"p")
@@ -89,7 +89,7 @@ class SelfPipe:
             fork.close(self._writing, self._reading)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. A new lock: a thread of the parent may have held the old one."""
+        """As `fork.Guarded`. Makes a new lock, because a thread of the parent may have held the old one."""
         self._lock = threading.Lock()
         self._reading.close()
         self._writing.close()

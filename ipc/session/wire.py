@@ -1,11 +1,12 @@
-"""Encodes, sends and receives the session's messages, and a viewer's connection to its simulation.
+"""Encodes, sends and receives the session's messages; also a viewer's connection to its simulation.
 
-A message is a fixed header (magic, format, number of descriptors, lengths), a JSON object with its `kind`, then raw
-bytes. The receiver sets a limit for every length and checks it as soon as the header is complete.
+A message is a fixed header (magic, format, number of descriptors, lengths), then a JSON object with the message's
+`kind`, then raw bytes. The receiver has a limit for every length, and checks it as soon as the header is complete.
 
-Always: damaged, oversized or foreign input raises `WireError`, never another error, and never blocks; the first six
-bytes (magic, format) mean the same in every format, so that a mismatch of versions is recognized; a descriptor that no
-message owns is closed. Not here: the meaning of messages (`link`, `service`), the check of the peer's user (`listener`).
+Always: input that is damaged, too large or from another program raises `WireError`, never another error, and never
+blocks. The first six bytes (magic, format) mean the same in every format, so that each side can recognize another
+version. Descriptors that belong to no message are closed. Not here: the meaning of messages (`link`, `service`), the
+check of the peer's user (`listener`).
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ from twixt.ipc.session import listener
 from twixt.ipc.system import memory, names, wakes
 from twixt.ipc.system.interface import WakeReceiver
 
-# Version of the framing and of the messages' fields, the same on both sides. Raised with every change of either.
+# Version of the header and of the messages' fields, the same on both sides. Increase it with every change of either.
 FORMAT = 3
 MAGIC = b"TWXT"
-HEADER = struct.Struct("<4sHHII")  # magic, format, descriptors, JSON bytes, raw bytes
-# Longest JSON from a viewer, bytes. The largest message is a command, some 200 bytes.
+HEADER = struct.Struct("<4sHHII")  # magic, format, number of descriptors, of JSON bytes, of raw bytes
+# Longest JSON from a viewer, in bytes. The largest message is a command, about 200 bytes.
 VIEWER_JSON_LIMIT = 4096
-# Longest JSON and raw bytes from physics. The largest JSON is the report's blocks, some 10 KiB. The largest raw bytes are
-# a scene's, 2 a body and some 150 a distinct shape: 12 MB with a million bodies and every shape used.
+# Longest JSON and raw bytes from physics. The largest JSON has the report's blocks, about 10 KiB. The largest raw
+# bytes are a scene's, 2 per body and about 150 per distinct shape: 12 MB for a million bodies with every shape.
 HOST_JSON_LIMIT = 1 << 20
 HOST_RAW_LIMIT = 64 << 20
 DESCRIPTORS_LIMIT = 2
-# Most descriptors received before the messages that they belong to are complete.
+# Most descriptors held for messages that are not complete yet.
 PENDING_DESCRIPTORS_LIMIT = 8
-# Begin of JSON's escape of a UTF-16 surrogate, \ud800 to \udfff. A character above U+FFFF is written as two of them.
+# First characters of the JSON escape of a UTF-16 surrogate, \ud800 to \udfff. JSON writes a character above U+FFFF as
+# two surrogates.
 SURROGATE = b"\\ud"
-# Bytes read from the kernel at once.
+# Most bytes read from the kernel at once.
 RECEIVE_BYTES = 1 << 16
 
 
@@ -54,7 +56,7 @@ class FormatMismatch(WireError):
 
 
 class Message(NamedTuple):
-    """One message received. Its receiver owns `descriptors` and closes them."""
+    """A received message. The receiver owns `descriptors` and must close them."""
 
     kind: str
     fields: dict[str, Any]
@@ -63,8 +65,8 @@ class Message(NamedTuple):
 
 
 def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", descriptors: int = 0) -> bytes:
-    """Bytes of a message. descriptors: number of those sent with it. Raises WireError if JSON cannot encode `fields`, or
-    if a length exceeds its limit."""
+    """Bytes of a message. descriptors: number of descriptors sent with it. Raises WireError if JSON cannot encode
+    `fields`, or if a length exceeds its limit."""
     try:
         text = json.dumps({**(fields or {}), "kind": kind}, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -78,15 +80,15 @@ def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", de
 
 
 def _plain(value: Any) -> Any:
-    """JSON form of another value: Python numbers and lists for numpy's, else its text."""
+    """JSON form of a value that JSON cannot encode: Python numbers or lists for numpy values, else `str(value)`."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 class Inbox:
     """Assembles messages from the pieces that a stream delivers.
 
-    Keeps at most one incomplete message between calls of `feed`. json_limit, raw_limit: bytes of a message.
-    descriptors_limit: of a message. `close` closes descriptors that no message owns.
+    Between calls of `feed` it holds at most one incomplete message. json_limit, raw_limit: most bytes per message.
+    descriptors_limit: most descriptors per message.
     """
 
     def __init__(self, json_limit: int, raw_limit: int = 0, descriptors_limit: int = 0) -> None:
@@ -105,7 +107,7 @@ class Inbox:
             while (message := self._next()) is not None:
                 complete.append(message)
         except WireError:
-            for message in complete:  # they are not returned
+            for message in complete:  # the caller does not get them, so close their descriptors here
                 close_all(message.descriptors)
             raise
         return complete
@@ -139,7 +141,7 @@ class Inbox:
         return Message(kind, fields, raw, owned)
 
     def close(self) -> None:
-        """Close descriptors that no message owns, and drop an incomplete message."""
+        """Close the descriptors that belong to no complete message, and drop an incomplete message."""
         close_all(self._descriptors)
         self._descriptors.clear()
         self._bytes.clear()
@@ -159,7 +161,7 @@ def _parse(text: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def whole_number(fields: dict[str, Any], name: str) -> int:
-    """The field `name` as an integer that fits 64 bits, signed. Raises WireError."""
+    """The field `name`, an integer that fits into 64 signed bits. Raises WireError for another value."""
     value = fields.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 63) <= value < 1 << 63:
         raise WireError(f"{name} must be a whole number of 64 bits, got {str(value)[:40]!r}")
@@ -169,10 +171,10 @@ def whole_number(fields: dict[str, Any], name: str) -> int:
 def receive(
     connection: socket.socket, inbox: Inbox, descriptors_limit: int = 0, piece_bytes: int = RECEIVE_BYTES
 ) -> list[Message] | None:
-    """Receive at most `piece_bytes` without waiting; returns the messages completed by it, or None at the end of the
-    stream. Raises WireError.
+    """Receive at most `piece_bytes` without waiting. Returns the messages that these bytes complete, or None at the
+    end of the stream. Raises WireError.
 
-    The kernel closes descriptors beyond `descriptors_limit`; with 0, all of them.
+    If more than `descriptors_limit` descriptors arrive, the kernel closes the rest.
     """
     try:
         piece, came = memory.receive(connection, piece_bytes, descriptors_limit)
@@ -187,14 +189,14 @@ def receive(
 
 
 class Outgoing:
-    """One message to be sent, in as many pieces as the socket accepts. Owns its descriptors."""
+    """A message that is being sent, in one or more pieces. Owns its descriptors."""
 
     def __init__(self, content: bytes, descriptors: Sequence[int] = ()) -> None:
         self._rest = memoryview(content)
         self._descriptors = list(descriptors)
 
     def send(self, connection: socket.socket) -> bool:
-        """Send without waiting; True once all bytes are sent. Raises OSError where the other side has gone."""
+        """Send without waiting. True once all bytes are sent. Raises OSError if the other side has disconnected."""
         while self._rest:
             try:
                 sent = memory.send(connection, self._rest, self._descriptors)
@@ -205,14 +207,14 @@ class Outgoing:
         return True
 
     def close(self) -> None:
-        """Close this side's copy of the descriptors."""
-        with fork.LOCK:  # a forked child closes them and may reuse their numbers
+        """Close this side's copies of the descriptors."""
+        with fork.LOCK:  # no fork in between: the child closes them too, and may reuse their numbers
             close_all(self._descriptors)
             self._descriptors.clear()
 
 
 def close_all(descriptors: Sequence[int]) -> None:
-    """Close each. Closed ones are skipped: in a forked child the memory's own hook may have closed them."""
+    """Close all these descriptors. Some may be closed already, for example by the memory's hook in a forked child."""
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
             os.close(descriptor)
@@ -220,17 +222,18 @@ def close_all(descriptors: Sequence[int]) -> None:
 
 # Connection of a viewer to its simulation.
 #
-# Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. The kernel closes
-# the stream when physics ends; `receive` then returns None.
+# Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. When physics ends,
+# the kernel closes the stream, and `receive` returns None.
 #
-# Always: only `connect` and `wait_until` wait, at most for the time given. One thread uses a connection.
+# Always: only `connect` and `wait_until` wait, at most as long as their argument allows. One thread uses a connection.
 
-# Most messages queued for a full socket. Physics' service thread empties it within ms, unless its process is stopped.
+# Most messages queued while the socket is full. Physics' service thread empties the socket within milliseconds, unless
+# its process is stopped.
 UNSENT_LIMIT = 256
 
 
 class Connection:
-    """A socket to the simulation, and the receiver of its wakes. Not connected before `connect`."""
+    """A socket to the simulation, and the receiver of wakes. Call `connect` first."""
 
     def __init__(self) -> None:
         listener.check_unpatched()
@@ -248,7 +251,7 @@ class Connection:
         self._poller.register(self._socket, wakes.READABLE)
 
     def receive_wakes(self, descriptor: int) -> None:
-        """Receive wakes by a duplicate of the descriptor. Raises WireError for another kind of descriptor, or a second one."""
+        """Receive wakes by a duplicate of this descriptor. Raises WireError if it is no pipe, or on a second call."""
         try:
             if self._wakes is not None:
                 raise ValueError
@@ -259,11 +262,12 @@ class Connection:
         self._poller.register(self._wakes, wakes.READABLE)
 
     def drain_wakes(self) -> bool:
-        """True if a wake has come since the last call."""
+        """True if a wake has arrived since the last call."""
         return self._wakes is not None and self._wakes.drain()
 
     def send(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
-        """Queue a message and send what fits; False where `UNSENT_LIMIT` are queued already."""
+        """Queue a message, and send as much as fits into the socket. False, without an effect, if `UNSENT_LIMIT`
+        messages are queued already."""
         if len(self._unsent) >= UNSENT_LIMIT:
             return False
         self._unsent.append(Outgoing(encode(kind, fields)))
@@ -272,27 +276,29 @@ class Connection:
 
     def flush(self) -> None:
         """Send as much as fits into the socket."""
-        with contextlib.suppress(OSError):  # the simulation has gone: `receive` reports it
+        with contextlib.suppress(OSError):  # the simulation has disconnected; `receive` reports it
             while self._unsent and self._unsent[0].send(self._socket):
                 self._unsent.popleft()
 
     def receive(self) -> list[Message] | None:
-        """Messages completed by the next piece, without waiting; None at the end of the stream. Raises WireError."""
+        """Receive a piece without waiting; returns the messages that it completes, or None at the end of the stream.
+        Raises WireError."""
         self.flush()
         return receive(self._socket, self._inbox, DESCRIPTORS_LIMIT)
 
     def is_readable(self) -> bool:
-        """True if a message or a wake can be received, or messages are queued. Costs about 1 us."""
+        """True if a message or a wake can be received, or if messages are queued. A call takes about 1 us."""
         return bool(self._poller.poll(0)) or bool(self._unsent)
 
     def wait_until(self, deadline_ns: int) -> bool:
-        """Sleep until something can be received or sent, at most until `deadline_ns`; False if that is past already."""
+        """Sleep until something can be received, a queued message can be sent, or `deadline_ns` is reached. False if
+        `deadline_ns` is in the past at the call."""
         left_ns = deadline_ns - time.perf_counter_ns()
         if left_ns <= 0:
             return False
         if self._unsent:
             self._poller.modify(self._socket, wakes.READABLE | wakes.WRITABLE)
-        # Rounded up to whole ms, so that the last fraction of a ms is not spent polling in a loop.
+        # Rounded up to whole ms. Rounded down, the caller would poll in a loop during the last fraction of a ms.
         self._poller.poll(-(-left_ns // 1_000_000))
         self._poller.modify(self._socket, wakes.READABLE)
         return True
@@ -311,7 +317,7 @@ class Connection:
 
     @property
     def wake_fileno(self) -> int | None:
-        """Descriptor that is readable when a wake has come. None before `receive_wakes`."""
+        """Descriptor that is readable when a wake has arrived. None before `receive_wakes`."""
         return None if self._wakes is None else self._wakes.fileno()
 
     def close(self) -> None:

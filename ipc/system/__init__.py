@@ -1,7 +1,7 @@
 """Boundary to the operating system: the modules `memory`, `names`, `wakes`, `children`, chosen by `sys.platform`.
 
-interface: their Protocols. No other module names a call that only some systems have. Each module is imported when it is
-first used: the start of a viewer waits only for `children`.
+Module `interface` defines a Protocol for each of them. Only the modules in this folder use calls that some systems
+lack. Each module is imported when it is first used, so the start of a viewer waits for the import of `children` only.
 """
 
 from __future__ import annotations

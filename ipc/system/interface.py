@@ -1,9 +1,9 @@
 """Protocols that an operating system's modules implement: `memory`, `names`, `wakes`, `children`.
 
-Each supported system has one module for each Protocol, with its functions. Callers use them as
-`twixt.ipc.system.memory` and so on.
+Each supported system has one module per Protocol, whose functions are the Protocol's methods. Callers use the modules
+as `twixt.ipc.system.memory` and so on.
 
-Always: a descriptor is a number that `os.dup` and `os.close` accept; no forked child keeps a resource that is made here.
+Always: a descriptor is a number that `os.dup` and `os.close` accept. A forked child holds no resource made here.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ class UnsupportedSystem(TwixtError):
 
 
 class SharedMemoryError(TwixtError):
-    """Shared memory that could not be made, or that breaks a rule."""
+    """Shared memory could not be made or mapped, or breaks a rule."""
 
 
 class ListenerError(TwixtError):
-    """A name or folder that cannot be used, a name in use, no simulation of a name, or another user's simulation."""
+    """A name or folder cannot be used, a name is in use, no simulation has the name, or another user runs it."""
 
 
 class NoFolder(ListenerError):
-    """No folder for the sockets can be used."""
+    """No folder can be used for the sockets."""
 
 
 class System(Protocol):
-    """An operating system: the module `twixt.ipc.system`."""
+    """Interface to an operating system, implemented by the module `twixt.ipc.system`."""
 
     memory: SharedMemory
     names: Names
@@ -44,8 +44,8 @@ class System(Protocol):
 
 
 class NewMemory(NamedTuple):
-    """Shared memory of one maker, mapped for writing. descriptor: for `allocate`. read_only: for other processes. The
-    maker closes both."""
+    """New shared memory, mapped for writing. descriptor: argument for `allocate`. read_only: descriptor for other
+    processes. The caller of `make` closes both descriptors."""
 
     mapping: mmap.mmap
     descriptor: int
@@ -53,53 +53,53 @@ class NewMemory(NamedTuple):
 
 
 class SharedMemory(Protocol):
-    """Shared memory that the kernel frees with the last process that uses it: make, send, map.
+    """Makes, sends and maps shared memory. The kernel frees the memory when the last process that uses it ends.
 
-    NEEDED_SYSTEM: version of the system that `make` needs, for messages.
+    NEEDED_SYSTEM: version of the system that `make` needs, for error messages.
     """
 
     NEEDED_SYSTEM: str
 
     def make(self, size: int) -> NewMemory:
-        """Memory of `size` bytes, which cannot be resized, and which holders of `read_only` cannot write. Its pages are
-        not allocated yet. Raises OSError, ValueError or OverflowError."""
+        """Memory of `size` bytes. It cannot be resized, and processes that have only `read_only` cannot write it. Its
+        pages are not allocated yet. Raises OSError, ValueError or OverflowError."""
 
     def allocate(self, descriptor: int, begin: int, size: int) -> None:
-        """Allocates bytes of memory made by `make`. Raises OSError where memory is short."""
+        """Allocates `size` bytes from offset `begin` in memory made by `make`. Raises OSError if memory is short."""
 
     def map_read_only(self, descriptor: int, size: int) -> mmap.mmap:
-        """Maps memory of another process, with its pages in this process' page tables. Raises SharedMemoryError for
-        memory of another size, or that its maker can resize; OSError, ValueError or OverflowError."""
+        """Maps memory of another process and fills this process' page tables. Raises SharedMemoryError if the memory
+        has another size or its maker can resize it; also OSError, ValueError or OverflowError."""
 
     def make_openable(self, size: int, name: str) -> tuple[int, str]:
-        """Memory of `size` bytes that processes of this user open by a path, as long as its maker keeps the descriptor:
-        descriptor and path. Nobody can resize it. Raises OSError."""
+        """Makes memory of `size` bytes; returns its descriptor and a path. Processes of this user can open the path as
+        long as the descriptor is open in this process. Nobody can resize the memory. Raises OSError."""
 
     def map_shared(self, descriptor: int, size: int) -> mmap.mmap:
         """Maps memory for reading and writing. Raises OSError, ValueError or OverflowError."""
 
     def make_file(self, content: bytes, name: str) -> int:
-        """Descriptor of a file in memory, without a path. Raises OSError."""
+        """Makes a file in memory, without a path, and returns its descriptor. Raises OSError."""
 
     def read_file(self, descriptor: int, size: int) -> bytes:
-        """The first `size` bytes of such a file, or all if there are fewer. Raises ValueError for a descriptor of
-        anything else, and OSError."""
+        """The first `size` bytes of a file made by `make_file`; all bytes if it has fewer. Raises OSError, and
+        ValueError if the descriptor is not one of a file."""
 
     def send(self, connection: socket.socket, content: memoryview, descriptors: Sequence[int]) -> int:
-        """Sends bytes, and descriptors with the first of them, without waiting. Returns the number of bytes sent.
-        Raises BlockingIOError, and OSError where the other side has gone."""
+        """Sends bytes without waiting; the descriptors go with the first byte. Returns the number of bytes sent.
+        Raises BlockingIOError if the socket is full, and OSError if the other side has disconnected."""
 
     def receive(self, connection: socket.socket, most_bytes: int, most_descriptors: int) -> tuple[bytes, list[int]]:
-        """Receives bytes and the descriptors sent with them, without waiting. The kernel closes descriptors beyond
-        `most_descriptors`. No bytes: end of the stream. Raises BlockingIOError and OSError."""
+        """Receives bytes, and the descriptors sent with them, without waiting. No bytes mean the end of the stream. If
+        more than `most_descriptors` arrive, the kernel closes the rest. Raises BlockingIOError and OSError."""
 
 
 class Listener:
     """Listening socket of a name.
 
-    path: of the socket's file; "" if viewers cannot connect. free: frees the name in the system if this listener still
-    has it; called once, at the interpreter's exit at the latest. A forked child does not call it: its parent has the
-    name.
+    path: path of the socket's file; "" if viewers cannot connect. free: frees the name in the system if this listener
+    still has it. It is called once, at the interpreter's exit at the latest. A forked child does not call it, because
+    the name belongs to its parent.
     """
 
     def __init__(self, name: str, bound: socket.socket, path: str, free: Callable[[], object]) -> None:
@@ -124,25 +124,25 @@ class Listener:
 
 
 class Names(Protocol):
-    """Names of simulations, to which this user's processes connect: acquire, connect, list, identify the peer.
+    """Names of simulations, by which processes of this user connect: acquire, connect, list, identify the peer.
 
-    All functions raise ListenerError where the names cannot be used: NoFolder if there is no place for them. Names are
-    valid: `session.listener.check_name`.
+    All functions raise ListenerError if names cannot be used, and its subclass NoFolder if there is no folder for
+    them. Callers pass only names that `session.listener.check_name` accepts.
     """
 
     def acquire(self, name: str) -> Listener | None:
-        """Acquires the name, also that of a killed simulation; None if a running one has it. If several processes try at
-        once, one succeeds. The listener's socket does not block."""
+        """Acquires the name, even if a killed simulation had it; None if a running simulation has it. If several
+        processes try at once, exactly one succeeds. The listener's socket is non-blocking."""
 
     def unreachable(self, name: str) -> Listener:
-        """A listener of that name without a reachable address."""
+        """A listener of that name to which no viewer can connect."""
 
     def new_socket(self) -> socket.socket:
         """A socket for `connect`."""
 
     def connect(self, connection: socket.socket, name: str, timeout_s: float) -> None:
-        """Connects to the simulation of that name; the socket does not block afterwards. Raises FileNotFoundError or
-        ConnectionRefusedError if there is none, and OSError."""
+        """Connects to the simulation of that name and makes the socket non-blocking. Raises FileNotFoundError or
+        ConnectionRefusedError if no such simulation is running; also OSError."""
 
     def running(self) -> list[str]:
         """Names of the running simulations, in any order."""
@@ -151,54 +151,54 @@ class Names(Protocol):
         """True if a running simulation has this name."""
 
     def remove_stale(self, name: str, patience_s: float) -> bool:
-        """Frees the name of a killed simulation. False, without effect, if it is running. Waits at most `patience_s`
-        for other processes that acquire or free a name."""
+        """Frees the name of a killed simulation. Returns False without an effect if the simulation is running. Waits
+        at most `patience_s` for other processes that are acquiring or freeing a name."""
 
     def own_user(self) -> int | str:
         """The user of this process."""
 
     def peer_user(self, connection: socket.socket) -> int | str:
-        """The user of the process at the other end, recorded by the kernel when the connection was made."""
+        """The user of the process at the other end. The kernel recorded it when the connection was made."""
 
     def peer_pid(self, connection: socket.socket) -> int | None:
-        """Id of the listening process at the other end; None where the kernel does not report it. Raises OSError for a
+        """Id of the listening process at the other end; None if the kernel does not report it. Raises OSError for a
         closed socket."""
 
 
 class WakeSender(Protocol):
-    """Physics' end of the wakes of one viewer. Made by `Wakes.sender`."""
+    """Physics' end of the channel that carries the wakes of one viewer. Made by `Wakes.sender`."""
 
     def wake(self) -> None:
-        """Sends one wake, from any thread. Never waits, never raises."""
+        """Sends one wake. Any thread may call it. Never waits, never raises."""
 
     def viewer_descriptor(self) -> int:
-        """Descriptor of the viewer's end, for `Wakes.receiver` there. The caller closes it."""
+        """Descriptor of the viewer's end, which the viewer passes to `Wakes.receiver`. The caller closes it."""
 
     def close(self) -> None:
         """Closes this end. `wake` has no effect afterwards. Idempotent."""
 
 
 class WakeReceiver(Protocol):
-    """The viewer's end of its wakes. Made by `Wakes.receiver`."""
+    """The viewer's end of the channel that carries its wakes. Made by `Wakes.receiver`."""
 
     def fileno(self) -> int:
-        """Descriptor that is readable when a wake has come."""
+        """Descriptor that is readable when a wake has arrived."""
 
     def drain(self) -> bool:
-        """Reads all wakes; True if any came since the last call. Never waits."""
+        """Reads all wakes. True if any has arrived since the last call. Never waits."""
 
     def close(self) -> None:
         """Closes this end."""
 
 
 class Waitable(Protocol):
-    """Object with a descriptor to wait for: a socket, a `WakeReceiver`."""
+    """Object with a descriptor on which a `Poller` can wait, such as a socket or a `WakeReceiver`."""
 
     def fileno(self) -> int: ...
 
 
 class Poller(Protocol):
-    """Waits for several descriptors at once, as `select.poll`."""
+    """Waits for events on several descriptors at once, as `select.poll`."""
 
     def register(self, waitable: Waitable | int, events: int, /) -> None: ...
     def modify(self, waitable: Waitable | int, events: int, /) -> None: ...
@@ -206,9 +206,10 @@ class Poller(Protocol):
 
 
 class Wakes(Protocol):
-    """Wakes between processes, and waits for them: send, wait, poll.
+    """Sends wakes between processes, and waits for them.
 
-    READABLE, WRITABLE: events to wait for. GONE: events that `Poller.poll` also reports once the other end is gone.
+    READABLE, WRITABLE: events that can be registered. GONE: events that `Poller.poll` reports when the other end has
+    closed, whichever events are registered.
     """
 
     READABLE: int
@@ -216,11 +217,11 @@ class Wakes(Protocol):
     GONE: int
 
     def sender(self) -> WakeSender:
-        """A new pair of ends."""
+        """Makes a new channel for wakes and returns the sender, which owns both ends."""
 
     def receiver(self, descriptor: int) -> WakeReceiver:
-        """The viewer's end; the descriptor stays the caller's. Raises ValueError for a descriptor of anything else, and
-        OSError."""
+        """The viewer's end, made from a duplicate of the descriptor; the caller still owns the descriptor. Raises
+        ValueError if it belongs to no channel for wakes; also OSError."""
 
     def poller(self) -> Poller:
         """A poller without descriptors."""
@@ -229,35 +230,38 @@ class Wakes(Protocol):
 class Child(Protocol):
     """A child process. Made by `Children.start`.
 
-    Always: a signal is sent only to a child whose exit code is not read yet, and only by the process that started it.
+    Always: signals are sent only until the child's exit code has been read, and only by the process that started the
+    child. So no other process can receive them.
     """
 
     pid: int
 
     def send(self, content: bytes) -> None:
-        """Sends the child the whole content of its standard input. Called once; no error if it has ended."""
+        """Sends the child the whole content of its standard input. Call it once. No error if the child has ended."""
 
     def wait(self) -> int | None:
-        """Waits for the end; returns the exit code, minus the number for a signal. None if neither the kernel nor the
-        child reports it: this process ignores SIGCHLD, or other code has read it. Called once."""
+        """Waits until the child has ended and returns its exit code, or minus the signal's number if a signal ended
+        it. Call it once. None if the code is unknown: this process ignores SIGCHLD or other code has read the exit
+        code, and the child has not sent it."""
 
     def terminate(self) -> None:
-        """Asks it to end (SIGTERM). No effect if it has ended."""
+        """Asks the child to end (SIGTERM). No effect if it has ended."""
 
     def kill(self) -> None:
-        """Ends it (SIGKILL). No effect if it has ended."""
+        """Ends the child by force (SIGKILL). No effect if it has ended."""
 
     def is_stopped(self) -> bool:
-        """True while it is stopped (SIGSTOP), so that it cannot end when it is asked to."""
+        """True while the child is stopped (SIGSTOP). A stopped child cannot obey `terminate`."""
 
 
 class Children(Protocol):
-    """Child processes: start, signal, await the end of any process."""
+    """Starts child processes, and waits for the end of any process."""
 
     def start(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> Child:
-        """Starts a child. reads_order: its standard input carries the content of `Child.send`, and its exit code back; else
-        it is empty. has_own_group: it gets no signals of this process' terminal. Raises OSError."""
+        """Starts a child. reads_order: if True, its standard input is a socket, by which it receives the content of
+        `Child.send` and sends its exit code back; else its standard input is empty. has_own_group: if True, signals
+        from this process' terminal do not reach it. Raises OSError."""
 
     def wait_for_end(self, pid: int, timeout_s: float | None = None) -> bool:
-        """Waits until a process has ended, even if its parent has not read its exit code; False after the timeout.
-        Raises OSError or OverflowError where the system cannot wait for it."""
+        """Waits until a process has ended; its parent need not have read its exit code. False after the timeout.
+        Raises OSError or OverflowError if the system cannot wait for it."""

@@ -1,8 +1,8 @@
-"""Linux: child processes and the ends of processes, by pidfd and `waitid`.
+"""Linux: starts child processes and waits for the end of processes, by pidfd and `waitid`.
 
-A wait for an end does not read the exit code, so that the process id is not reused while a signal may still be sent to
-it. If this process gets no exit codes (SIGCHLD ignored, or other code waits for every child), the code is the one that
-the child sent over its standard input, a socket.
+A wait does not read the exit code at once, so the kernel does not reuse the process id while a signal may still be
+sent to it. If this process cannot read exit codes (SIGCHLD is ignored, or other code waits for every child), the child
+sends its exit code over its standard input, which is a socket.
 
 Functions and classes without a docstring are described in `interface.Children`.
 """
@@ -26,9 +26,9 @@ class LinuxChild:
     """As `interface.Child`."""
 
     def __init__(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> None:
-        import subprocess  # takes ms, and a process without children needs none of it
+        import subprocess  # imported late: it takes ms, and processes without children do not need it
 
-        self._is_over = False  # True once its exit code was read, and in a forked child
+        self._is_over = False  # True once the exit code has been read, and in a forked child of this process
         self._reaping = threading.Lock()
         self._socket: socket.socket | None = None
         with fork.LOCK, contextlib.ExitStack() as theirs:
@@ -36,7 +36,8 @@ class LinuxChild:
             if reads_order:
                 self._socket, its_end = socket.socketpair()
                 reads = theirs.enter_context(its_end).fileno()
-            # A process group, but no session: Linux schedules a session as a group, and ignores its nice value.
+            # Its own process group but not its own session: Linux schedules a session as a group, in which the nice
+            # value of a process has no effect against other sessions.
             group = 0 if has_own_group else None
             try:
                 self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=group)
@@ -46,7 +47,7 @@ class LinuxChild:
                 raise
             self.pid = self._process.pid
             self._pidfd: int | None = None
-            with contextlib.suppress(OSError):  # an older Linux, or it has ended already
+            with contextlib.suppress(OSError):  # an older Linux, or the child has ended already
                 self._pidfd = os.pidfd_open(self.pid)
             fork.guard(self)
 
@@ -57,7 +58,7 @@ class LinuxChild:
             self._socket.shutdown(socket.SHUT_WR)
 
     def wait(self) -> int | None:
-        with contextlib.suppress(ChildProcessError):  # it has ended, and other code has read its exit code
+        with contextlib.suppress(ChildProcessError):  # the child has ended, and other code has read its exit code
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         with self._reaping:
             code = self._process.returncode
@@ -83,17 +84,17 @@ class LinuxChild:
                 return False
             try:
                 return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
-            except ChildProcessError:  # it has ended, and `wait` has not returned yet
+            except ChildProcessError:  # the child has ended, and `wait` has not returned yet
                 return False
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`: the process is not a child of the forked one."""
+        """As `fork.Guarded`. The forked process must not signal the child, which is not its own."""
         self._is_over = True
         self._reaping = threading.Lock()
         self._close()
 
     def _signal(self, number: int) -> None:
-        with self._reaping, contextlib.suppress(OSError):  # it has ended, or other code closed the descriptor
+        with self._reaping, contextlib.suppress(OSError):  # the child has ended, or other code closed the descriptor
             if self._is_over:
                 return
             if self._pidfd is not None:  # if other code has reaped it, its process id may belong to another process
@@ -109,7 +110,7 @@ class LinuxChild:
         return None
 
     def _close(self) -> None:
-        """Closes both descriptors, unless other code has closed them."""
+        """Closes the pidfd and the socket, unless other code has closed them."""
         with fork.LOCK:
             pidfd, self._pidfd = self._pidfd, None
             if pidfd is not None:

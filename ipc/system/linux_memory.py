@@ -1,12 +1,13 @@
 """Linux: anonymous shared memory (memfd), its seals, and descriptors sent over a Unix socket.
 
-Anonymous memory leaves no name behind; the kernel frees it with its last process. It is sealed against shrinking,
-growing and every *new* way to write. Its maker's mapping stays writable. A viewer gets a read-only descriptor: it cannot
-write, map for writing, truncate or punch holes, not even by opening the descriptor again through /proc.
+Anonymous memory leaves no name behind; the kernel frees it when the last process that uses it ends. It is sealed
+against shrinking, growing and every *new* way to write, while its maker's mapping stays writable. A viewer gets a
+read-only descriptor. With that it cannot write, map for writing, truncate or punch holes, not even if it opens the
+descriptor again through /proc.
 
-Always: a forked child has no mapping of it (MADV_DONTFORK: a mapping is marked before a fork can happen) and no
-descriptor. The child finds descriptors in /proc by the memory's name and closes them: new ones, received ones, and the
-hidden duplicates that `mmap` makes. In a child no destructor unmaps memory.
+Always: a forked child has neither a mapping of the memory nor a descriptor. Each mapping is marked MADV_DONTFORK
+before a fork can happen. The child finds the descriptors in /proc by the memory's name and closes them: those it made
+or received, and the hidden duplicates that `mmap` makes. No destructor unmaps memory in the child.
 
 Functions and classes without a docstring are described in `interface.SharedMemory`.
 """
@@ -31,17 +32,17 @@ from twixt.ipc.system.interface import NewMemory, SharedMemoryError
 assert sys.platform == "linux"  # type checkers of other systems read no further
 
 NEEDED_SYSTEM = "Linux 5.1 or newer with /proc"
-NAME = "twixt"  # name of the memory in /proc, and prefix of the names of our other memory
+NAME = "twixt"  # name of the memory in /proc; the names of twixt's other memory begin with it
 SHOWN = f"/memfd:{NAME}"
-# F_SEAL_FUTURE_WRITE of Linux 5.1, for which Python has no name: no new writable mapping and no write(), while existing
-# mappings stay writable. A read-only descriptor is not enough: it can be opened again.
+# F_SEAL_FUTURE_WRITE of Linux 5.1, for which Python has no name. It forbids new writable mappings and write(), while
+# existing mappings stay writable. A read-only descriptor alone is not enough, because a process could open it again.
 FUTURE_WRITE = 0x0010
-# No process can shrink it under a reader, which SIGBUS would kill.
+# With these seals no process can shrink the memory; that would kill its readers by SIGBUS.
 SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-# madvise of Linux 5.14, for which Python has no name: fills the page tables of a mapping.
+# Advice of madvise since Linux 5.14, for which Python has no name. It fills the page tables of a mapping.
 MADV_POPULATE_READ = 22
 READS, WRITES = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
-# No wait, and no SIGPIPE if the reader has gone.
+# Do not wait, and send no SIGPIPE if the receiver has disconnected.
 SEND_FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 
@@ -77,7 +78,7 @@ def map_read_only(descriptor: int, size: int) -> mmap.mmap:
 
 
 def is_sealed(descriptor: int) -> bool:
-    """True if the memory is sealed for good against shrinking, growing and new writable mappings."""
+    """True if the memory is permanently sealed against shrinking, growing and new writable mappings."""
     seals = SIZE_SEALS | FUTURE_WRITE
     try:
         return fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & seals == seals
@@ -128,7 +129,7 @@ def receive(connection: socket.socket, most_bytes: int, most_descriptors: int) -
 
 
 def new_memory(size: int, name: str = NAME) -> int:
-    """A descriptor of `size` bytes of anonymous memory, not sealed yet. Raises OSError."""
+    """Makes `size` bytes of anonymous memory, not sealed yet, and returns the descriptor. Raises OSError."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(descriptor, size)
@@ -139,9 +140,9 @@ def new_memory(size: int, name: str = NAME) -> int:
 
 
 def map_shared(descriptor: int, size: int, access: int = WRITES) -> mmap.mmap:
-    """Map the memory in this process, and in no child of it. access: READS or WRITES.
+    """Map the memory in this process but not in its forked children. access: READS or WRITES.
 
-    Raises OSError; ValueError or OverflowError where the memory is smaller than `size`, or `size` is invalid.
+    Raises OSError; also ValueError or OverflowError if the memory is smaller than `size` or `size` is invalid.
     """
     with fork.LOCK:
         mapping = mmap.mmap(descriptor, size, flags=mmap.MAP_SHARED, prot=access)
@@ -161,7 +162,7 @@ def populate(mapping: mmap.mmap) -> None:
 
 
 class _Mapped:
-    """All mappings of this process. A mapping lives as long as its views, which may outlive its owner."""
+    """All mappings of this process. A mapping exists as long as its views, which may exist longer than its owner."""
 
     def __init__(self) -> None:
         self.mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
@@ -169,7 +170,7 @@ class _Mapped:
     def close_in_child(self) -> None:
         """As `fork.Guarded`."""
         if mappings := list(self.mappings):
-            # Their addresses and descriptors may be reused here, so their destructors must not run, not even at exit.
+            # The child may reuse their addresses and descriptors. So their destructors must not run, not even at exit.
             _never_destroy(mappings)
             self.mappings.clear()
         with contextlib.suppress(OSError):

@@ -1,11 +1,11 @@
-"""Linux: names of simulations as Unix sockets in a folder of this user's.
+"""Linux: names of simulations as Unix sockets in a folder that belongs to this user.
 
-A name is in use while its socket accepts connections. A socket that refuses them was left by a killed simulation and is
-replaced. This happens under a lock on the folder, so that of two simulations that start at once exactly one gets the
-name.
+A name is in use while its socket accepts connections. If a socket refuses them, its simulation was killed, and the
+socket is replaced. This happens under a lock on the folder, so exactly one of two simulations that start at once gets
+the name.
 
-Always: the folder belongs to this user and is closed to others (mode 0700); a socket's file is removed only by the
-listener that made it, or while no process listens on it.
+Always: the folder belongs to this user, and other users have no access (mode 0700). A socket's file is removed only by
+the listener that made it, or while no process listens on it.
 
 Functions and classes without a docstring are described in `interface.Names`.
 """
@@ -27,14 +27,15 @@ from twixt.ipc.system.interface import Listener, ListenerError, NoFolder
 
 assert sys.platform == "linux"  # type checkers of other systems read no further
 
-# Most connections that wait while the world is being imported, those of `running` included.
+# Most connections that wait for an answer while the simulation imports its world. Calls of `running` connect too.
 BACKLOG = 128
-# Longest address used. A Unix socket's has at most 108 bytes, with the closing zero.
+# Longest socket address used. Linux allows 108 bytes with the final zero.
 ADDRESS_BYTES = 100
-# Longest wait for the folder's lock. It is held for microseconds; a holder that keeps it longer is a stopped process.
+# Longest wait for the folder's lock. Processes hold it for microseconds, so a longer wait means that its holder is a
+# stopped process.
 LOCK_PATIENCE_S = 5.0
 SUFFIX = ".socket"
-# Folders in which Python puts temporary files, and the folder of shared memory.
+# Folders that Python uses for temporary files, and the folder for shared memory.
 TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
 SHARED_MEMORY = "/dev/shm"
 
@@ -103,29 +104,29 @@ def remove_stale(name: str, patience_s: float) -> bool:
 
 
 def own_user() -> int:
-    """As `interface.Names`: its user id."""
+    """As `interface.Names`. Returns the user id."""
     return os.geteuid()
 
 
 def peer_user(connection: socket.socket) -> int:
-    """As `interface.Names`: its user id."""
+    """As `interface.Names`. Returns the user id."""
     return _credentials(connection)[1]
 
 
 def peer_pid(connection: socket.socket) -> int | None:
-    """As `interface.Names`; None also where that process is not visible in this one's PID namespace."""
+    """As `interface.Names`. Also None if that process is not visible in the PID namespace of this one."""
     return _credentials(connection)[0] or None
 
 
 def _credentials(connection: socket.socket) -> tuple[int, ...]:
-    """Process, user and group id of the process at the other end."""
+    """Process id, user id and group id of the process at the other end."""
     return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
 
 
 def runtime_folder() -> str:
-    """Folder of the sockets, made if it is missing: the first of `_folders` that is writable.
+    """Folder of the sockets: the first of `_folders` that is writable. It is made if it does not exist.
 
-    Raises NoFolder unless it is this user's, with mode 0700, and if none is writable.
+    Raises NoFolder if none is writable, or if a folder belongs to another user or has another mode than 0700.
     """
     refused = ""
     for folder in _folders():
@@ -144,9 +145,9 @@ def runtime_folder() -> str:
 
 
 def _folders() -> Iterator[str]:
-    """`twixt` in XDG_RUNTIME_DIR where that is a folder of this user; `twixt-<uid>` in the temporary folder, then in
-    shared memory, which read-only containers have. If Python uses the working folder for temporary files, that comes
-    last: viewers that start elsewhere would not look there."""
+    """Possible folders, best first: `twixt` in XDG_RUNTIME_DIR if that is a folder of this user; `twixt-<uid>` in the
+    temporary folder; `twixt-<uid>` in shared memory, which is writable even in read-only containers. If Python uses
+    the working folder as temporary folder, that comes last, because viewers started elsewhere would not look there."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
         yield os.path.join(given, "twixt")
@@ -196,7 +197,8 @@ def _answers(path: str) -> bool:
 
 @contextlib.contextmanager
 def _address(path: str) -> Iterator[str]:
-    """Address of the socket at `path`; for a long path, one through the folder's descriptor in /proc."""
+    """Address of the socket at `path`. If the path is too long for an address, the address is a path in /proc through
+    the folder's descriptor."""
     if len(os.fsencode(path)) <= ADDRESS_BYTES:
         yield path
         return
@@ -206,8 +208,8 @@ def _address(path: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
-    """Hold the folder's lock, under which sockets are made and removed. The kernel releases it at the end of the process.
-    Raises ListenerError after `patience_s`."""
+    """Hold the folder's lock while the context lasts. Sockets are made and removed only under this lock. The kernel
+    releases it if the process ends. Raises ListenerError if the lock is not free within `patience_s`."""
     opened = _OpenFolder(folder)
     try:
         patience_ends = time.monotonic() + patience_s
@@ -225,13 +227,13 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):  # in a child forked in this block the descriptor is -1
-            # Explicitly, as a fork(2) without Python's hooks may have copied the descriptor, which would keep the lock.
+            # Unlock explicitly: a fork(2) without Python's hooks may have copied the descriptor, which holds the lock.
             fcntl.flock(opened.descriptor, fcntl.LOCK_UN)
         opened.close()
 
 
 class _OpenFolder:
-    """Descriptor of a folder, closed in forked children; -1 once it is closed."""
+    """Descriptor of a folder; -1 once it is closed. Forked children close their copy."""
 
     def __init__(self, folder: str) -> None:
         with fork.LOCK:
@@ -250,7 +252,8 @@ class _OpenFolder:
 
 
 def _identity(path: str) -> tuple[int, int, int]:
-    """Identity of the file at `path`. A later file of the same name differs, even with a reused inode number."""
+    """Identity of the file at `path`. A later file of the same name has another identity, even if it has the same
+    inode number."""
     status = os.lstat(path)
     return status.st_dev, status.st_ino, status.st_ctime_ns
 

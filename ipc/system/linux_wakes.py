@@ -1,6 +1,7 @@
-"""Linux: wakes through a pipe for each viewer, and waits by `poll`.
+"""Linux: each viewer has a pipe for its wakes, and waits by `poll`.
 
-A pipe wakes in half the time of a socket, and the stepping thread may write to it while other messages are being sent.
+A wake through a pipe takes half the time of one through a socket. The stepping thread can write to the pipe while
+another thread sends messages on the socket.
 
 Functions and classes without a docstring are described in `interface.Wakes`.
 """
@@ -21,8 +22,8 @@ READABLE, WRITABLE, GONE = select.POLLIN, select.POLLOUT, select.POLLHUP | selec
 
 
 class PipeSender:
-    """As `interface.WakeSender`. Both ends of the pipe stay open here: without a reader a write would raise SIGPIPE,
-    which may kill the process."""
+    """As `interface.WakeSender`. Both ends of the pipe stay open here, because a write to a pipe without a reader
+    raises SIGPIPE, which may kill the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # prevents a write to a descriptor that was closed and reused
@@ -36,7 +37,7 @@ class PipeSender:
             if self._ends is not None:
                 try:
                     os.write(self._ends[1], b"w")
-                except OSError:  # the pipe is full: a wake is pending
+                except OSError:  # the pipe is full, so wakes are pending already
                     pass
 
     def viewer_descriptor(self) -> int:
@@ -48,7 +49,7 @@ class PipeSender:
             self.close_in_child()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. Without the lock, which a thread of the parent may have held."""
+        """As `fork.Guarded`. Does not acquire `_lock`, because a thread of the parent may have held it."""
         with fork.LOCK:
             if self._ends is not None:
                 for end in self._ends:

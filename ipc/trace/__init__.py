@@ -1,1 +1,1 @@
-"""`--profile`. spans: recorder of timed spans. trace_file: their file. startup_times: durations of the start's phases."""
+"""Modules for `--profile`. spans: records timed spans and the phases of the start. trace_file: writes the file."""

@@ -1,12 +1,12 @@
-"""Records timed spans of a process in memory that outlives it, for `--profile`.
+"""Records timed spans of a process for `--profile`, in memory that survives the process.
 
-A span is five numbers in a ring that both processes of a run have mapped. The process that ends last reads both rings.
-So the spans of a killed process are recorded up to its end.
+A span is five numbers in a ring. Both processes of a run have mapped both rings, and the process that ends last reads
+them. So the spans of a killed process are available up to its end.
 
-Always: a process keeps its newest `KEPT_SPANS`; only the thread that made its `Recorder` records; a span counts once it
-is whole. Instants are `time.perf_counter_ns`, which processes share. Without `--profile` the recorder is `NOT_RECORDED`,
-a null object, so that callers need no test. In a forked child the copy of a recorder records nothing. Not here: the
-format of the trace file (`trace_file`).
+Always: the newest `KEPT_SPANS` spans of a process are available. Only the thread that made a `Recorder` uses it. A
+span is visible only after it is complete. Instants are of `time.perf_counter_ns`, the same clock in all processes.
+Without `--profile` the recorder is the null object `NOT_RECORDED`, so callers need no test. In a forked child the copy
+of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from twixt.ipc.process import fork
 
 # Durations of the phases of this process' start, from the command to the first frame.
 #
-# A phase lasts from the end of the previous one, so the phases add up to the whole start.
+# A phase begins when the previous phase ends, so the phases add up to the whole start.
 #
-# Always: a name counts once, at its first end; recording an end costs a microsecond. Imports `time` only, because it
-# is imported first. A phase that is also a span ends by `Spans.end_phase`, whose module takes 10 ms to import.
+# Always: if a phase ends several times, its first end counts. Recording an end takes a microsecond. If a phase is also
+# a span, call `Spans.end_phase`.
 
 
-# By phase. Instants of `time.perf_counter_ns`, which processes share.
+# Phase -> instant of its end, of `time.perf_counter_ns`, the same clock in all processes.
 _ended_ns: dict[str, int] = {}
 
 
 def end_start_part(phase: str, at_ns: int | None = None) -> None:
-    """Records the end of this phase of the start, now or at `at_ns`. The order of calls does not matter."""
+    """Records that this phase of the start ended at `at_ns` (None: now). Phases may be recorded in any order."""
     _ended_ns.setdefault(phase, time.perf_counter_ns() if at_ns is None else at_ns)
 
 
 def start_phases_ms(begin_ns: int) -> dict[str, float]:
-    """Duration in ms of each phase that ended since `begin_ns`, in the order of their ends."""
+    """Phase -> duration in ms, for the phases that ended since `begin_ns`, in the order of their ends."""
     ends = sorted((at_ns, phase) for phase, at_ns in _ended_ns.items() if at_ns >= begin_ns)
     begins = [begin_ns, *(at_ns for at_ns, _ in ends)]
     return {phase: (at_ns - before_ns) / 1e6 for before_ns, (at_ns, phase) in zip(begins, ends, strict=False)}
@@ -52,25 +52,26 @@ def start_part_has_ended(phase: str) -> bool:
 
 
 def forget_start() -> None:
-    """Clears all phases: another run begins in this process."""
+    """Clears all phases, because another run begins in this process."""
     _ended_ns.clear()
 
 
-# Spans each process keeps: six minutes of a viewer at 60 frames a second (12 a frame), two of physics at 1000 steps.
-# 40 bytes each, 10 MB, allocated at the first access.
+# Number of spans in the ring of a process. It is enough for six minutes of a viewer at 60 frames a second (12 spans
+# per frame), and for two minutes of physics at 1000 steps a second. A span has 40 bytes, a ring 10 MB; the kernel
+# allocates each page at its first use.
 KEPT_SPANS = 1 << 18
 SPAN = struct.Struct("<5q")  # begin_ns, end_ns, a, b, kind
-HEAD_BYTES = 64  # of the memory, and of each ring
-ORIGIN_WORD, MAKER_WORD = 0, 1  # of the memory's head: instant 0 of the time axis, id of the process that made it
-COUNT_WORD, PROCESS_WORD = 0, 1  # of a ring's head: spans recorded so far, id of the process that records; 0: none yet
+HEAD_BYTES = 64  # size of the head of the memory, and of the head of each ring
+ORIGIN_WORD, MAKER_WORD = 0, 1  # words of the memory's head: start of the time axis, id of the process that made it
+COUNT_WORD, PROCESS_WORD = 0, 1  # words of a ring's head: number of spans recorded, id of the recording process (or 0)
 
 PHYSICS, VIEWER = 0, 1
 SIDES = ("physics", "viewer")
 
 
 class Kind(NamedTuple):
-    """Kind of a span. a, b: names of its two values; "" for an unused value. start_phase: name in the report of the
-    phase of the start that the span measures. beside: work of another thread."""
+    """Kind of a span. a, b: names of the span's two values; "" for an unused value. start_phase: name of the start
+    phase that the span measures, as in the report. beside: True for work of another thread."""
 
     name: str
     a: str = ""
@@ -124,7 +125,7 @@ USER_DRAW = _kind("user's drawing")
 
 
 class Span(NamedTuple):
-    """One span as it is recorded. kind: index into `KINDS`, which names a and b."""
+    """One recorded span. kind: index into `KINDS`, where the names of the values a and b are."""
 
     begin_ns: int
     end_ns: int
@@ -134,7 +135,8 @@ class Span(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """Spans of one process: the newest, in the order of their recording. overwritten: number of older ones."""
+    """The newest spans of one process, in the order in which they were recorded. overwritten: number of older spans
+    that are lost."""
 
     side: int
     process_id: int
@@ -143,19 +145,19 @@ class Recorded(NamedTuple):
 
 
 class Spans:
-    """Interface of a recorder, and its null object: methods record nothing."""
+    """Interface of a recorder. Its own methods record nothing, so an instance is a null object."""
 
     def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
-        """Records one span. Does not change the begin of the next lap."""
+        """Records one span. The current lap continues."""
 
     def start(self, begin_ns: int) -> None:
-        """Sets the begin of the next lap."""
+        """Begins a lap at `begin_ns`."""
 
     def lap(self, kind: int, a: int = 0, b: int = 0) -> None:
-        """Records a span from the begin of this lap until now, and begins the next lap."""
+        """Records the current lap as a span that ends now, and begins the next lap."""
 
     def end_phase(self, kind: int) -> None:
-        """Ends a phase of the start: records a lap of this kind. The null object records its startup time as well."""
+        """Records the end of a phase of the start and, with `--profile`, a lap of this kind."""
         end_start_part(KINDS[kind].start_phase)
         self.lap(kind)
 
@@ -164,8 +166,8 @@ NOT_RECORDED = Spans()
 
 
 class Recorder(Spans):
-    """Records the spans of this process into its ring. Made by `SpanMemory.recorder`, used by the thread that made
-    it. Garbage collections in that thread are recorded automatically."""
+    """Records the spans of this process into its ring. Made by `SpanMemory.recorder`. Only the thread that made it may
+    use it. Garbage collections in that thread are recorded automatically."""
 
     def __init__(self, ring: memoryview, kept: int) -> None:
         self._bytes = ring
@@ -196,7 +198,7 @@ class Recorder(Spans):
             gc.callbacks.remove(self._collected)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The ring is the parent's; spans of the child go into private memory that is never read."""
+        """As `fork.Guarded`. The ring belongs to the parent; the child's spans go into private memory nobody reads."""
         self.close()
         self._kept, self._count = 1, 0
         self._bytes = _private_memory()
@@ -213,15 +215,15 @@ class Recorder(Spans):
 
 
 class SpanMemory:
-    """The rings of both processes, in memory without a name: the kernel frees it with the last of them.
+    """The rings of both processes, in memory without a name. The kernel frees the memory when both have ended.
 
-    path: by which another process of this user opens it, until `close`.
+    path: path by which another process of this user can open the memory, until `close`.
     """
 
     def __init__(self, descriptor: int, kept: int = KEPT_SPANS, path: str = "") -> None:
         self.path = path
         self._descriptor, self._kept = descriptor, kept
-        from twixt.ipc import system  # late: needed with --profile only
+        from twixt.ipc import system  # imported late, because only --profile needs it
 
         self._view = memoryview(system.memory.map_shared(descriptor, _bytes_of(kept)))
         self._words = self._view[:HEAD_BYTES].cast("q")
@@ -229,7 +231,7 @@ class SpanMemory:
 
     @classmethod
     def create(cls, origin_ns: int, kept: int = KEPT_SPANS) -> SpanMemory:
-        """New memory, whose time axis begins at `origin_ns`. Raises TwixtError where it cannot be made."""
+        """Makes new memory. The time axis begins at `origin_ns`. Raises TwixtError if the memory cannot be made."""
         from twixt.ipc import system
 
         try:
@@ -243,14 +245,15 @@ class SpanMemory:
 
     @classmethod
     def open(cls, path: str, kept: int = KEPT_SPANS) -> SpanMemory:
-        """Opens the span memory that another process made, by its `path`. Raises OSError where that has ended."""
+        """Opens the span memory that another process made. path: its `SpanMemory.path`. Raises OSError if that process
+        has ended."""
         memory = cls(os.open(path, os.O_RDWR), kept)
         memory.close()
         return memory
 
     @property
     def origin_ns(self) -> int:
-        """Instant 0 of the time axis."""
+        """Instant at which the time axis begins, of `time.perf_counter_ns`."""
         return int(self._words[ORIGIN_WORD])
 
     @property
@@ -259,15 +262,15 @@ class SpanMemory:
         return int(self._words[MAKER_WORD])
 
     def recorder(self, side: int) -> Recorder:
-        """A recorder of this process, into the ring of `side`."""
+        """Makes a recorder of this process, which writes into the ring of `side`."""
         return Recorder(self._ring(side), self._kept)
 
     def recorded(self) -> list[Recorded]:
-        """Spans so far of each side that ever recorded."""
+        """Spans recorded so far, for each side that has had a recorder."""
         return [recorded for side in range(len(SIDES)) if (recorded := self._read(side)) is not None]
 
     def close(self) -> None:
-        """Closes the descriptor: other processes can no longer open the memory; this one still uses it. Idempotent."""
+        """Closes the descriptor. Other processes can no longer open the memory; this one still uses it. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -291,7 +294,7 @@ class SpanMemory:
             return None
         spans = [Span(*each) for each in SPAN.iter_unpack(ring[HEAD_BYTES : HEAD_BYTES + min(count, kept) * SPAN.size])]
         if count > kept:
-            # Without the oldest one: a killed process may have been overwriting it.
+            # Leave out the oldest span, because a process that was killed may have been overwriting it.
             spans = spans[count % kept + 1 :] + spans[: count % kept]
         return Recorded(side, process_id, spans, count - len(spans))
 

@@ -1,14 +1,14 @@
-"""Writes the spans of all processes on one time axis, for Perfetto and chrome://tracing: `--profile FILE`.
+"""Writes the spans of all processes on one time axis, for Perfetto and chrome://tracing (`--profile FILE`).
 
-The process that begins the run makes the span memory, its viewer records into it, and the process that ends last writes
-the file from both rings of `spans`. Always: FILE is whole or unchanged (written under another name, then renamed); one
-process writes it. If both processes are killed, no file is written.
+The process that begins the run makes the span memory, and its viewer records into the same memory. The process that
+ends last writes the file from both rings of `spans`. If both processes are killed, no file is written. Always: FILE is
+either complete or unchanged, because it is written under another name and then renamed. Only one process writes it.
 
-The format is the Trace Event Format of Chrome's: complete events for spans, counters, and an arrow from each
-publish to the frame that first draws its snapshot. `ts` is microseconds from the command's start, and
-`otherData.origin_ns` the instant of the frame log's clock that it is counted from.
-Libraries considered: viztracer (a 16 MB wheel; it hooks every Python call, and spans of a killed process are lost) and
-perfetto's package (protobuf; it makes files and records nothing). A dozen spans a frame need neither.
+The format is Chrome's Trace Event Format: complete events for spans, counters, and an arrow from each publish to the
+first frame that draws its snapshot. `ts` is in microseconds since the command's start; `otherData.origin_ns` is that
+start on the frame log's clock.
+Libraries considered: viztracer (a 16 MB wheel; it hooks every Python call, and loses the spans of a killed process)
+and perfetto's package (protobuf; it makes files and records nothing). A dozen spans per frame need neither.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from twixt.ipc.process.notices import print_notice
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import KINDS, NOT_RECORDED, PHYSICS, SIDES, VIEWER, Recorded, Span, SpanMemory, Spans
 
-# Window over which the counter of frames per second is averaged, ns.
+# Length of the time window over which frames per second are averaged, ns.
 FPS_OVER_NS = 500_000_000
-# Ids of a process' threads in the trace: the recording one, and one for all others.
+# Ids of a process' threads in the trace: MAIN for the thread that records, BESIDE for all others together.
 MAIN, BESIDE = 1, 2
 THREADS = {MAIN: ("steps", "frames"), BESIDE: ("beside", "beside")}
 
 
 class Trace:
-    """Records this process into the trace of a run, and writes the file. spans: the recorder."""
+    """Records this process for the trace of a run, and writes the file. spans: the recorder."""
 
     def __init__(self, path: str, command: str, memory: SpanMemory, side: int) -> None:
         self.path, self.spans = path, memory.recorder(side)
@@ -53,13 +53,13 @@ class Trace:
         return os.getppid() != self._memory.maker_pid
 
     def close(self) -> None:
-        """Ends the recording without writing a file: another process writes it, or the run was refused."""
+        """Ends the recording without writing a file, because another process writes it or the run was refused."""
         self.spans.close()
         self._memory.close()
         self._is_open = False
 
     def write(self) -> None:
-        """Writes the file and prints its path, or the error. Only once; a forked child's copy writes nothing."""
+        """Writes the file and prints its path or the error. A second call, or one in a forked child, has no effect."""
         if not self._is_open or os.getpid() != self._process_id:
             return
         self.close()
@@ -79,7 +79,7 @@ class Trace:
 
 
 def open_trace(config: Config, side: int) -> Trace | None:
-    """A new trace; None without `--profile`."""
+    """Makes a new trace; None without `--profile`."""
     if config.profile is None:
         return None
     origin_ns = time.perf_counter_ns() if config.started_ns is None else config.started_ns
@@ -87,19 +87,21 @@ def open_trace(config: Config, side: int) -> Trace | None:
 
 
 def shared_trace(config: Config) -> Trace | None:
-    """A viewer's trace, into the memory of the process that started it; None without one."""
+    """Trace of a viewer in the span memory of the process that started it; None if that makes no trace or has
+    ended."""
     if config.profile is None or config.span_memory is None:
         return None
     try:
         memory = SpanMemory.open(config.span_memory)
-    except OSError:  # the process that began it has ended, and the run with it
+    except OSError:  # the process that began the run has ended
         return None
     return Trace(config.profile, config.command, memory, VIEWER)
 
 
 @contextlib.contextmanager
 def written_at_the_end(trace: Trace | None) -> Iterator[None]:
-    """Writes the trace's file at the end of the block, also after an error; a TwixtError, a refusal, leaves no file."""
+    """Writes the trace's file at the end of the block, also after an error. After a TwixtError, which means that the
+    run was refused, no file is written."""
     try:
         yield
     except TwixtError:
@@ -113,8 +115,8 @@ def written_at_the_end(trace: Trace | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
-    """Recorder of a viewer. owned: the process that started it writes the file, unless that ended first; else the viewer
-    writes it at the end. A viewer that is refused writes none."""
+    """Recorder of a viewer. The viewer writes the file at the end. If `owned`, the process that started the viewer
+    writes it instead, unless that process has ended first. A viewer that is refused writes no file."""
     trace = shared_trace(config) if owned else open_trace(config, VIEWER)
     if trace is None:
         yield NOT_RECORDED
@@ -131,9 +133,9 @@ def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
 
 
 def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: str) -> None:
-    """Writes the file at `path`, whole or not at all. Raises OSError."""
+    """Writes the file at `path`, either completely or not at all. Raises OSError."""
     path = os.path.realpath(path)
-    # A device, such as /dev/null, is written to; it must not be replaced by a file.
+    # A device such as /dev/null is opened directly, because a rename would replace it by a file.
     written = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.{os.getpid()}.part"
     about = {"command": command, "origin_ns": origin_ns, "clock": "perf_counter_ns"}
     about |= {f"{SIDES[one.side]}_spans_let_go": one.overwritten for one in recorded}
@@ -156,7 +158,7 @@ def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: st
 
 
 def events(recorded: list[Recorded], origin_ns: int) -> Iterator[str]:
-    """All events of a trace, each as JSON."""
+    """All events of a trace, each as a JSON text."""
     for one in recorded:
         of = f'"pid":{one.process_id},"tid":{MAIN}'
         name, order = SIDES[one.side], one.side
@@ -208,7 +210,8 @@ def _counters(one: Recorded, of: str, origin_ns: int) -> Iterator[str]:
 
 
 def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str]:
-    """Arrows from each publish to the first frame that draws its snapshot. Ticks restart after a reset."""
+    """Arrows from each publish to the first frame that draws its snapshot. Ticks restart after a reset, so only
+    publishes before the end of a frame are considered."""
     published = deque(span for span in physics.spans if span.kind == kinds.PUBLISH)
     undrawn: dict[int, Span] = {}
     number = 0
@@ -223,7 +226,7 @@ def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str
             continue
         number += 1
         of = f'"cat":"twixt","name":"snapshot","id":{number},"tid":{MAIN}'
-        # A frame that began earlier read the snapshot while it was being made.
+        # If the frame began before the publish ended, the arrow ends later in the frame, at the end of the publish.
         drawn_ns = min(max(frame.begin_ns, found.end_ns), frame.end_ns)
         begin, end = _us(found.begin_ns - origin_ns), _us(drawn_ns - origin_ns)
         yield f'{{"ph":"s",{of},"pid":{physics.process_id},"ts":{begin}}}'
