@@ -111,7 +111,8 @@ def main(path: Path, stress: Path, only_stress: bool) -> None:
 
 def figure() -> str:
     """The two columns of `sequence`'s docstring."""
-    return (sequence.__doc__ or "").split("what breaks.\n\n")[1].split("\n\nAlways")[0]
+    docstring = sequence.__doc__ or ""
+    return docstring[docstring.index("    writer") :].split("\n\nAlways")[0]
 
 
 def _states() -> Iterator[str]:
