@@ -35,6 +35,8 @@ ALONE = {"stress", "starvable"}
 # Files that take longest in parallel (`--durations=50` says which), the longest first: a file runs in one process, and
 # one that begins last keeps the others waiting. pytest-xdist would begin with the most tests, which are short ones.
 LONGEST = (
+    "tests/sim/engines/mujoco/against/test_arrays.py",
+    "tests/project/test_platform_types.py",
     "tests/bench/test_costs.py",
     "tests/end_to_end/test_bad_input.py",
     "tests/bench/guest/test_guest_bench.py",

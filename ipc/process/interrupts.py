@@ -75,8 +75,8 @@ class InterruptibleEvent:
     def set(self) -> None:
         """Ends the present wait, and later ones until `clear`. Never blocks."""
         if not self._is_set:
+            self._wakes.put(None)  # first: after an exception between the two lines, the next `set` repeats both
             self._is_set = True
-            self._wakes.put(None)
 
     def clear(self) -> None:
         """Only for the one thread that waits."""
@@ -87,13 +87,14 @@ class InterruptibleEvent:
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Waits until the event is set; False if it is not after `timeout_s`, None: no limit."""
+        timeout_s = None if timeout_s is None else max(timeout_s, 0.0)
         while not self._is_set:
             try:
                 self._wakes.get(timeout=timeout_s)
             except queue.Empty:
                 return self._is_set
-            if self._is_set:
-                self._wakes.put(None)  # for other threads that wait
+            self._is_set = True
+            self._wakes.put(None)  # for other threads that wait
         return True
 
 

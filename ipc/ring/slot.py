@@ -136,11 +136,13 @@ class OpenSlot:
             raise RingError(f"this slot was opened for {self.count} bodies, got {len(bodies)}")
         self.tag = None
         self.words()[...] = words
-        if self.mark_count:
+        if self.mark_count or len(marks):
             self.write_marks(marks)
 
     def write_marks(self, marks: NDArray[np.void]) -> None:
         """Copies MARK records, shape (mark_count,), into the slot. Raises RingError for other arrays."""
+        if len(marks) != self.mark_count:
+            raise RingError(f"this slot was opened for {self.mark_count} marks, got {len(marks)}")
         self.marks.view(WORDS)[...] = words_of(marks, MARK)
 
     @property

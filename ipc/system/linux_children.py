@@ -47,7 +47,8 @@ class LinuxChild:
                 raise
             self.pid = self._process.pid
             self._pidfd: int | None = None
-            with contextlib.suppress(OSError):  # an older Linux, or the child has ended already
+            # An older Linux, a Python that was built for one, or the child has ended already.
+            with contextlib.suppress(AttributeError, OSError):
                 self._pidfd = os.pidfd_open(self.pid)
             fork.guard(self)
 
@@ -130,6 +131,8 @@ def wait_for_end(pid: int, timeout_s: float | None = None) -> bool:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
+    except AttributeError:
+        raise OSError("this Python was built for a Linux without pidfd_open") from None
     poller = select.poll()
     poller.register(process, select.POLLIN)
     has_ended = bool(poller.poll(None if timeout_s is None else timeout_s * 1000))

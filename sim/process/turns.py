@@ -91,7 +91,7 @@ def physics_def(
         remake=type(world),
         seed=config.seed,
         now_ns=now_ns,
-        wait=host.commands.wait,
+        wait=lambda timeout_s: host.commands.wait(timeout_s),  # a forked child has another queue
         spans=spans,
     )
 

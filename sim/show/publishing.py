@@ -290,18 +290,22 @@ class SlotBlock:
             return None
         self._opened = opened
         if opened.tag != count or opened.mark_count:
-            _fill_new(opened)
+            try:
+                _fill_new(opened)
+            except BaseException:
+                opened.abort()
+                raise
         return opened
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        opened, view, extras = self._opened, self._view, self._extras
+        opened, view = self._opened, self._view
         if opened is None:
             return
         if kind is not None:
             return opened.abort()
-        now, warnings = view._now, view._warnings
+        now, warnings, extras = view._now, view._warnings, self._extras
         try:
             warnings.check_in_turn(opened, now.tick)
             if now.tick >= warnings.lost_motion_tick:

@@ -29,8 +29,8 @@ from bench.evenness import (
     conditions,
     evenness,
     in_order,
-    leave,
     several,
+    write_results,
 )
 from bench.pages import Results
 from bench.screens import screen
@@ -110,7 +110,7 @@ def test_a_run_that_ended_badly_is_said_and_is_not_counted_as_zero(capsys: pytes
     (found,) = by_case(runs)
     assert found.turns == 2
     assert "60.0 (60.0)" in cells(found)
-    leave(runs, TWO_WORLDS, Results(), conditions(runs, TWO_WORLDS, "no display", interrupted=True))
+    write_results(runs, TWO_WORLDS, Results(), conditions(runs, TWO_WORLDS, "no display", interrupted=True))
     said = capsys.readouterr().out
     assert "the display went" in said
     assert "Ctrl-C" in said
@@ -126,7 +126,7 @@ def test_the_page_and_the_json_have_the_figures_and_no_path(tmp_path: Path) -> N
     choice = TWO_WORLDS._replace(before=folder)
     results = Results(f"twixt --before {folder}", str(tmp_path / "a.json"), str(tmp_path / "a.md"))
     runs = [ran(GOOD), ran(GOOD, Case(LOOPS, "swarm", BEFORE))]
-    leave(runs, choice, results, conditions(runs, choice, "Xvfb", interrupted=False))
+    write_results(runs, choice, results, conditions(runs, choice, "Xvfb", interrupted=False))
     page = (tmp_path / "a.md").read_text()
     assert "| swarm, 2,000 |" in page
     assert folder not in page

@@ -166,26 +166,33 @@ def test_whom_signals_wake_already_they_wake_further() -> None:
 
 
 def interrupted_at(call: Callable[[], object], number: int) -> bool:
-    """Calls it, and raises KeyboardInterrupt in it before its `number`-th instruction; False if it ends before."""
-    count = 0
+    """Calls it on a thread, and raises KeyboardInterrupt in it before its `number`-th instruction; False if it ends
+    before. The thread keeps what an exception between two instructions may leave of the interpreter's own state."""
+    count, raised = 0, False
 
     def trace(frame: FrameType, event: str, _argument: object) -> object:
-        nonlocal count
+        nonlocal count, raised
         frame.f_trace_opcodes = True
         if event == "opcode":
             count += 1
             if count == number:
+                raised = True
                 raise KeyboardInterrupt
         return trace
 
-    sys.settrace(trace)
-    try:
-        call()
-    except (KeyboardInterrupt, RuntimeError):  # a lock's __exit__ raises the other where the lock is not held
-        return True
-    finally:
-        sys.settrace(None)
-    return False
+    def traced() -> None:
+        sys.settrace(trace)
+        try:
+            call()
+        except (KeyboardInterrupt, RuntimeError):  # a lock's __exit__ raises the other where the lock is not held
+            pass
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=traced)
+    thread.start()
+    thread.join()
+    return raised
 
 
 def is_set_without_waiting(event: InterruptibleEvent | threading.Event) -> bool:
@@ -204,7 +211,7 @@ def stuck_after(make: Callable[[], InterruptibleEvent | threading.Event], name: 
         goes_on = interrupted_at(call, number)
         if not is_set_without_waiting(event):
             stuck.append(number)
-            goes_on = len(stuck) < 2
+            goes_on = False
     assert number > 5
     return stuck
 
@@ -212,6 +219,25 @@ def stuck_after(make: Callable[[], InterruptibleEvent | threading.Event], name: 
 @pytest.mark.parametrize("name", ["wait", "set", "clear"])
 def test_an_event_can_be_set_wherever_a_signal_ended_a_call_of_it(name: str) -> None:
     assert stuck_after(InterruptibleEvent, name) == []
+
+
+def test_a_thread_that_waits_is_woken_by_the_set_after_one_that_a_signal_ended() -> None:
+    number, goes_on, asleep = 0, True, []
+    while goes_on:
+        number, event = number + 1, InterruptibleEvent()
+        waiting = threading.Thread(target=event.wait, daemon=True)
+        waiting.start()
+        goes_on = interrupted_at(event.set, number)
+        event.set()
+        waiting.join(5)
+        asleep += [number] * waiting.is_alive()
+        goes_on = goes_on and not asleep
+    assert number > 5
+    assert asleep == []
+
+
+def test_a_negative_timeout_is_no_wait() -> None:
+    assert not InterruptibleEvent().wait(-1)
 
 
 def test_an_event_of_the_standard_library_cannot() -> None:

@@ -705,3 +705,14 @@ def test_a_forked_child_is_told_rather_than_crashed(channel: Channel):
     assert os.WIFEXITED(status), f"the child crashed: status {status}"
     assert os.WEXITSTATUS(status) == len(attempts)
     channel.publish()  # the parent goes on
+
+
+@pytest.mark.parametrize("room", [0, 2])
+def test_marks_for_which_a_slot_was_not_opened_are_refused(room: int) -> None:
+    channel = Channel()
+    with (
+        pytest.raises(RingError, match=f"this slot was opened for {room} marks, got 3"),
+        channel.writer.begin(1, room) as slot,
+    ):
+        slot.write(new_bodies(1), np.zeros(3, MARK))
+    assert channel.writer.last_two() == []

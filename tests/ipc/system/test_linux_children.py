@@ -68,3 +68,13 @@ def test_what_cannot_be_waited_for_is_an_error() -> None:
     with subprocess.Popen([sys.executable, "-c", "pass"]) as other:
         pass
     assert linux_children.wait_for_end(other.pid)
+
+
+def test_a_python_without_pidfd_starts_children_and_ends_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    assert python("pass").wait() == 0
+    child = python("import time; time.sleep(600)")
+    child.kill()
+    assert child.wait() == -signal.SIGKILL
+    with pytest.raises(OSError, match="pidfd_open"):
+        linux_children.wait_for_end(os.getpid())

@@ -25,6 +25,7 @@ from twixt.ipc.scene import SHAPES, Camera, Compound, Scene, Sphere
 from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.sim.publish.matching import RecordsById
+from twixt.sim.show import publishing
 from twixt.sim.show.view import show
 from twixt.sim.world.world import drawable_scene
 from twixt.sim.world.world_guard import check_world
@@ -756,3 +757,23 @@ def test_the_users_view_is_known_until_the_program_sets_one(watched: Watched) ->
     assert (view.size_px, view.users_camera) == ((400, 300), seen.camera)
     view.camera = None
     assert (view.size_px, view.users_camera) == ((400, 300), None)
+
+
+def test_after_a_view_was_closed_in_a_block_of_a_slot_the_loop_goes_on(watched: Watched) -> None:
+    with watched.view.slot(1):
+        watched.view.close()
+    with watched.view.slot(1) as records:
+        assert len(records) == 1
+
+
+def test_an_interrupt_while_a_new_slot_is_filled_leaves_no_slot_open(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(publishing, "_fill_new", interrupt)
+        with watched.view.slot(1):
+            pass
+    assert not watched.view._host.ring.writer.is_open
