@@ -116,7 +116,7 @@ class Head(NamedTuple):
 
 NO_MARKS: NDArray[np.void] = np.zeros(0, MARK)
 NO_VERTICES: NDArray[np.float32] = np.zeros((0, 3), np.float32)
-NO_COSTS: NDArray[np.intp] = np.zeros(0, np.intp)
+NO_PARTS: NDArray[np.intp] = np.zeros(0, np.intp)
 VERTEX_BYTES = 12
 
 
@@ -150,7 +150,7 @@ class Snapshot:
     marks: NDArray[np.void] = field(default_factory=lambda: NO_MARKS)
     vertices: NDArray[np.float32] = field(default_factory=lambda: NO_VERTICES)
     part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
-    part_bodies: NDArray[np.intp] = field(default_factory=lambda: NO_COSTS)
+    part_bodies: NDArray[np.intp] = field(default_factory=lambda: NO_PARTS)
     world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     scene_version: int = 0
 
