@@ -124,7 +124,7 @@ class WholeRefreshes:
         short_ns = times.work_end_ns + self._hand_over.guard_ns - self._deadline_ns
         if self.shown_ns is not None:
             missed = max(0, self.grid.refreshes_between(self._deadline_ns, present_ns))
-            self._learn(times.swap_begin_ns, present_ns, missed)
+            self._learn(times.swap_begin_ns, missed)
         self.shown_ns = present_ns if self.shown_ns is None else max(present_ns, self.shown_ns + 1)
         self._margin.learn(missed > 0, short_ns, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
         self._tell_interval()
@@ -197,7 +197,7 @@ class WholeRefreshes:
         self._margin.forget()
         self._interval.set_refresh(period_ns, is_new=True)
 
-    def _learn(self, begin_ns: int, present_ns: int, missed: int) -> None:
+    def _learn(self, begin_ns: int, missed: int) -> None:
         spare_ns = self._deadline_ns - begin_ns
         # If the display showed a frame late, swap returns at a refresh. The machine has delayed any other return.
         if not self._watch.measures and missed <= 1 and not (missed and self._is_off_grid):

@@ -145,12 +145,6 @@ class History:
         self._lent.remove(slot)
         self._free.append(slot)
 
-    def remove_slot(self, slot: int) -> None:
-        """Removes a slot for which the GPU has no memory. The number of slots shrinks to the number in use."""
-        self._lent.remove(slot)
-        self.slots -= 1
-        self._most = min(self._most, len(self._entries))
-
     def pair(self, draw_time_ns: int, user: str = "") -> Pair | None:
         """The snapshots around `draw_time_ns`, which become the user's pair in use; None while no snapshot is held."""
         if not self._entries:

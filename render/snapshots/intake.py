@@ -63,7 +63,7 @@ class IntakeResult(NamedTuple):
 NOTHING = IntakeResult()
 
 
-class WaitingSnapshot(NamedTuple):
+class SnapshotAwaitingScene(NamedTuple):
     """Copy of a snapshot whose scene has not arrived yet."""
 
     head: Head
@@ -102,7 +102,7 @@ class Intake:
         self._allocated: dict[int, int] = {}  # number of bodies for which a slot has memory, by slot
         self._limit_slots()
         self.make_room()
-        self._waiting: deque[WaitingSnapshot] = deque()
+        self._waiting: deque[SnapshotAwaitingScene] = deque()
         self._entered_version = 0  # newest scene version of an entered snapshot
         self._waived_version = 0  # newest scene version that is not waited for
         self._world_epoch: int | None = None
@@ -168,7 +168,7 @@ class Intake:
                 if not self._waiting and (head.scene_version <= self._scene_version or self._is_scene_there(head)):
                     steps += self._enter(view)
                 elif (copied := view.copy()) is not None:
-                    self._waiting.append(WaitingSnapshot(head, copied))
+                    self._waiting.append(SnapshotAwaitingScene(head, copied))
         return IntakeResult(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
@@ -177,7 +177,7 @@ class Intake:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)
 
-    def _enter(self, found: SnapshotView | WaitingSnapshot) -> int:
+    def _enter(self, found: SnapshotView | SnapshotAwaitingScene) -> int:
         """Enters a snapshot into the history; returns the number of ticks since the previous newest snapshot."""
         stage, head = self._stage, found.head
         if self._worlds_before:
@@ -227,11 +227,11 @@ class Intake:
                         return
             yield view
 
-    def _upload(self, view: SnapshotView | WaitingSnapshot, slot: int, world_epoch: int) -> bool:
+    def _upload(self, view: SnapshotView | SnapshotAwaitingScene, slot: int, world_epoch: int) -> bool:
         """Uploads a snapshot into a slot. It is copied first only if a method or a rule needs that. Returns False if
         it was overwritten meanwhile."""
         stage, count = self._stage, view.head.count
-        if isinstance(view, WaitingSnapshot):
+        if isinstance(view, SnapshotAwaitingScene):
             copied: Snapshot | None = view.snapshot
         elif not stage.needs_copies and is_drawn_as_published(stage.scene, view.columns):
             stage.renderer.upload(slot, view.bodies, count, arrays_of(view.part_columns, view.layout))

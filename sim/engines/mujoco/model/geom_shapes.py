@@ -321,8 +321,6 @@ def _doubled(size: NDArray[np.float64]) -> Vector:
 # skins or flexes.
 
 
-# Arrays of a model that determine the colours of parts.
-COLOR_ARRAYS = ("geom_rgba", "site_rgba", "mat_rgba")
 DECLARED = {"color": Column("u1", 4, per="part")}
 
 

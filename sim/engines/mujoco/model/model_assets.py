@@ -31,9 +31,6 @@ LEAST_REPEAT = 1e-6
 # Longest side of a sky's six images, px. Larger images are reduced to every second pixel, or fewer. The scene contains
 # them once.
 MOST_SKY_PX = 1024
-# Arrays of a model that define its materials.
-MATERIAL_ARRAYS = ("mat_rgba", "mat_texid", "mat_texrepeat", "mat_texuniform", "mat_specular", "mat_shininess",
-                   "mat_emission")  # fmt: skip
 
 
 class ModelMaterials:
