@@ -6,12 +6,13 @@
     4096   slot 0, slot 1, ...: sequence word (64 B), head (128 B), records, one block per column
 
 A record has 64 bytes. The records of a slot are first the bodies, then the marks, then the surface vertices, which are
-packed into records. Together they are at most `capacity` records. In this folder a number of `marks` includes the
-records that hold vertices. A column has room for `capacity` rows, one for each body or one for each part of a body. A
-world column has one row.
+packed into records. Bodies, marks and vertices together fill at most `capacity` records. In this folder the number
+`marks` also counts the records that hold vertices. A column has room for `capacity` rows, one for each body or one for
+each part of a body. A world column has one row.
 
 Capacity and columns determine all other numbers. A process that reads a layout from a segment or a message computes
-the other numbers again, and rejects a layout whose numbers differ. So it never uses a damaged number.
+the other numbers again. If a computed number differs from the number that was read, the process rejects the layout. So
+no process uses a damaged number.
 
 Always: every block starts on a cache line. Blocks do not overlap. The slots fill the segment exactly.
 """
@@ -38,7 +39,8 @@ CACHE_LINE = 64
 SLOTS_OFFSET = 4096
 
 # At least four slots: two complete snapshots must exist while a third is written and a reader reads. Sixteen slots
-# hold all snapshots of a burst for a viewer that missed a few frames. RING_BYTES limits the number in between.
+# hold all snapshots of a burst for a viewer that missed a few frames. The actual number of slots is the largest number
+# from 4 to 16 that fits into RING_BYTES.
 MIN_SLOTS = 4
 MAX_SLOTS = 16
 RING_BYTES = 256 * 1024 * 1024
@@ -69,7 +71,7 @@ PLAN_SEQUENCE = 3264 // WORD
 PLAN = PLAN_SEQUENCE + 1  # number, world epoch, wall_ns, sim_time_ns, rate
 
 HEAD_IN_SLOT = CACHE_LINE
-# Format of the packed head: 8-byte fields only. The reserved words are left out; they stay zero.
+# Format of the packed head: 8-byte fields only. The reserved words are not packed; they stay zero.
 HEAD_FIELDS = tuple(name for name in HEAD.names or () if name != "reserved")
 HEAD_PACKING = struct.Struct("<" + "".join("d" if HEAD[name].kind == "f" else "q" for name in HEAD_FIELDS))
 PUBLISHED_IN_HEAD = HEAD_FIELDS.index("published_ns")  # offset of the field in the head, in words
@@ -80,7 +82,8 @@ class LayoutError(TwixtError):
     """A capacity or column out of range, or an invalid header of a segment."""
 
 
-# Declaration of a column: dtype, values per row, and one of PERS (may be left out if each row belongs to a body).
+# Declaration of a column: dtype, values per row, and one of PERS. The third may be left out if each row belongs to a
+# body.
 ColumnForm = tuple[str, int] | tuple[str, int, str]
 
 
@@ -257,8 +260,8 @@ def part_count(columns: Mapping[str, np.ndarray], forms: Mapping[str, ColumnForm
 def first_rows(
     columns: Mapping[str, NDArray[Any]], forms: Mapping[str, ColumnForm], bodies: int
 ) -> dict[str, NDArray[Any]]:
-    """The columns, reduced to the first `bodies` bodies. Part columns keep no rows, because viewers could not tell to
-    which bodies they belong."""
+    """The columns, reduced to the first `bodies` bodies. Part columns keep no rows, because a viewer could not tell to
+    which bodies the remaining rows belong."""
     kept = {BODY_ROWS: bodies, PART_ROWS: 0, WORLD_ROW: 1}
     return {name: rows[: kept[per_of(forms[name])]] for name, rows in columns.items()}
 
