@@ -183,8 +183,8 @@ _NEW["flags"] = VISIBLE
 # time of the correction. A reader adds offset x decay to each snapshot. For this the reader needs no earlier snapshot,
 # so it may skip snapshots or attach late:
 #
-# position + offset * decay          rotation ** decay * orientation (world frame)
-# decay = exp(-(t - corrected_ns) / CORRECTION_TAU_NS)
+#     position + offset * decay          rotation ** decay * orientation (world frame)
+#     decay = exp(-(t - corrected_ns) / CORRECTION_TAU_NS)
 #
 # The drawn pose is also called the visual pose. A body whose visual pose differs from its true pose also gets the
 # velocities of the visual pose, so that interpolation methods that use velocities see one smooth motion. At the
