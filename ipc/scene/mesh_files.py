@@ -39,22 +39,19 @@ STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
 PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
 # Number of bytes, from the beginning of a file, in which the size of its mesh is searched.
 BEGINNING_BYTES = 4096
-# A GLB has a chunk of JSON and a chunk of bytes. The JSON may refer to other files by this key. The GLB's digest does
-# not include the other files.
+# A GLB has a chunk of JSON and a chunk of bytes. The JSON may refer to other files, whose bytes are not in the digest.
 NAMES_OTHERS = b'"uri"'
 
 
 class MeshFile:
-    """A mesh file. digest: digest of the file's content and suffix. Raises SceneError for a file that must not be
-    read."""
+    """A mesh file. digest: digest of its content and suffix. Raises SceneError for a file that must not be read."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _checked(path)
         self.digest = _digest(self.path)
 
     def arrays(self) -> MeshArrays:
-        """Vertices, faces and normals of the file. They come from the cache if the cache has them. Raises
-        SceneError."""
+        """Vertices, faces and normals of the file, from the cache if it has them. Raises SceneError."""
         cache = mesh_cache()
         kept = cache.read(self.digest)
         if kept is not None:
@@ -103,8 +100,7 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
         if count + len(geometry.vertices) > MOST_VERTICES:
             raise _too_many(file, MOST_VERTICES, "vertices")
         turn = place[:3, :3]
-        # trimesh's cache has normals only if the file has normals. The property `vertex_normals` would compute missing
-        # normals.
+        # trimesh's cache has normals only if the file has normals. The property would compute missing normals.
         if "vertex_normals" in geometry._cache:
             normals.append(geometry.vertex_normals @ np.linalg.inv(turn))
         vertices.append(geometry.vertices @ turn.T + place[:3, 3])
@@ -242,15 +238,14 @@ def _trimesh(file: Path) -> Any:
 # Cache on disk of the arrays of mesh files.
 #
 # The name of a cache entry is the digest of the mesh file's content. So an entry is never outdated, and is found even
-# after the mesh file was moved. An entry begins with a digest of its own content, so a damaged entry is detected,
+# after the mesh file was moved. An entry begins with a digest of its own content. So a damaged entry is detected,
 # ignored and replaced.
 #
-# Always: if the folder cannot be read or written, files are parsed, and no error is raised. An entry is written under
-# another name and renamed, so that several processes may share a folder. After each write the least recently used
-# entries are deleted until all entries together have at most `MOST_BYTES`.
+# Always: if the folder cannot be used, files are parsed, and no error is raised. An entry is written under another
+# name and renamed, so that several processes may share a folder. After each write the least recently used entries are
+# deleted until all entries together have at most `MOST_BYTES`.
 
-# VARIABLE: environment variable with the cache's folder, or OFF for no cache. If it is not set, the platform's folder
-# for caches is used.
+# VARIABLE: environment variable with the cache's folder, or OFF for no cache. If not set: the platform's folder.
 VARIABLE, OFF = "TWIXT_CACHE", "off"
 # Most bytes of all entries together. The entry of a mesh with 100,000 faces takes 2 MB.
 MOST_BYTES = 512 << 20
@@ -258,8 +253,7 @@ MOST_BYTES = 512 << 20
 FORMAT = 2
 SUFFIX = ".mesh"
 DIGEST_BYTES = 16
-# number of vertices, number of faces, True if there are normals, type of coordinates: f or d
-HEAD = struct.Struct("<QQ?c6x")
+HEAD = struct.Struct("<QQ?c6x")  # number of vertices, number of faces, has normals, type of coordinates: f or d
 COORDINATE_BYTES = {b"f": 4, b"d": 8}
 
 
@@ -382,8 +376,7 @@ def _packed(arrays: MeshArrays) -> bytes:
 
 
 def _smallest_type(numbers: list[NDArray[Any]]) -> np.dtype[Any]:
-    """float32 if float32 represents all numbers exactly, else float64. Most files have float32 numbers, which parsers
-    convert to float64."""
+    """float32 if float32 represents all numbers exactly, else float64. Most files have float32 numbers."""
     with np.errstate(over="ignore"):
         fits = all(np.array_equal(array.astype("<f4"), array, equal_nan=True) for array in numbers)
     return np.dtype("<f4" if fits else "<f8")
