@@ -117,7 +117,7 @@ def _required(path: str, table: FrameTable | None) -> FrameTable:
 
 
 def _titles(a: str, b: str) -> tuple[str, str]:
-    """File names without folder and suffix. If both are equal, the full paths."""
+    """File names without folder and suffix, or the full paths if the names are equal."""
     short = [os.path.splitext(os.path.basename(path))[0] for path in (a, b)]
     return (short[0], short[1]) if short[0] != short[1] else (a, b)
 

@@ -58,7 +58,7 @@ class SwapObservations(NamedTuple):
 
     @property
     def instants_ns(self) -> list[int]:
-        """Instants at which frames were shown. If there are too few reports, the instants at which swaps returned."""
+        """Instants at which frames were shown; the instants at which swaps returned if there are too few reports."""
         return self.presents_ns if len(self.presents_ns) >= FEWEST_REPORTS else self.returns_ns
 
 

@@ -323,7 +323,7 @@ def _quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64])
 
 
 def _normalized(turns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The quaternions scaled to length 1. The identity replaces those whose length is 0 or not finite."""
+    """The quaternions scaled to length 1. A quaternion whose length is 0 or not finite becomes the identity."""
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.sum(turns * turns, axis=1, keepdims=True)
     good = np.isfinite(squared) & (squared > NO_LENGTH)

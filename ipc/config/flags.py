@@ -229,7 +229,7 @@ class Config:
         "LIMIT",
         side=MEASURE,
     )
-    report: bool = field(default=False, metadata={})  # True: print the report at the end
+    report: bool = field(default=False, metadata={})  # True to print the report at the end
     # path of the memory into which the viewer records its spans for --profile
     span_memory: str | None = field(default=None, metadata={})
     # True for `twixt.show`: the user's loop continues when its viewer ends.

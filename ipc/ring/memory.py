@@ -37,7 +37,7 @@ class Memory:
 
     def __init__(self, mapped: mmap.mmap, size: int, descriptors: tuple[int, ...] = ()) -> None:
         self._mapping: mmap.mmap | None = mapped
-        self._descriptors = descriptors  # owned; the last one is read-only
+        self._descriptors = descriptors  # this object owns them; the last descriptor is read-only
         self.size = size
         self.closed = False
         self._populated = 0

@@ -130,8 +130,8 @@ class RingReader:
         self._close_old_segments()
 
     def pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first. Fewer than two if fewer were published. Empty if
-        the writer overwrote a snapshot during each of the ATTEMPTS."""
+        """Private copies of the two newest snapshots, older first, or of one if only one was published. Empty if the
+        writer overwrote a snapshot during each of the ATTEMPTS."""
         for attempt in range(ATTEMPTS):
             newest = self.latest
             if newest == 0:
@@ -151,8 +151,8 @@ class RingReader:
         return next((snapshot for snapshot in attempts if snapshot is not None), None)
 
     def plan(self) -> Plan:
-        """The current plan. While the writer replaces the plan, the plan that was read last. Before the first plan:
-        NO_PLAN (rate 1, number 0). Raises LayoutError for a rate out of range."""
+        """The current plan; the plan that was read last if the writer is replacing the plan now. Before the first
+        plan: NO_PLAN (rate 1, number 0). Raises LayoutError for a rate out of range."""
         words = self._segments[-1].words
         if words[at.PLAN_SEQUENCE] == self._plan_state:
             return self._plan

@@ -237,7 +237,7 @@ class HostRing:
             return {"size": current.size}, os.dup(current.read_only_fd())
 
     def step(self) -> bool:
-        """Does a piece of the service thread's work: closes old segments, populates the next one, publishes the
+        """Does a piece of the service thread's work: closes old segments, populates the next segment, publishes the
         waiting snapshot. True while there is more to do."""
         while self._to_close:
             self._to_close.popleft().close()

@@ -167,7 +167,7 @@ def _side(name: str, value: Any) -> int:
 
 
 def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
-    """Two colours as bytes, shape (2, 3). If one of the colours has an alpha: with alphas, shape (2, 4)."""
+    """Two colours as bytes, shape (2, 3); shape (2, 4), with alphas, if one of the colours has an alpha."""
     found = [paint_or_none(f"{name}: a colour", color) for color in (first, second)]
     if None in found:
         raise SceneError(f"{name} takes two colours, (red, green, blue), each from 0 to 1, got None")

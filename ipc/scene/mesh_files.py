@@ -39,7 +39,7 @@ STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
 PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
 # Number of bytes, from the beginning of a file, in which the size of its mesh is searched.
 BEGINNING_BYTES = 4096
-# A GLB has a chunk of JSON and a chunk of bytes. The JSON may refer to other files, whose bytes are not in the digest.
+# A GLB has a chunk of JSON and a chunk of bytes. The JSON may refer to other files, which are not in the digest.
 NAMES_OTHERS = b'"uri"'
 
 

@@ -328,15 +328,15 @@ WHITE = (1.0, 1.0, 1.0)
 
 
 def shapes_of(shape: Shape) -> tuple[Shape, ...]:
-    """The shapes of a body's parts. For a compound: the shape of each part. For any other shape: the shape itself."""
+    """The shapes of a body's parts: the shapes of a compound's parts, or the shape itself if it is no compound."""
     if not isinstance(shape, Compound) or not shape.parts:
         return (shape,)
     return tuple(part.shape for part in shape.parts)
 
 
 def color_of(shape: Shape) -> Paint | None:
-    """A shape's colour; None for a colour of the palette. For a compound: the colour of the first part. It is used
-    where the whole body is drawn as a dot or a line."""
+    """A shape's colour; None for a colour of the palette. The colour of a compound is the colour of its first part. It
+    is used where the whole body is drawn as a dot or a line."""
     if isinstance(shape, Compound):
         return color_of(shape.parts[0].shape) if shape.parts else None
     return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)

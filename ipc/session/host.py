@@ -92,7 +92,7 @@ class Host:
         return self._service.lead_ns
 
     def write_scene(self, scene: Scene) -> int:
-        """Replace the scene for all viewers, also for those that attach later. Returns the scene's version."""
+        """Replace the scene for all viewers, including viewers that attach later. Returns the scene's version."""
         packed = scene.packed()
         with self.ring.writing:
             self.ring.require_running()
@@ -105,9 +105,9 @@ class Host:
         return version
 
     def write_camera(self, camera: Camera | None) -> int:
-        """Replace the scene's camera for all viewers, also for those that attach later. Returns the camera's version.
-        Each viewer applies the camera, even if the camera equals the previous one. None stands for a view of all
-        bodies."""
+        """Replace the scene's camera for all viewers, including viewers that attach later. Returns the camera's
+        version. Each viewer applies the camera, even if the camera equals the previous one. None stands for a view
+        of all bodies."""
         with self.ring.writing:
             self.ring.require_running()
             self.camera = WrittenCamera(self.camera.version + 1, camera)

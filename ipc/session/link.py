@@ -43,7 +43,8 @@ PIECES_AT_ONCE = 4
 
 
 class LinkError(TwixtError):
-    """Failure to attach (no simulation, several, a refusal, or no answer), or use of a link that is not attached."""
+    """Failure to attach (no simulation, several simulations, a refusal, or no answer), or use of a link that is not
+    attached."""
 
 
 class Ended(NamedTuple):
@@ -131,7 +132,7 @@ class Link:
             self._is_segment_requested = self._send_message("segment")
 
     def plan(self) -> Plan:
-        """The current plan. Before the first plan: a plan of number 0 and rate 1. Raises TwixtError for a damaged
+        """The current plan; before the first plan, a plan of number 0 and rate 1. Raises TwixtError for a damaged
         plan."""
         plan = self._ring.plan()
         self._read_plan_number = plan.number
@@ -154,12 +155,12 @@ class Link:
             yield view
 
     def latest_pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first. Fewer than two if fewer were published. Empty if
-        the writer overwrote a snapshot during each attempt to copy them."""
+        """Private copies of the two newest snapshots, older first, or of one if only one was published. Empty if the
+        writer overwrote a snapshot during each attempt to copy them."""
         return self._ring.pair()
 
     def newest_bodies(self) -> NDArray[np.void]:
-        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`. Shape (0,) if there is no
+        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`. The shape is (0,) if there is no
         snapshot, or if no snapshot could be copied."""
         newest = self._ring.newest()
         return new_bodies(0) if newest is None else newest.bodies

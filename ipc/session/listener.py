@@ -33,7 +33,7 @@ def open_listener(name: str) -> Listener:
     """Acquire the name. From now on viewers can connect; they wait until a `Host` answers.
 
     The socket of a killed simulation is replaced. Raises ListenerError if the name is invalid, if a running simulation
-    has it, or if no socket can be made; NoFolder if there is no folder for the socket.
+    has it, or if no socket can be made. Raises NoFolder if there is no folder for the socket.
     """
     check_unpatched()
     check_name(name)

@@ -146,8 +146,8 @@ def _wrong(what: str, rule: str, got: Any) -> WireError:
 
 class ReceivedScene:
     """Scene of one simulation. version: the scene's version; 0 before the first scene. camera_version: version of the
-    camera. cameras: number of camera messages applied. images, figures: drawn over the picture; each message replaces
-    the whole tuple. parents: the parents of the bodies in this scene and in earlier ones."""
+    camera. cameras: number of camera messages applied. images, figures: drawn over the picture; each message
+    replaces the whole tuple. parents: the parents of the bodies in this scene and in earlier scenes."""
 
     scene: Scene
 

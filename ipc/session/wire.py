@@ -3,7 +3,7 @@
 A message is a fixed header (magic, format, number of descriptors, lengths), then a JSON object with the message's
 `kind`, then raw bytes. The receiver has a limit for every length, and checks it as soon as the header is complete.
 
-Always: input that is damaged, too large or from another program raises `WireError`, never another error, and never
+Always: input that is damaged, too large or from another program raises `WireError` and no other error. Receiving never
 blocks. The first six bytes (magic, format) have the same meaning in every format. So each side can recognize a message
 of another version. Descriptors that belong to no message are closed. Not here: the meaning of messages (`link`,
 `service`), the check of the peer's user (`listener`).

@@ -38,7 +38,7 @@ FIND_S = 1 / 30
 FIND_TRAVEL_M = 0.1
 FAST_SHARE = 0.1
 # Distance (metres) within which a ball's contacts are searched: REACH_M plus the ball's travel in the step, at most
-# REACH_MAX_M. The maximum prevents that one fast ball makes the search expensive.
+# REACH_MAX_M. Because of the maximum, one fast ball does not make the search expensive.
 REACH_M = 0.004
 REACH_MAX_M = 0.06
 # Passes over all contacts in a substep. True stands for a pass with friction and spin. Such a pass costs more than

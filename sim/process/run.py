@@ -285,8 +285,8 @@ class PhysicsRun:
             self._trace.write()
 
     def report(self) -> dict[str, Any]:
-        """Returns the blocks of the report that describe physics and channel. If the run has a viewer, also the blocks
-        that describe the start."""
+        """Returns the blocks of the report that describe physics and channel. In a run with a viewer, the blocks that
+        describe the start are included."""
         physics, host = self._made()
         block = physics.publisher.meter.report()
         world = physics.world

@@ -40,8 +40,8 @@ def early_viewer() -> Iterator[None]:
     """Starts a viewer process before the simulation's name and the configuration are known. A call of `start_viewer`
     inside the block uses this process.
 
-    The viewer imports its modules while this process still reads the command line. At the end of the block, the viewer
-    is ended if it was not used. It is also ended if it still runs, for example after an early Ctrl-C.
+    The viewer imports its modules while this process still reads the command line. At the end of the block, an unused
+    viewer is ended. A used viewer is ended as well if it still runs, for example after an early Ctrl-C.
     """
     global _early
     try:
@@ -154,8 +154,8 @@ class ViewerProcess:
         return self._child.pid
 
     def poll(self) -> int | None:
-        """The child's exit code. If a signal killed the child: minus the number of the signal. FAILED if the code is
-        unknown. None while the child runs."""
+        """The child's exit code; minus the number of the signal if a signal killed the child; FAILED if the code is
+        not known; None while the child runs."""
         return self._code if self._ended.is_set() else None
 
     def wait(self, timeout_s: float | None = None) -> int | None:

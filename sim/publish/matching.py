@@ -55,7 +55,7 @@ class RecordsByIndex(_Copyable):
         return self._same.rows
 
     def match(self, count: int) -> Match:
-        """Matches `count` bodies. If there are fewer bodies than before, the last ones are gone."""
+        """Matches `count` bodies. If there are fewer bodies than before, the bodies with the last records are gone."""
         before, self._count = self._count, count
         if count == before:
             return self._same
@@ -120,8 +120,8 @@ class RecordsById(_Copyable):
         return self._match._replace(spawned=rows[new], gone=gone)
 
     def id_of(self, record: int) -> object:
-        """Id, as text, of the body that had this record in the last match. If no body had it, the number of the
-        record."""
+        """Id, as text, of the body that had this record in the last match. If no body had this record, returns the
+        record's number."""
         place = np.flatnonzero(self._sorted_rows == record)
         return repr(self._sorted_ids[place[0]].item()) if place.size else record
 

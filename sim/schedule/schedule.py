@@ -90,7 +90,7 @@ class Schedule:
 
     @property
     def made_dt_ns(self) -> int:
-        """Simulated time of the last step. Before the first step, `dt_ns`."""
+        """Simulated time of the last step, or `dt_ns` before the first step."""
         return round(self._made * self.dt_s * 1e9)
 
     @property

@@ -249,7 +249,7 @@ class ReplayedSteps:
 
     @property
     def multiple(self) -> int:
-        """The multiple of the next step. After the end of the log, the multiple of the last step."""
+        """The multiple of the next step; the multiple of the last step after the end of the log."""
         return self._multiples[min(self._made, len(self._multiples) - 1)]
 
     @property

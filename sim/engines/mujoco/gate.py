@@ -344,7 +344,7 @@ class DeferredState:
         return PoppedState(put_ns, self.shown_time(time_s), geoms, self._flexes)
 
     def present_time(self) -> float:
-        """The current `data.time` in seconds. If a view cannot show it, as in `shown_time`, the last valid time."""
+        """The current `data.time` in seconds, or the last valid time if a view cannot show it (see `shown_time`)."""
         time_s: float = self._data.time
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s

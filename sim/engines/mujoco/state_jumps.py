@@ -120,7 +120,7 @@ class StateJumps:
         return False
 
     def skip_next(self) -> None:
-        """The next state is not compared: it counts as the first state."""
+        """Marks the next state as the first state, which is not compared."""
         self._before = self.time_s = self.time_before_s = math.nan
 
     def _has_jumps(self, older: NDArray[np.void], newer: NDArray[np.void], gap_s: float) -> bool:

@@ -257,7 +257,7 @@ class PartMaker:
         return self._materials.sky
 
     def color_of(self, of: ModelParts, row: int) -> Rgba:
-        """Colour of a row. If this is MuJoCo's default colour, the colour of the row's material."""
+        """Colour of a row; the colour of the row's material if the row has MuJoCo's default colour."""
         return self._color(of, row)
 
     def material_of(self, of: ModelParts, row: int) -> Material | None:

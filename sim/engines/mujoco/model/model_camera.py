@@ -235,7 +235,7 @@ def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows,
 
 
 def _subject(model: MjModel, data: MjData, axes: Rows) -> Subject | None:
-    """The moving bodies in their poses at the start. If nothing moves: everything except planes. None if MuJoCo's own
+    """The moving bodies in their poses at the start; everything except planes if nothing moves; None if MuJoCo's own
     camera is better."""
     moves = model.body_dofnum[model.body_weldid] > 0
     trees, bodies = np.unique(model.body_rootid[moves], return_counts=True)

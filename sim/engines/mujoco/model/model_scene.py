@@ -109,8 +109,8 @@ def _lit(model: MjModel, sky: Texture | None) -> dict[str, Any]:
 
 
 def _shape(parts: list[Part]) -> Shape:
-    """Shape of a body from its parts. If the body has a single part without a pose of its own, the shape of this part;
-    otherwise a compound."""
+    """Shape of a body from its parts: the part's own shape if there is a single part at the body's own pose, else a
+    compound."""
     if len(parts) == 1 and parts[0].position == NOWHERE and parts[0].orientation == NO_TURN:
         return parts[0].shape
     return Compound(parts)

@@ -4,9 +4,9 @@ MuJoCo's visualizer computes a skin from the poses of its bones, in a scene that
 vertices (dm_control's dog) this takes 0.6 ms. So a deferred state needs no copy of the vertices of skins. The vertices
 of flexes are in `flexvert_xpos`, so a deferred state has a copy of this array.
 
-Always: vertices are in the world's frame, and the bodies of skins and flexes stay at the origin. Of a flex, the faces
-are drawn, at the middle of the flex's thickness. Of a solid flex, the shell is drawn; of a one-dimensional flex, a
-tube around each edge.
+Always: vertices are in the world's frame, and the bodies of skins and flexes stay at the origin. The drawn surface of
+a flex consists of its faces, at the middle of its thickness. A solid flex is drawn as its shell, and a one-dimensional
+flex as a tube around each edge.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ BEFORE_SIZE = 40
 MOST_BYTES = 512
 # Label that is written to find the offset of labels in a geom.
 PROBE = b"twixt probes label"
-# 32-bit integers in `mjvOption`. OPTIONS_BEFORE: those before the first array. OPTIONS_AFTER: those after `flags`,
-# which is padded to a multiple of 32 bits.
+# 32-bit integers in `mjvOption`. OPTIONS_BEFORE: integers before the first array. OPTIONS_AFTER: integers after
+# `flags`, which is padded to a multiple of 32 bits.
 OPTIONS_BEFORE, OPTIONS_AFTER = ("label", "frame"), ("bvh_depth", "flex_layer")
 # Fields of `mjvCamera`. CAMERA_BEFORE: 32-bit integers before `lookat`, which begins at a multiple of 64 bits.
 # CAMERA_AFTER: 64-bit numbers after `lookat`. CAMERA_LAST: the last field.

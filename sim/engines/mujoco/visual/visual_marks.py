@@ -44,7 +44,8 @@ FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
 class GeomBuffer:
-    """Copies of the geoms of one state: MuJoCo's geoms followed by those of contacts, and separately the user's geoms.
+    """Copies of the geoms of one state: MuJoCo's geoms, followed by the geoms of contacts. The user's geoms are stored
+    separately.
 
     decor: number of MuJoCo's geoms. contacts: number of geoms of contacts. users: number of the user's geoms. pairs,
     positions: geoms of each contact, (c, 2), and its position, (c, 3). user_geoms: None if the user's geoms are
@@ -68,7 +69,7 @@ class GeomBuffer:
         return self._all[: self.decor + self.contacts]
 
     def read_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
-        """Copies all geoms except those of contacts."""
+        """Copies all geoms except the geoms of contacts."""
         while True:
             mujoco.mjv_updateScene(self._model, data, opt, perturb, camera, ALL_CATEGORIES, self._scene)
             if not self._is_full():
