@@ -142,7 +142,7 @@ def _among_largest(surprises: Floats) -> Floats:
 
 
 def _shares_as_far(distances: Floats) -> Floats:
-    """For each permutation, the share of all permutations that have at least the same distance."""
+    """For each permutation, the share of all permutations whose distance is at least as large."""
     ordered = np.sort(distances)
     return (len(ordered) - np.searchsorted(ordered, distances, side="left")) / len(ordered)
 

@@ -59,7 +59,7 @@ MARK = np.dtype(
         ("kind", "u1"),  # index in `MARK_KINDS`
         ("flags", "u1"),  # reserved, 0
         ("shape", "<u2"),  # reserved, 0
-        ("label", "<u4"),  # 1 + the index of a text in `Scene.labels`; 0: no text
+        ("label", "<u4"),  # 1 + the index of a text in `Scene.labels`; 0 for no text
         ("spare", "<u4"),  # 0
     ]
 )

@@ -25,7 +25,7 @@ from typing import Any
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene.checks import flag
 
-# Most controls of a world. With more, users could not find a control in the overlay.
+# Most controls of a world. With more controls, users could not find one in the overlay.
 MOST_CONTROLS = 192
 LONGEST_NAME = 60
 KINDS = ("slider", "toggle", "button")
@@ -142,8 +142,8 @@ Control = Slider | Toggle | Button
 
 
 def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
-    """The controls in the value of a world's attribute, in the same order. owner: name of that attribute, for the
-    error message. Raises TwixtError."""
+    """`value` as a tuple of controls, in the same order. owner: name of the world's attribute that has this value, for
+    the error message. Raises TwixtError."""
     if not isinstance(value, Sequence) or not all(isinstance(control, Control) for control in value):
         raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {text_of(value)}")
     if len(value) > MOST_CONTROLS:

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, HEAD, MARK
 
-# Increase it whenever a word moves or changes its meaning. Viewer and simulation must use the same format.
+# Version of the layout. Increase it whenever a word moves or changes its meaning. Viewer and simulation must use the
+# same version.
 FORMAT = 4
 MAGIC = int.from_bytes(b"twixtseg", "little")
 
@@ -50,7 +51,8 @@ MAX_CAPACITY = 1 << 24
 MAX_COLUMNS = 32
 MAX_COLUMN_WIDTH = 64
 MAX_NAME_BYTES = 40
-# What one row of a column belongs to: a body, a part of a body, or the world. A segment stores the index in PERS.
+# Owner of one row of a column: a body, a part of a body, or the world. A segment stores the owner as an index into
+# PERS.
 PERS = BODY_ROWS, PART_ROWS, WORLD_ROW = ("body", "part", "world")
 COLUMN_DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 
@@ -162,7 +164,8 @@ class Layout:
 
     @staticmethod
     def from_segment(segment: memoryview | bytes) -> Layout:
-        """The layout in a segment's header. Raises LayoutError if it is invalid or does not fit into `segment`."""
+        """The layout in a segment's header. Raises LayoutError if the layout is invalid or does not fit into
+        `segment`."""
         if len(segment) < SLOTS_OFFSET:
             raise LayoutError(f"a segment is at least {SLOTS_OFFSET} bytes, got {len(segment)}")
         identity = np.frombuffer(segment, IDENTITY, 1)[0]
@@ -245,7 +248,7 @@ class Layout:
 
 
 def per_of(form: ColumnForm) -> str:
-    """What one row of a column of this form belongs to, one of PERS."""
+    """Owner of one row of a column with this form; one of PERS."""
     return form[2] if len(form) == 3 else BODY_ROWS
 
 

@@ -102,7 +102,7 @@ def create(size: int) -> Memory:
 
 
 def make(size: int) -> Memory:
-    """As `create`, but without allocated pages. Before any access, call `populate` until it returns True."""
+    """Like `create`, but the pages are not allocated yet. Before any access, call `populate` until it returns True."""
     if size < 1:
         raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
     # Checked here, because the kernel would grant too large a size now and kill a process later.

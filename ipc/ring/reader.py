@@ -1,11 +1,11 @@
 """Viewer's side of the ring: unread snapshots, the two newest snapshots, the plan.
 
-A reader delivers a `SnapshotView` of each snapshot. If the writer overwrites a snapshot while it is used, the viewer
-discards that snapshot and reads newer ones.
+A reader delivers a `SnapshotView` of each snapshot. If the writer overwrites a snapshot while the viewer uses it, the
+viewer discards the snapshot and reads newer snapshots.
 
-Always: a reader writes nothing in the segment. It delivers snapshots in order, each at most once, also when the ring
-grows. Damaged memory raises a TwixtError. One thread uses a reader. Not here: the order of loads (`sequence`), the
-receipt of new segments (`session.link`).
+Always: a reader writes nothing in the segment. A reader delivers snapshots in order and each at most once, even if the
+ring grows. Damaged memory raises a TwixtError. One thread uses a reader. Not here: the order of loads (`sequence`),
+the receipt of new segments (`session.link`).
 """
 
 from __future__ import annotations

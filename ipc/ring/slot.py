@@ -23,7 +23,7 @@ from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head
 # Records are copied as plain words in a single memcpy (20 us for 10,000 records). numpy would copy structured records
 # field by field (330 us).
 WORDS = np.dtype("<u8")
-# Words per BODY record, and also per MARK record.
+# Words per record. BODY and MARK records have the same size.
 WORDS_PER_RECORD = BODY.itemsize // at.WORD
 NO_HEAD = Head()
 NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}

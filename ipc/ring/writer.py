@@ -168,7 +168,8 @@ class RingWriter:
         self._open_words()[at.SCENE_VERSION] = version
 
     def set_successor(self) -> None:
-        """Aborts an open slot, and tells readers that there is a next segment. Write nothing here afterwards."""
+        """Aborts an open slot, and tells readers that there is a next segment. After this call, write nothing in this
+        segment."""
         if self._opened is not None:
             self._opened.abort()
         self._open_words()[at.SUCCESSOR] = 1
@@ -179,7 +180,7 @@ class RingWriter:
         return [self._stored(number) for number in (latest - 1, latest) if number > 0]
 
     def close(self) -> None:
-        """Closes the memory. Memory that viewers have mapped stays mapped there. Idempotent."""
+        """Closes the memory. Viewers that have mapped the memory keep their mappings. Idempotent."""
         self._slots = []
         self._words = memoryview(b"").cast("Q")
         self.memory.close()

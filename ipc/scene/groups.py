@@ -160,7 +160,7 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
 
 
 def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]:
-    """Index of the parent of each of `count` bodies, shape (count,). -1 if the body has no parent, or if the parent
+    """For each of `count` bodies, the index of its parent: (count,). -1 if the body has no parent, or if the parent
     does not exist."""
     rows = np.full(count, -1, np.int32)
     for child, parent in parents.items():

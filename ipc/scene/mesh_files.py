@@ -237,13 +237,12 @@ def _trimesh(file: Path) -> Any:
 
 # Cache on disk of the arrays of mesh files.
 #
-# The name of a cache entry is the digest of the mesh file's content. So an entry is never outdated, and is found even
-# after the mesh file was moved. An entry begins with a digest of its own content. So a damaged entry is detected,
-# ignored and replaced.
+# An entry's name is the digest of the mesh file's content. So an entry is never outdated, and is found after the file
+# was moved. An entry begins with a digest of its own content, so a damaged entry is detected and replaced.
 #
 # Always: if the folder cannot be used, files are parsed, and no error is raised. An entry is written under another
-# name and renamed, so that several processes may share a folder. After each write the least recently used entries are
-# deleted until all entries together have at most `MOST_BYTES`.
+# name and renamed, so that processes may share a folder. After a write, the least recently used entries beyond
+# `MOST_BYTES` are deleted.
 
 # VARIABLE: environment variable with the cache's folder, or OFF for no cache. If not set: the platform's folder.
 VARIABLE, OFF = "TWIXT_CACHE", "off"

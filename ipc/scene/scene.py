@@ -159,7 +159,7 @@ class Scene:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
     def shape_rows(self, count: int) -> NDArray[np.uint16]:
-        """Index into `distinct_shapes` of the shape of each of `count` bodies, shape (count,)."""
+        """For each of `count` bodies, the index of its shape in `distinct_shapes`: (count,)."""
         rows = np.zeros(count, self.shape_index.dtype)
         known = min(count, len(self.shape_index))
         rows[:known] = self.shape_index[:known]
@@ -174,13 +174,12 @@ class Scene:
         return part_bodies(self, len(self.shapes) if count is None else count)
 
     def parent_rows(self, count: int) -> NDArray[np.int32]:
-        """Index of the parent of each of `count` bodies, shape (count,). -1 if the body has no parent, or if the
+        """For each of `count` bodies, the index of its parent: (count,). -1 if the body has no parent, or if the
         parent does not exist."""
         return rows_of_parents(self.parents, count)
 
     def group_rows(self, count: int) -> NDArray[np.int32]:
-        """Index into `groups` of the group of each of `count` bodies, shape (count,). -1 for a body without a
-        group."""
+        """For each of `count` bodies, the index of its group in `groups`: (count,). -1 for a body without a group."""
         rows = np.full(count, -1, np.int32)
         for place, group in enumerate(self.groups.values()):
             members = np.array(group.bodies, np.int64)

@@ -158,8 +158,8 @@ class ReceivedScene:
         self.parents: ParentLog = ()
 
     def apply_scene(self, fields: dict[str, Any], packed: bytes) -> None:
-        """Applies a scene message. If its field `since` is not 0, the message leaves out meshes and textures that the
-        scene of version `since` has."""
+        """Applies a scene message. If its field `since` is not 0, the message does not contain the meshes and textures
+        that are in the scene of version `since`."""
         version, camera_version, since = (
             wire.whole_number(fields, name) for name in ("version", "camera_version", "since")
         )

@@ -68,7 +68,7 @@ class KnownContents(NamedTuple):
 
 
 class WrittenCamera(NamedTuple):
-    """Camera of a host: the scene's own camera, or a later one."""
+    """Camera of a host: the scene's own camera, or a camera that was published later."""
 
     version: int
     camera: Camera | None
@@ -97,7 +97,7 @@ class SentState:
 
 
 class HostRequests(Protocol):
-    """Interface of the host for the service thread.
+    """Methods of the host that the service thread calls.
 
     describe_for_viewer: returns the description. report_for_viewer: returns the report's blocks.
     """
@@ -201,7 +201,7 @@ class AttachedViewer:
         self.close_in_child()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The pipe for wakes has its own fork hook."""
+        """Implements `fork.Guarded`. The pipe for wakes has its own fork hook."""
         fork.close(self.connection)
         self._inbox.close()
         for message in (*self._unsent.values(), *((self._sending,) if self._sending else ())):

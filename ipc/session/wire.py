@@ -89,8 +89,8 @@ def _plain(value: Any) -> Any:
 class Inbox:
     """Assembles messages from the pieces that a stream delivers.
 
-    Between calls of `feed` it holds at most one incomplete message. json_limit, raw_limit: most bytes per message.
-    descriptors_limit: most descriptors per message.
+    Between calls of `feed`, an Inbox has at most one incomplete message. json_limit, raw_limit: most bytes per
+    message. descriptors_limit: most descriptors per message.
     """
 
     def __init__(self, json_limit: int, raw_limit: int = 0, descriptors_limit: int = 0) -> None:

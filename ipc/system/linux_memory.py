@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from twixt.ipc.process import fork
 from twixt.ipc.system.interface import NewMemory, SharedMemoryError
 
-assert sys.platform == "linux"  # type checkers of other systems read no further
+assert sys.platform == "linux"  # type checkers for other systems stop reading here
 
 NEEDED_SYSTEM = "Linux 5.1 or newer with /proc"
 NAME = "twixt"  # name of the memory in /proc; the names of twixt's other memories begin with the same word

@@ -25,12 +25,12 @@ from collections.abc import Iterator
 from twixt.ipc.process import fork
 from twixt.ipc.system.interface import Listener, ListenerError, NoFolder
 
-assert sys.platform == "linux"  # type checkers of other systems read no further
+assert sys.platform == "linux"  # type checkers for other systems stop reading here
 
 # Most connections that wait for an answer while the simulation imports its world. Calls of `running` make connections
 # as well.
 BACKLOG = 128
-# Longest socket address used. Linux allows 108 bytes with the final zero.
+# Longest socket address that is used, bytes. Linux allows 108 bytes, including the final zero.
 ADDRESS_BYTES = 100
 # Longest wait for the folder's lock. Processes hold the lock for microseconds. So after a longer wait, the process
 # that holds the lock must be stopped.

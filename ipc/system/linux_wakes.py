@@ -16,7 +16,7 @@ import threading
 
 from twixt.ipc.process import fork
 
-assert sys.platform == "linux"  # type checkers of other systems read no further
+assert sys.platform == "linux"  # type checkers for other systems stop reading here
 
 READABLE, WRITABLE, GONE = select.POLLIN, select.POLLOUT, select.POLLHUP | select.POLLERR
 

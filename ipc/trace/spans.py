@@ -35,7 +35,8 @@ _ended_ns: dict[str, int] = {}
 
 
 def end_start_part(phase: str, at_ns: int | None = None) -> None:
-    """Records that this phase of the start ended at `at_ns` (None: now). Phases may be recorded in any order."""
+    """Records that this phase of the start ended at `at_ns`; None for the current time. Phases may be recorded in any
+    order."""
     _ended_ns.setdefault(phase, time.perf_counter_ns() if at_ns is None else at_ns)
 
 

@@ -45,7 +45,8 @@ MOST_BINS = 256
 
 
 class Pairs(NamedTuple):
-    """Indices of two bodies, (m,) each, with one < other. Pairs are in ascending order of (one, other)."""
+    """Indices of the two bodies of each pair, (m,) each, where `one` < `other`. Pairs are in ascending order of (one,
+    other)."""
 
     one: Ints
     other: Ints
@@ -132,8 +133,8 @@ class _Grid:
 
 
 def _expanded(first: Ints, found: Ints, count: int) -> tuple[Ints, Ints]:
-    """Pairs each rank with every rank of its ranges. Uses cumulative sums, because `np.repeat` is slow for short runs.
-    first, found: start and length of each range. count: number of bodies."""
+    """Pairs of ranks: the rank of each body with every rank in the ranges of this body. Uses cumulative sums, because
+    `np.repeat` is slow for short runs. first, found: start and length of each range. count: number of bodies."""
     some = np.flatnonzero(found)
     if not some.size:
         return some, some

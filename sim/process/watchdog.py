@@ -108,7 +108,6 @@ class Watchdog:
                 self._previous[number] = signal.signal(number, self._raise)
 
     def _restore_handlers(self) -> None:
-        """Restores the earlier handlers and wakeup descriptor."""
         if self._previous_fd is None or threading.current_thread() is not threading.main_thread():
             return
         interrupts.restore_wakeup_fd(self._theirs.fileno(), self._previous_fd)

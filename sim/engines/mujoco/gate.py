@@ -234,7 +234,7 @@ TIME_BYTES = 8
 PROBE_S = 1234.56789
 
 
-Flexes = NDArray[np.float64] | None  # see `ModelSurfaces.copy_flexes`
+Flexes = NDArray[np.float64] | None  # vertices from `ModelSurfaces.copy_flexes`
 
 
 class PoppedState(NamedTuple):

@@ -135,7 +135,8 @@ class StateJumps:
         speed, spin = (sum(_root(each) for each in both) for both in (speeds, spins))
         if not Motion(_root(moved) - rounding, _root(turned), speed, spin, gap_s, len(moved)).is_jump:
             return False
-        # The weights are at most 1, so the change of the sum is at most the sum of the motions.
+        # No jump if the velocities do not explain the previous change of the sum: the program then moves bodies in
+        # every state. The weights are at most 1, so the change of the sum is at most the sum of all motions.
         if abs(self._last_change) > 2 * gap_s * (_root(speeds[0]) + _root(spins[0])) + LEAST_M + rounding:
             return False
         rows = zip(moved - rounding, turned, speeds[0] + speeds[1], spins[0] + spins[1], strict=True)

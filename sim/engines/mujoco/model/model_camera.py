@@ -192,8 +192,8 @@ Rows = NDArray[np.float64]
 class Subject(NamedTuple):
     """Subject of a picture. middle: its middle in the world, metres. half_sizes: half its size along the picture's x
     and y, metres. body: the body that the camera follows, or None. is_whole: True if the subject must not be cut
-    off. places, radii: bounding spheres of the subject, metres: centres (n, 3) along the picture's x, y and forward
-    axes, and radii (n, 1)."""
+    off. places: centres of the subject's bounding spheres, along the picture's x, y and forward axes, (n, 3),
+    metres. radii: radii of these spheres, (n, 1), metres."""
 
     middle: Rows
     half_sizes: tuple[float, float]
