@@ -72,8 +72,8 @@ class CpuTime:
 
     @staticmethod
     def now(*living: int) -> CpuTime:
-        """CPU times until now. living: ids of other running processes that count as own, such as a display server that
-        was started for the measurement."""
+        """CPU times until now. living: ids of other running processes whose time counts as own time, such as a display
+        server that was started for the measurement."""
         own_s = of_this_process() + sum(map(of_process, living))
         cores = of_usable_cores()
         if cores is None:

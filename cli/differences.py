@@ -63,7 +63,7 @@ class Compared:
     difference: float | None
     low: float | None
     high: float | None
-    # p-value: share of permutations in which the statistic of at least one figure is as large as this figure's
+    # p-value: share of permutations in which at least one figure has as large a statistic as this figure
     chance: float | None
     verdict: str
     why: str = ""

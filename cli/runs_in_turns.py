@@ -188,8 +188,8 @@ def measure(
     read: Callable[[list[str]], float],
 ) -> int:
     """Runs the whole command and returns the exit code. typed: all arguments that the user typed after `twixt`. read:
-    function that checks the arguments of a run as the command line does, and returns the number of seconds that the
-    run measures."""
+    function that checks the arguments of a run in the same way as the command line, and returns the duration of the
+    measurement in seconds."""
     from twixt.cli import run_tables
     from twixt.cli.differences import FEWEST_RUNS
     from twixt.ipc.config.files import check_file, write_json

@@ -186,10 +186,9 @@ _NEW["flags"] = VISIBLE
 #     position + offset * decay          rotation ** decay * orientation (world frame)
 #     decay = exp(-(t - corrected_ns) / CORRECTION_TAU_NS)
 #
-# The drawn pose is also called the visual pose. A body whose visual pose differs from its true pose also gets the
-# velocities of the visual pose, so that interpolation methods that use velocities see one smooth motion. At the
-# instant of the correction these velocities are the true velocities, because the offset begins to decay only after
-# that instant.
+# The drawn pose is also called the visual pose. If a body's visual pose differs from its true pose, its velocities are
+# the velocities of the visual pose. So interpolation by velocities gives a smooth motion. At the instant of the
+# correction these velocities are the true velocities, because the offset begins to decay only after that instant.
 #
 # Always: a correction does not change the visual pose at its instant. For this, the new offset includes the remainder
 # of an earlier offset. A body that was never corrected, or whose offset has decayed, is drawn at its true pose. Pure

@@ -19,7 +19,7 @@ LONGEST_NAME = 255
 
 
 def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
-    """Raises ConfigError unless `path` is a file that can be written, or a new file that can be made in its folder.
+    """Raises ConfigError if the file `path` cannot be written, or cannot be made if it does not exist.
 
     is_picture: the name must also end in .png. "-" (standard output) is accepted for --json only.
     """

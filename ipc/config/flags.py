@@ -58,9 +58,9 @@ def flag(
     choices: tuple[str, ...] = (),
     name: str = "",
 ) -> Any:
-    """A field of `Config` that is also a flag. read: function that converts the flag's text to a value, or raises
-    ValueError with the rule that the text breaks. side: the processes that use the field. name: the flag's name; by
-    default the field's name with dashes."""
+    """A field of `Config` that is also a flag. read: function that converts the flag's text to a value. For an invalid
+    text it raises ValueError with the broken rule. side: the processes that use the field. name: the flag's name;
+    by default the field's name with dashes."""
     about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
     return field(default=default, metadata=about | {"choices": choices, "name": name})
 

@@ -51,8 +51,8 @@ def breaks_rule(kind: str, value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    # `math.isfinite` cannot be used: it raises for very long whole numbers, which a message may have. Sums of such
-    # numbers would overflow.
+    # `math.isfinite` cannot be used, because it raises an exception for very long whole numbers, and a message may
+    # have such numbers. The limit also keeps sums of figures in range.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 

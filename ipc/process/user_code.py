@@ -72,8 +72,8 @@ def user_crash(what: str, error: BaseException) -> UserCodeCrashed:
 class calling_user_code:
     """Turns exceptions of the user's code in the block into `UserCodeCrashed`. what: as in `user_crash`.
 
-    refusals: if True, a `TwixtError` passes unchanged: it means that twixt refuses a value that the user gave, such as
-    a constructor's argument, and this is no crash. KeyboardInterrupt, Terminated and SystemExit always pass unchanged.
+    refusals: if True, a `TwixtError` passes unchanged. Such an error is no crash: twixt refuses a value that the user
+    gave, for example an argument of a constructor. KeyboardInterrupt, Terminated and SystemExit always pass unchanged.
     """
 
     __slots__ = ("_refusals", "_what")
@@ -113,8 +113,8 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
-        # "No such module" is reported only if the module itself or its package is missing. If an import inside the
-        # module fails, the user's code has crashed.
+        # "No such module" is reported only if the module itself or its package is missing. A failed import inside the
+        # module counts as a crash of the user's code.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             folders = list(dict.fromkeys((*_folders, here)))
             hint = suggestion_for(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"

@@ -8,8 +8,8 @@ if only `SpareArrays` refers to it. Views, buffers and slices of an array also r
 is never overwritten.
 
 Always: damaged memory (a bad header, an impossible count) raises a TwixtError and never causes a crash or a huge
-allocation. `SpareArrays` holds only a few small arrays. One thread uses a segment. Not here: the order of loads
-(`sequence`), the choice of the snapshot (`reader`).
+allocation. `SpareArrays` holds only a few small arrays. Only one thread may use a segment. Not here: the order of
+loads (`sequence`), the choice of the snapshot (`reader`).
 """
 
 from __future__ import annotations

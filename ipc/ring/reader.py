@@ -4,8 +4,8 @@ A reader delivers a `SnapshotView` of each snapshot. If the writer overwrites a 
 viewer discards the snapshot and reads newer snapshots.
 
 Always: a reader writes nothing in the segment. A reader delivers snapshots in order and each at most once, even if the
-ring grows. Damaged memory raises a TwixtError. One thread uses a reader. Not here: the order of loads (`sequence`),
-the receipt of new segments (`session.link`).
+ring grows. Damaged memory raises a TwixtError. Only one thread may use a reader. Not here: the order of loads
+(`sequence`), the receipt of new segments (`session.link`).
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class RingReader:
         always delivered.
 
         Use each view and call its `is_valid()` before you request the next view. After a torn snapshot the reader
-        continues with newer snapshots, and with fewer of them at each attempt. A reader that is slower than the writer
-        skips the snapshots that the writer would overwrite before they are read. Without skipping, 112 of 119
-        snapshots read in one frame were torn on a slow machine.
+        continues with newer snapshots, and with fewer of them at each attempt. If a reader is slower than the writer,
+        it skips snapshots: those that the writer would overwrite before the reader gets to them. Without skipping, 112
+        of 119 snapshots read in one frame were torn on a slow machine.
         """
         newest, delivered, pace = 0, 0, 0  # pace: number of snapshots that the writer publishes during one delivery
         for attempt in range(ATTEMPTS):

@@ -33,7 +33,7 @@ Row = TypeVar("Row")
 
 def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
     """The entries of the scene's JSON head for a table of distinct shapes, and the contents of these shapes in the
-    order in which they are sent.
+    order of sending.
 
     Raises SceneError if the contents have too many bytes for a message.
     """
@@ -185,7 +185,7 @@ def _compound_of(entry: dict[str, Any], shapes: Sequence[OneShape]) -> Compound:
 
 
 # Materials. The entry of a shape has the material's row in the table of materials. The entry of a texture has the
-# array shape of its pixels, and its digest.
+# texture's digest, and the dimensions of its array of pixels.
 
 # Most distinct materials and textures of a scene. There is a limit because each of them needs its own draw call for
 # each kind of shape that uses it.
@@ -266,7 +266,7 @@ def unpacked_materials(
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
-    """The array shape of a texture's pixels, as a tuple. It is checked before the pixels are read. Raises
+    """The dimensions of a texture's array of pixels, as a tuple. They are checked before the pixels are read. Raises
     SceneError."""
     is_whole = isinstance(shape, list) and all(type(side) is int and 1 <= side <= MOST_SIDE_PX for side in shape)
     if not is_whole or not (len(shape) == 3 or (len(shape) == 4 and shape[0] == CUBE_SIDES)):

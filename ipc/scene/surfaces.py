@@ -1,4 +1,4 @@
-"""Vertices of deforming surfaces: which bodies have such vertices, and in which rows of a snapshot the vertices are.
+"""Vertices of deforming surfaces: the bodies that have such vertices, and the rows of these vertices in a snapshot.
 
 A body deforms if its shape is a mesh with `deforms`. A snapshot has the vertices of all such bodies, in the order of
 the bodies: (v, 3) metres, float32, each vertex in the frame of its body. Both processes compute this order from the

@@ -5,8 +5,8 @@ the connection within a millisecond. Snapshots are read from shared memory, whic
 physics.
 
 Always: after `attach` the link has a scene and a segment. `poll` never waits, and takes microseconds if nothing has
-arrived. Invalid input raises a TwixtError or sets `Link.ended`, and never blocks. One thread uses a link. Not here:
-the choice of the snapshot to draw.
+arrived. Invalid input raises a TwixtError or sets `Link.ended`, and never blocks. Only one thread may use a link. Not
+here: the choice of the snapshot to draw.
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ class Link:
             self._reported_lead_ns = lead_ns
 
     def wake_when_newer(self) -> None:
-        """Request one wake. Physics sends the wake as soon as there is a snapshot newer than the last one that
-        `unread` yielded, or a plan newer than the last one that `plan` returned."""
+        """Request one wake. Physics sends it as soon as there is something newer: a snapshot newer than the last that
+        `unread` yielded, or a plan newer than the last that `plan` returned."""
         if self._connection.drain_wakes():
             self._is_wake_requested = False
         if not self._is_wake_requested:

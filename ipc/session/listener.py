@@ -16,8 +16,8 @@ from twixt.ipc.system.interface import Listener, ListenerError
 # Longest wait, in `tidy`, for another process that is acquiring or freeing a name. The wait is short, because `tidy`
 # may be called between two frames.
 TIDY_PATIENCE_S = 0.05
-# UNPATCHED_MODULES: package that patches the standard library -> modules that twixt needs unpatched. PATCH_CALLS:
-# package -> call that patches all other modules; shown in the error message.
+# Some packages patch the standard library. UNPATCHED_MODULES: name of the package -> modules that twixt needs
+# unpatched. PATCH_CALLS: package -> call that patches all other modules; shown in the error message.
 UNPATCHED_MODULES = {
     "gevent.monkey": ("threading", "_thread", "socket", "select", "os", "subprocess", "queue"),
     "eventlet.patcher": ("thread", "socket", "select", "os"),

@@ -50,8 +50,8 @@ STATUS_INTERVAL_NS = 200_000_000
 # Longest lead accepted from a viewer. Physics runs ahead by the lead. Every display shows a frame in less than this
 # time.
 LEAD_LIMIT_NS = 1_000_000_000
-# Longest time spent on sending the end message. A viewer that does not read in this time gets no reason; it only sees
-# that the stream has closed.
+# Longest time spent on sending the end message. If a viewer does not read in this time, it does not get the reason of
+# the end, and only sees that the stream has closed.
 END_PATIENCE_NS = 250_000_000
 # Pause after a failed attempt to accept a connection, for example for lack of descriptors.
 ACCEPT_PAUSE_NS = 100_000_000

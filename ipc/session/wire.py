@@ -229,7 +229,8 @@ def close_all(descriptors: Sequence[int]) -> None:
 # Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. When physics ends,
 # the kernel closes the stream, and `receive` returns None.
 #
-# Always: only `connect` and `wait_until` wait, and no longer than their argument allows. One thread uses a connection.
+# Always: only `connect` and `wait_until` wait, and no longer than their argument allows. Only one thread may use a
+# connection.
 
 # Most messages queued while the socket is full. Physics' service thread empties the socket within milliseconds, unless
 # its process is stopped.

@@ -120,7 +120,8 @@ def written_at_the_end(trace: Trace | None) -> Iterator[None]:
 @contextlib.contextmanager
 def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
     """Recorder of a viewer. The viewer writes the file at the end. But if `owned`, the process that started the viewer
-    writes the file, unless that process ends before the viewer. A viewer that is refused writes no file."""
+    writes the file. If this process ends before the viewer, the viewer writes the file. A viewer that is refused
+    writes no file."""
     trace = shared_trace(config) if owned else open_trace(config, VIEWER)
     if trace is None:
         yield NOT_RECORDED

@@ -319,6 +319,6 @@ def _apply_impulse(velocity: Floats, impulse: Floats, ends: Ends) -> None:
 
 
 def _apply_angular_impulse(surface: Floats, around: Floats, friction_impulse: Floats, ends: Ends) -> None:
-    """Adds to `surface`, the surface velocities of the bodies, the effect of `friction_impulse` (3, m) on the spin of
-    both bodies."""
+    """Changes the surface velocities `surface` of both bodies by the effect of `friction_impulse` (3, m) on their
+    spin."""
     np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, friction_impulse) * ends.turn_mobility).ravel())

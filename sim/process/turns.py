@@ -106,7 +106,8 @@ class StepState(Enum):
 
 
 class Physics:
-    """Physics of one run: call `turn` repeatedly. `world`, `schedule` and `publisher` may be read between turns.
+    """Physics of one run. The caller calls `turn` repeatedly. `world`, `schedule` and `publisher` may be read between
+    turns.
 
     is_half_made: True during a step or reset. An interruption then leaves the world between two states.
     """

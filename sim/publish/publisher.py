@@ -134,8 +134,8 @@ class Publisher:
         vertices: int = 0,
         begin_ns: int | None = None,
     ) -> int | None:
-        """Makes a filled slot visible to viewers. Returns the instant at which it became visible, or None if it is
-        delayed or waits for memory.
+        """Makes a filled slot visible to viewers. Returns the instant at which the slot became visible, or None if it
+        is delayed or waits for memory.
 
         due_ns: None for the current time. rate: None for the rate measured over the latest snapshots. vertices: number
         of vertices packed into the last records of marks, see `Surfaces.after`. begin_ns: instant at which this
@@ -310,8 +310,8 @@ class Meter:
         self._publishes.add(cost_ns / 1e6, (due_ns - published_ns) / 1e6, rate)
 
     def gave_up(self, debt_ns: int, steps: int) -> None:
-        """Counts simulated time that a new plan gave up: `debt_ns` of wall time, which is equal to `steps` steps of
-        simulated time."""
+        """Counts time that a new plan gave up: `debt_ns` of wall time, which equals `steps` steps of simulated
+        time."""
         self.given_up_ns += debt_ns
         self.dropped += steps
 

@@ -203,9 +203,9 @@ class Schedule:
             self._replan(now_ns, self._held_at_ns(now_ns, draw_time_ns), 0.0)
 
     def next_step_target_ns(self, draw_time_ns: int = 0) -> int | None:
-        """Target of a single step while paused: the first published instant that is later than the present pause time
-        and later than `draw_time_ns`, the draw time of the last frame that the user saw. None if there is no such
-        instant; the world must then make a step first."""
+        """Target of a single step while paused: the first published instant after both the present pause time and
+        `draw_time_ns`. draw_time_ns: draw time of the last frame that the user saw. Returns None if there is no
+        such instant; the world must then make a step first."""
         seen_ns = max(self.plan.sim_time_ns, draw_time_ns)
         return min((sim_ns for sim_ns in self._published if sim_ns > seen_ns), default=None)
 

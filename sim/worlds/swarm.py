@@ -234,8 +234,8 @@ class Swarm(FormulaWorld):
 
 
 def _kept(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.random.Generator) -> Float32s:
-    """Constant floats of all bodies, (n, 8): position in the ring, 1, first orientation. flock: number of each body's
-    flock, (n,). radius: radius of each ring."""
+    """Constant floats of all bodies, (n, 8): position in the ring, the number 1, first orientation. flock: number of
+    each body's flock, (n,). radius: radius of each ring."""
     count = len(flock)
     blur = np.gradient(radius) if len(radius) > 1 else np.array([CORE_M])
     blur = np.maximum(BLUR * blur, BLUR_MIN_SHARE * DISC_M)

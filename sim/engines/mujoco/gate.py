@@ -228,7 +228,7 @@ def _publish_idle_states(
 # the reader has read a complete state.
 
 
-# Size of `mjData.time` in bytes. It is a double directly before `mjData.energy`.
+# Size of `mjData.time` in bytes. The field is a double, directly before `mjData.energy`.
 TIME_BYTES = 8
 # Value for a search in memory. No other field contains it by chance. Seconds.
 PROBE_S = 1234.56789

@@ -136,7 +136,8 @@ def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
 
 
 def _least_distance(target: NDArray[np.float64]) -> float:
-    """Least distance between this target and an eye at which their coordinates differ as 64-bit floats."""
+    """Least distance of an eye from this target. At a smaller distance, both could have the same coordinates as 64-bit
+    floats."""
     return max(LEAST_DISTANCE_M, 4 * float(np.spacing(np.abs(target).max())))
 
 
@@ -227,8 +228,8 @@ def opening_view(model: MjModel) -> Camera:
 
 
 def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows, slope: float) -> float:
-    """Least distance from the target at which an eye sees the whole subject, including the parts that appear larger
-    because they are nearer to the eye."""
+    """Least distance of the eye from the target, so that the whole subject is visible. Parts of the subject that are
+    nearer to the eye appear larger."""
     places = subject.places - axes @ np.asarray(target)
     across = ((np.abs(places[:, :2]) + subject.radii) / SCREEN).max(axis=1)
     return float((across / (MOST_FILL * slope) - places[:, 2]).max())
@@ -281,8 +282,8 @@ def _of_tree(model: MjModel, data: MjData, root: int, axes: Rows) -> Subject | N
 
 
 def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows) -> Subject | None:
-    """Subject that consists of the bounding spheres of all geoms of these bodies, and the vertices of the skins and
-    flexes that these bodies move."""
+    """Subject that consists of two things: the bounding spheres of all geoms of these bodies, and the vertices of the
+    skins and flexes that these bodies move."""
     geoms = bodies[model.geom_bodyid] & (model.geom_rbound > 0)
     soft = _surface_vertices(model, data, bodies)
     if not geoms.any() and not len(soft):

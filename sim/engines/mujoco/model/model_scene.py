@@ -215,8 +215,8 @@ def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
 
 
 def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[float, float]:
-    """Shares of a light's strength: the share that reaches the model's middle, and the mean share that reaches the
-    floor around the middle. place, direction: pose of the light, (3,) each, from `starting_poses`."""
+    """Two shares of a light's strength: the share at the model's middle, and the mean share over the floor around the
+    middle. place, direction: pose of the light, (3,) each, from `starting_poses`."""
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_DIRECTIONAL):
         return 1.0, 1.0
     # For a light on a body, the distance to the lit surfaces is assumed to be the distance to its body.
