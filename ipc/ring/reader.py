@@ -99,8 +99,8 @@ class RingReader:
 
         Use each view and call its `is_valid()` before you request the next view. After a torn snapshot the reader
         continues with newer snapshots, and with fewer of them at each attempt. If a reader is slower than the writer,
-        it skips snapshots: those that the writer would overwrite before the reader gets to them. Without skipping, 112
-        of 119 snapshots read in one frame were torn on a slow machine.
+        it skips the snapshots that the writer is about to overwrite. Without skipping, 112 of 119 snapshots read in
+        one frame were torn on a slow machine.
         """
         newest, delivered, pace = 0, 0, 0  # pace: number of snapshots that the writer publishes during one delivery
         for attempt in range(ATTEMPTS):
