@@ -121,8 +121,9 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
 
 
 def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
-    """p-value of each figure. For each of the two statistics: the share of permutations in which *any* figure has at
-    least this figure's observed statistic. The p-value is twice the smaller of the two shares."""
+    """p-value of each figure. For each of the two statistics: the share of permutations in which the statistic of at
+    least one figure is as large as this figure's observed statistic. The p-value is twice the smaller of the two
+    shares."""
     together = np.concatenate((of_a, of_b))
     if not together.shape[1]:
         return []

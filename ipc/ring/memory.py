@@ -105,7 +105,7 @@ def make(size: int) -> Memory:
     """Like `create`, but the pages are not allocated yet. Before any access, call `populate` until it returns True."""
     if size < 1:
         raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
-    # Checked here, because the kernel would grant too large a size now and kill a process later.
+    # Checked here: the kernel would grant a size that is too large, and kill a process later.
     budget.require(size, "shared memory for all bodies")
     try:
         made = system_memory.make(size)

@@ -151,8 +151,8 @@ class RingReader:
         return next((snapshot for snapshot in attempts if snapshot is not None), None)
 
     def plan(self) -> Plan:
-        """The current plan; the plan that was read last if the writer is replacing the plan now. Before the first
-        plan: NO_PLAN (rate 1, number 0). Raises LayoutError for a rate out of range."""
+        """The current plan, or the previous plan while the writer replaces it. Before the first plan: NO_PLAN (rate 1,
+        number 0). Raises LayoutError for a rate out of range."""
         words = self._segments[-1].words
         if words[at.PLAN_SEQUENCE] == self._plan_state:
             return self._plan

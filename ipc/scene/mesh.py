@@ -140,8 +140,8 @@ class Mesh:
         return f"Mesh({len(self.vertices)} vertices, {len(self.faces)} faces)"
 
 
-# Meshes of files that are still in use, by the file's digest, the scale and the kind of normals. If such a file is
-# read again, the same mesh is returned.
+# (digest of the file, scale, kind of normals) -> mesh of this file that is still in use. If the file is read again,
+# the same mesh is returned.
 _from_files: WeakValueDictionary[tuple[str, float, str | None], Mesh] = WeakValueDictionary()
 
 

@@ -355,7 +355,7 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
 
 
 def _table(scene: Scene) -> tuple[Shape, ...]:
-    """The distinct shapes. If the background is a texture, an additional shape with this texture is the last one."""
+    """The distinct shapes. If the background is a texture, an additional shape with this texture comes last."""
     if not isinstance(scene.background, Texture):
         return scene.distinct_shapes
     return (*scene.distinct_shapes, Sphere(material=Material(scene.background)))

@@ -30,8 +30,8 @@ ENDINGS = ("ended", "crashed", "interrupted")
 
 
 class Host:
-    """Publishes snapshots to all viewers that connect to `listener`. At most one thread may publish at a time; any
-    thread may call the methods of this class.
+    """Publishes snapshots to all viewers that connect to `listener`. Only one thread at a time may publish through
+    `ring`. Any thread may call the methods of this class.
 
         with host.ring.begin(count) as slot:
             slot.records["position"] = ...

@@ -234,8 +234,8 @@ class ContactSolver:
         return Ends(both[:, None] + (bodies * np.arange(3))[:, None], mobility, turn_mobility)
 
     def _split_masses(self, closing: Floats, h: float) -> None:
-        """Splits the mass of each body among the contacts of the body that are in the same group and act in this
-        substep. closing: result of `_closing`. h: duration of the substep, s."""
+        """Splits the mass of each body among its contacts in a group. Only contacts that act in this substep count.
+        closing: result of `_closing`. h: duration of the substep, s."""
         contacts = self._contacts
         acts = closing * h < SLOP_M - contacts.gap
         acts |= self.normal_impulse > 0

@@ -24,9 +24,9 @@ NONE: Rows = np.zeros(0, np.int64)
 class Match(NamedTuple):
     """Records of the bodies of one publish.
 
-    rows: for each body of the publish, in the given order, its record; a slice if this is also the order of the
-    records. spawned: records of new bodies. gone: records whose previous body is missing now. A record that passes
-    from one body to another is in `spawned` and in `gone`.
+    rows: for each body of the publish, in the given order, its record; a slice if bodies and records have the same
+    order. spawned: records of new bodies. gone: records whose previous body is missing now. A record that passes from
+    one body to another is in `spawned` and in `gone`.
     """
 
     rows: Rows | slice

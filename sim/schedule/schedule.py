@@ -194,8 +194,8 @@ class Schedule:
             self._replan(now_ns, self.plan.sim_time_ns, self.time_scale)
 
     def pause(self, now_ns: int, draw_time_ns: int = 0) -> None:
-        """Pauses simulated time at `draw_time_ns`, the draw time that the user saw. 0: this time is not known, so
-        simulated time is paused at the present.
+        """Pauses simulated time at `draw_time_ns`, the draw time that the user saw. If it is 0, the draw time is not
+        known, and simulated time is paused at the present.
 
         Steps that physics has already made beyond this time stay valid. They are drawn after `start`.
         """

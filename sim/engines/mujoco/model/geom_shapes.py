@@ -320,8 +320,8 @@ def _doubled(size: NDArray[np.float64]) -> Vector:
 # snapshot.
 #
 # Always: the colours are equal to the colours that a new scene would have. `show` returns False for a change that
-# needs a new scene. A new scene is needed if a geom becomes visible that was left out because of its alpha of 0. In a
-# model with skins or flexes, each change needs a new scene.
+# needs a new scene. A geom with an alpha of 0 is left out of the scene; if it becomes visible, a new scene is needed.
+# In a model with skins or flexes, each change needs a new scene.
 
 
 DECLARED = {"color": Column("u1", 4, per="part")}

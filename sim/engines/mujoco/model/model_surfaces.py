@@ -70,7 +70,7 @@ class ModelSurfaces:
             records["flags"] = np.where(self._shown(), VISIBLE, 0)
 
     def vertices(self, poses: PoseArrays, flex_vertices: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
-        """Vertices of all shown skins and flexes, (v, 3), metres, by the index of their body. poses: poses of the
+        """Vertices of all shown skins and flexes: index of the body -> vertices, (v, 3), metres. poses: poses of the
         model's bodies. flex_vertices: result of `copy_flexes`."""
         model, shown = self._model, self._shown()
         skins, found = int(model.nskin), dict[int, NDArray[Any]]()

@@ -129,9 +129,9 @@ def are_one_each(types: NDArray[np.int32]) -> bool:
 def mark_records(
     geoms: NDArray[np.void], keys: NDArray[np.uint64], labels: NDArray[np.uint32] | None = None
 ) -> NDArray[np.void]:
-    """Converts `geoms` to marks. geoms: records as from `geom_records`, (n,); all of them must be of kinds that are
-    drawn. keys: keys without the kind, (n,). labels: numbers of label texts, (n,). If a geom has several marks,
-    only the first mark has the label.
+    """Converts `geoms` to marks. geoms: records in the form of `geom_records`, (n,), all of kinds that are drawn.
+    keys: keys without the kind, (n,). labels: numbers of label texts, (n,). If a geom has several marks, only the
+    first mark has the label.
 
     Returns records of dtype `MARK`, (m,) with m >= n. The marks of geoms that have several marks come last.
     """

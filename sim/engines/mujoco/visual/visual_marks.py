@@ -1,4 +1,4 @@
-"""Marks for the states of one model: MuJoCo's visual geoms, except the geoms of bodies, and user-defined geoms.
+"""Marks for the states of one model: user-defined geoms, and MuJoCo's visual geoms that do not belong to bodies.
 
 There are two steps. First, the user's thread calls `copy_geoms` for each state. This copies the geoms of the current
 state into a private scene, with MuJoCo's `mjv_updateScene`, in microseconds. Second, `marks` converts a copy into
