@@ -250,7 +250,7 @@ MOST_TAKEN = 0.25
 # A run counts as disturbed if the host of a virtual machine uses more than this share of all cores on average.
 MOST_STOLEN = 0.05
 # STEADY_FIGURE varies by only a few percent on an idle machine. The machine is too noisy if the distance between the
-# figure's quartiles, over the runs of A, is larger than MOST_SPREAD times its median.
+# figure's quartiles, over the runs of A, is larger than MOST_SPREAD times the figure's median.
 STEADY_FIGURE, MOST_SPREAD = "frames.cpu_ms.p50", 0.3
 
 

@@ -35,9 +35,9 @@ class Command:
     """A command that a viewer sends to physics.
 
     value: its meaning depends on the command's name. For `time_scale`: simulated seconds per wall second, > 0. For a
-    name in `TROUBLES`: the figures of that injected trouble, which obey the rules in `ipc.config.troubles`; a pair is
-    given as a list; None ends that trouble. For `control`: a list of the control's index and value. For other names:
-    None.
+    name in `TROUBLES`: the figures of this injected trouble, which obey the rules in `ipc.config.troubles`. A pair is
+    given as a list, and None ends the trouble. For `control`: a list of the control's index and value. For other
+    names: None.
 
     acted_ns: wall instant at which the user acted. draw_time_ns: simulated time drawn at that instant. Both are 0 if
     the command does not come from a key.

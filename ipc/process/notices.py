@@ -107,8 +107,8 @@ def _write_text(stream: Any, text: str) -> None:
 
 
 def _is_ready(descriptor: int) -> bool:
-    """True if a write to the descriptor will not block. False if the reader has closed it, because a write would then
-    end the process if the program has restored the default action of SIGPIPE."""
+    """True if a write to the descriptor will not block. False if the reader has closed the descriptor: a write could
+    then end the process, because the program may have restored the default action of SIGPIPE."""
     global _gave_up
     try:
         poller = select.poll()

@@ -32,8 +32,8 @@ class Camera:
     body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
     turns: True if the camera also turns with that body, False if it only moves with the body.
     up: direction that points up in the picture, of any length; with `body`, in that body's frame. It must not be
-    parallel to the line of sight. Only the default `up` may be parallel to it: the camera then looks straight down,
-    and x points right and y up, as on a map.
+    parallel to the line of sight. Only the default `up` may be parallel to the line of sight: the camera then looks
+    straight down, and x points right and y up, as on a map.
     principal_point: position of `target` in the picture, from the picture's middle: right and up, each from -1 to 1,
     as a share of the picture's height. (0, 0) is the middle. It changes neither the angle of view nor the height.
     """

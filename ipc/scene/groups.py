@@ -33,8 +33,8 @@ class Group:
     """Bodies that are drawn with their own interpolation method, or later than the other bodies.
 
     bodies: indices of the bodies. interpolation: one of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class; None
-    for the run's method. delay_ms: this group is drawn with the state that the world had this much earlier than the
-    other bodies, ms of simulated time.
+    for the run's method. delay_ms: delay of this group, ms of simulated time. The group is drawn in an earlier state
+    than the other bodies.
     """
 
     bodies: Sequence[int]

@@ -247,8 +247,8 @@ class Child(Protocol):
 
     def wait(self) -> int | None:
         """Waits until the child has ended. Returns the child's exit code, or minus the signal's number if a signal
-        ended the child. Call it only once. Returns None if the exit code is unknown: this process ignores SIGCHLD,
-        or other code has read the exit code, and the child has not sent it."""
+        ended the child. Call it only once. If this process ignores SIGCHLD, or if other code has read the exit
+        code, the exit code is the one that the child has sent. Returns None if the child has not sent it."""
 
     def terminate(self) -> None:
         """Asks the child to end (SIGTERM). No effect if the child has ended."""

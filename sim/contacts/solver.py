@@ -42,9 +42,9 @@ FAST_SHARE = 0.1
 REACH_M = 0.004
 REACH_MAX_M = 0.06
 # Passes over all contacts in a substep. True stands for a pass with friction and spin. Such a pass costs more than
-# twice as much as one without, and needs normal impulses that are almost right. QUICK is enough if the heaviest ball
-# weighs a few times as much as the lightest. With QUICK, a ball of fifteen times the weight would never come to rest
-# on small balls.
+# twice as much as a pass without friction, and needs normal impulses that are almost right. QUICK is enough if the
+# heaviest ball weighs a few times as much as the lightest. With QUICK, a ball of fifteen times the weight would never
+# come to rest on small balls.
 THOROUGH = (False, True, False, True)
 QUICK = (False, False, True)
 # Overlap that is not corrected, so that balls at rest stay in contact (metres).

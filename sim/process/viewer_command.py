@@ -87,8 +87,7 @@ def twixt_command(*arguments: str) -> list[str]:
     program = str(twixt.__file__)
     if os.path.isfile(program):
         return [*start, program, *arguments]
-    # Otherwise twixt is in an archive and is imported from there, or this program is frozen and the Python to start
-    # finds its own twixt.
+    # Here twixt is imported from an archive, or this program is frozen and the Python to start has its own twixt.
     archive = os.path.dirname(os.path.dirname(program))
     found = f"sys.path.insert(0, {archive!r}); " if os.path.isfile(archive) else ""
     return [*start, "-c", f"import sys; {found}import twixt; sys.exit(twixt.main())", *arguments]
@@ -188,8 +187,9 @@ def _is_same(one: str, other: str) -> bool:
 OWNED_VARIABLE = "TWIXT_OWNED"
 # Python's cache tag (`cpython-311`) on the first line, then the program's search path with one entry per line.
 PATH_VARIABLE = "TWIXT_PATH"
-# Folders of installed packages have one of these names, or contain one of these packages (a vendored folder does). All
-# other folders belong to the program. A module in them may have the same name as a package that the viewer needs.
+# Folders of installed packages have one of these names. A vendored folder has another name, but contains one of these
+# packages. All other folders belong to the program. A module in them may have the same name as a package that the
+# viewer needs.
 _INSTALLED = ("site-packages", "dist-packages")
 _PACKAGES = ("numpy", "moderngl", "imgui_bundle")
 # Maximum size of the text of the search path, bytes. Linux refuses to start a program with a variable of 131,072

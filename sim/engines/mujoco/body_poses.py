@@ -205,8 +205,8 @@ class BodyPoses:
         views.flags[...] = VISIBLE
         if self._jumps is None or self._gathered is None:
             return
-        # The comparison uses the current velocities. The program has hardly advanced since the state was deferred, so
-        # they are close to the velocities of that state.
+        # The comparison uses the current velocities. They are close to the velocities of the deferred state, because
+        # the program has hardly advanced since then.
         gathered = self._gathered
         older = gathered.records.copy()
         self._jumps.is_suspect(gathered.read())
