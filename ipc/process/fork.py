@@ -6,10 +6,10 @@ is called, the newest owner first, before any code of the world runs. Any thread
 the child's main thread. Without this module the child would keep the sockets open, so viewers would notice the end of
 physics only after the last child has ended. Also, a signal to the child would end the simulation.
 
-Always: if a resource is made and closed under `LOCK`, each fork finds it registered. The signals that are passed to
-`block_during_fork` reach the child only after our handlers are removed there. Not covered: C code that calls fork(2)
-without Python's hooks. If the child calls exec, this module is not needed: exec closes our descriptors and resets the
-signal handlers.
+Always: if a resource is made and closed under `LOCK`, it is registered at the time of every fork. The signals that are
+passed to `block_during_fork` reach the child only after our handlers are removed there. Not covered: C code that calls
+fork(2) without Python's hooks. If the child calls exec, this module is not needed: exec closes our descriptors and
+resets the signal handlers.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ class LayoutError(TwixtError):
     """A capacity or column out of range, or an invalid header of a segment."""
 
 
-# Declaration of a column: dtype, values per row, and one of PERS. The third may be left out if each row belongs to a
-# body.
+# Declaration of a column: dtype, values per row, and one of PERS. The third item may be left out if each row belongs
+# to a body.
 ColumnForm = tuple[str, int] | tuple[str, int, str]
 
 

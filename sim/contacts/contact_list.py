@@ -39,7 +39,7 @@ Ints = NDArray[np.intp]
 
 # Factor on distances when columns or bins are chosen. It allows for rounding errors.
 SLACK = 1.001
-# Number of bins per column width along x. The next constant is the maximum number of bins in a column.
+# BINS_PER_WIDTH: number of bins per column width along x. MOST_BINS: maximum number of bins in a column.
 BINS_PER_WIDTH = 4
 MOST_BINS = 256
 

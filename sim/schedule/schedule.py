@@ -1,9 +1,9 @@
 """Schedule of steps: when each step begins, and when its snapshot is due.
 
 The world makes fixed steps of simulated time, and a plan maps simulated time to wall time. A late step does not change
-the due instants of the plan. The following steps do not wait until the delay (the debt) is made up. In overload, when
-steps cost more than the time available, the due instants move later instead. Each step begins earlier than its due
-instant by the lead: the time that viewers need to draw the present.
+the due instants of the plan. The following steps begin without waiting, until the delay (the debt) is made up. In
+overload, when steps cost more than the time available, the due instants move later instead. Each step begins earlier
+than its due instant by the lead: the time that viewers need to draw the present.
 
 The `Stride` decides how many of the world's own steps are made at once, usually one.
 

@@ -41,8 +41,8 @@ BALL_BYTES = 4096
 # With more balls, box and pile are wider and deeper.
 HALF_WIDTH_M = 2.15
 WIDTH_POWER = 0.4
-# Height of the drawn box as a share of its width, chosen so that the pile does not rise above the walls. A wide box is
-# flatter in relation to its width, because its pile is.
+# Height of the drawn box as a share of its width, chosen so that the pile does not rise above the walls. A wide box
+# has a smaller height per width, because its pile is flatter.
 HEIGHT_PER_WIDTH = 0.55
 FLATTER_POWER = 0.2
 # Spacing of the lattice from which the balls fall, and the largest random offset of a ball from its lattice point

@@ -219,8 +219,8 @@ def _publish_idle_states(
 # The newest state of `data` that is not published yet, as a copy of its poses, time, geoms and flexes.
 #
 # `sync` checks drags, options and the model only when they may have changed. Until `until_ns`, `sync` only copies
-# poses and time. The copy takes half a microsecond. With a lock, numpy or MuJoCo's attributes it would take five.
-# Whoever changes something that `sync` must check calls `request_check`, on any thread.
+# poses and time. The copy takes half a microsecond. With a lock, numpy or MuJoCo's attributes it would take five
+# microseconds. Whoever changes something that `sync` must check calls `request_check`, on any thread.
 #
 # Always: poses, time, geoms and flexes belong to the same state. The code of `put`, without geoms and flexes, is
 # repeated in `Handle.sync`, because a call would cost a third more. `put_ns` is stored first, and a copy by

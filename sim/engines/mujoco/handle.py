@@ -82,7 +82,7 @@ class Handle:
     @property
     def cam(self) -> MjvCamera:
         """The camera. If the code has set the camera since the last `sync`, the window shows this view. Otherwise
-        `sync` copies the view to which the user has moved into the camera."""
+        `sync` sets the camera to the view that the user has chosen in the window."""
         return self._shown.camera
 
     @property

@@ -252,7 +252,8 @@ ONE_NUMBER = "mjJNT_HINGE", "mjJNT_SLIDE"
 
 
 class _Actuator(Slider):
-    """Slider of an actuator. moved: a set. When a viewer sets a value, the actuator's number is added to it."""
+    """Slider of an actuator. moved: a set of numbers. When a viewer sets a value, the actuator's number is added to
+    this set."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: float, low: float, high: float) -> None:
         super().__init__(name, value, low, high)
@@ -264,8 +265,8 @@ class _Actuator(Slider):
 
 
 class _Equality(Toggle):
-    """Switch of an equality constraint. moved: a set. When a viewer sets the switch, the constraint's number is added
-    to it."""
+    """Switch of an equality constraint. moved: a set of numbers. When a viewer sets the switch, the constraint's
+    number is added to this set."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: bool) -> None:
         super().__init__(name, value)
@@ -307,7 +308,7 @@ class ModelControls:
         return pressed[-1] if pressed else None
 
     def apply(self) -> None:
-        """Writes into the state the values that users have set since the last call."""
+        """Copies the values that users have set since the last call into the state."""
         while self._moved_actuators:
             number = self._moved_actuators.pop()
             self._data.ctrl[number] = self._actuators[number].value

@@ -371,8 +371,8 @@ class ShownModel:
         self._pending |= SHAPES
 
     def _compare_camera(self, is_other_thread: bool) -> None:
-        """If the code has set the camera since the last call, the view shows this camera. Otherwise copies the view to
-        which the user has moved into the camera."""
+        """If the code has set the camera since the last call, the view shows this camera. Otherwise sets the camera to
+        the view that the user has chosen in the window."""
         view, now = self.view, self._camera.tobytes()
         if view is None:
             return

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 DEFAULT_SPECULAR, DEFAULT_SHININESS = 0.5, 0.5
 # Least repetition. It replaces a zero in the model.
 LEAST_REPEAT = 1e-6
-# Longest side of a sky's six images, px. Of a larger image only every second pixel is used, or fewer. The scene
-# contains each image once.
+# Longest side of a sky's six images, px. A larger image is reduced: only every second pixel is used, or fewer. The
+# scene contains each image once.
 MOST_SKY_PX = 1024
 
 
@@ -91,8 +91,8 @@ def _share(name: str, value: float) -> float:
 
 
 def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArray[np.uint8]:
-    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube. most_px: longest side. Of a larger texture only
-    every second pixel is used, or fewer."""
+    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube. most_px: longest side. A larger texture is reduced:
+    only every second pixel is used, or fewer."""
     height, width = int(model.tex_height[texture]), int(model.tex_width[texture])
     channels, start = int(model.tex_nchannel[texture]), int(model.tex_adr[texture])
     image: Any = model.tex_data[start : start + height * width * channels].reshape(height, width, channels)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvCamera
 
 
-# Smallest vertical angle of view of a scene's camera, largest one, and MuJoCo's default, degrees.
+# Smallest and largest vertical angle of view of a scene's camera, and MuJoCo's default, degrees.
 LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 
 LEAST_DISTANCE_M = 1e-6
@@ -61,9 +61,9 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
 
 
 def adopt_view(camera: MjvCamera, seen: Camera) -> None:
-    """Sets `camera` to `seen`, the view to which a user has moved in the window.
+    """Sets `camera` to `seen`, the view that a user has chosen in the window.
 
-    Of a tracking camera, `lookat` is not changed, because MuJoCo computes it. A fixed camera is not changed at all.
+    The `lookat` of a tracking camera is not changed, because MuJoCo computes it. A fixed camera is not changed at all.
     """
     if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED:
         return

@@ -5,9 +5,9 @@ call. So a hundred marks cost about as much as one. A geom that MuJoCo draws as 
 with the same key. An arrow with two heads becomes two arrows, a box of lines becomes twelve lines, and a triangle
 becomes three lines. Viewers match marks with the same key by their order.
 
-Sizes are the same as in MuJoCo's renderer (`render_gl3.c`). Sizes of geoms are half sizes; only sizes of lines are
-not. An arrow is half as long as the size of its geom. The head of an arrow has 1.75 times the radius of the shaft, or,
-for some kinds, the same radius. An arrow with two heads extends by this length in both directions.
+Sizes are the same as in MuJoCo's renderer (`render_gl3.c`). Sizes of geoms are half sizes, but sizes of lines are full
+sizes. An arrow is half as long as the size of its geom. The head of an arrow has 1.75 times the radius of the shaft,
+or, for some kinds, the same radius. An arrow with two heads extends by this length in both directions.
 
 Always: the highest byte of a key is the kind of the mark, as in `Marks.add`. Geoms of kinds without a mark are left
 out.
@@ -215,8 +215,8 @@ def _loaded() -> _Tables:
 # Visual geoms that a user's `mjvOption` requests from MuJoCo, except the geoms that are parts of twixt's bodies.
 #
 # MuJoCo's visualizer is called with a copy of the user's options. The copy excludes geoms, sites, skins and flexes,
-# because twixt draws them as bodies. A separate call is made for contacts, because it identifies contacts by their
-# index. A call is not made if the options or the model give it no geoms.
+# because twixt draws them as bodies. Contacts need a separate call, in which each contact is identified by its index.
+# A call is left out if it would return no geoms because of the options or the model.
 #
 # Always: the user's options are only read. The copy is changed only if the bytes of the user's options have changed.
 

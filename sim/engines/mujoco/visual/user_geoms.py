@@ -119,8 +119,8 @@ class UserMarks:
         self._is_one_each = True  # True if mark i belongs to geom i for all i
 
     def show(self, geoms: NDArray[np.void] | None) -> None:
-        """Writes the marks of `geoms`, and removes all other marks. geoms: records as from `geom_records`; None for
-        the same geoms as in the last call."""
+        """Writes the marks of `geoms`, and removes all other marks. geoms: records in the form of `geom_records`; None
+        for the same geoms as in the last call."""
         marks = self._marks
         if geoms is None:
             marks.keep(self._rows)

@@ -38,8 +38,8 @@ OBJECTS = ("UNKNOWN", "TENDON", "ACTUATOR", "CAMERA", "SENSOR")
 # Bits of a key that identify the source of a mark. They are below the bits for the kind.
 OF_MODEL, OF_CONTACT, OF_USER, OF_NAMED_USER = (source << 52 for source in range(1, 5))
 OBJECT_BITS = 32
-# A contact's pair may have an element or vertex of a flex in place of a geom. These are the numbers of bits for the
-# flex and for the element or vertex in one number.
+# A contact's pair may have an element or vertex of a flex in place of a geom. In the number of such an object, the
+# element or vertex has FLEX_BITS + ELEMENT_BITS bits, and the flex has the bits above.
 FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
