@@ -130,8 +130,8 @@ class RingReader:
         self._close_old_segments()
 
     def pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first, or of one if only one was published. Empty if the
-        writer overwrote a snapshot during each of the ATTEMPTS."""
+        """Private copies of the two newest snapshots, older first, or of all snapshots if there are fewer. Empty if
+        the writer overwrote a snapshot during each of the ATTEMPTS."""
         for attempt in range(ATTEMPTS):
             newest = self.latest
             if newest == 0:

@@ -103,9 +103,9 @@ class Material:
 
     texture: an image that is multiplied by the shape's colour. On a plane, the image is upright as seen from the
     plane's front, with x to the right. On a mesh, `uv` places the image. On other shapes, the image is projected along
-    the shape's z. A cube texture surrounds a shape on all sides. repeat: number of times that the image is repeated
-    along the shape's x and y; without effect on a mesh. per_metre: if True, `repeat` is the number of times per metre,
-    whatever the shape's size.
+    the shape's z. A cube texture surrounds these shapes on all sides. repeat: number of times that the image is
+    repeated along the shape's x and y; without effect on a mesh. per_metre: if True, `repeat` is the number of times
+    per metre, whatever the shape's size.
     roughness: width of the highlight, from 0.05 (a point, as on a mirror) to 1. specular: strength of the highlight,
     0..1. emission: share of the colour that is visible without light, 0..1. Raises SceneError.
     """

@@ -155,8 +155,8 @@ class Link:
             yield view
 
     def latest_pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first, or of one if only one was published. Empty if the
-        writer overwrote a snapshot during each attempt to copy them."""
+        """Private copies of the two newest snapshots, older first, or of all snapshots if there are fewer. Empty if
+        the writer overwrote a snapshot during each attempt to copy them."""
         return self._ring.pair()
 
     def newest_bodies(self) -> NDArray[np.void]:

@@ -225,8 +225,8 @@ class Physics:
             tick=schedule.tick,
             sim_time_ns=schedule.sim_time_ns,
             dt_ns=schedule.made_dt_ns,
-            # While paused, a step has no due time. None stands for the current time. Viewers follow the plan in this
-            # case.
+            # While paused, a step has no due time; None stands for the current time. During a pause, viewers follow
+            # the plan.
             due_ns=None if schedule.is_paused else schedule.due_ns,
             rate=schedule.rate,
             step_cost_ns=self._times.cost_ns,

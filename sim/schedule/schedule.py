@@ -155,7 +155,7 @@ class Schedule:
 
         busy_ns: time that the step took in the loop, including publishing. reach_ns: the same time, but counted from
         the instant at which the step should have begun; None if the loop did not wait for this instant. The lead is
-        chosen to be at least reach_ns.
+        computed from reach_ns.
         """
         previous_due_ns = self.due_ns
         self.tick += 1

@@ -136,8 +136,8 @@ def _has_ground(model: MjModel) -> bool:
 # Direction towards the eye of MuJoCo's default camera, which looks along y and down by 45 degrees.
 TO_EYE = np.array((0.0, -math.sqrt(0.5), math.sqrt(0.5)))
 UP = np.array((0.0, 0.0, 1.0))
-# Numbers of `lit_by` in render/draw/glsl/light.py. SKY, SKY_UP and SUN are squares of brightness. SKY: a vertical
-# surface without sun. SKY_UP: the increase if the surface faces up. SUN: the increase by the sun. WRAP: how far
+# Numbers of `lit_by` in render/draw/glsl/light.py. SKY, SKY_UP and SUN are squares of brightness. SKY: brightness of a
+# vertical surface without sun. SKY_UP: increase for a surface that faces up. SUN: increase by the sun. WRAP: how far
 # sunlight reaches past the terminator.
 SKY, SKY_UP, SUN, WRAP = 0.34, 0.22, 0.92, 0.15
 # Heights of the light that are tried, as sines of its angle above the horizon.
