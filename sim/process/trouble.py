@@ -1,7 +1,7 @@
 """Injected trouble: slow steps, stalls, losses, delays.
 
-The random number of a step is a hash of the seed, the kind of trouble and the step's number. So it does not depend on
-the other kinds of trouble. The next number of a random sequence would depend on them.
+The random number of a step is a hash of the seed, the kind of trouble and the step's number. So it is the same whether
+other kinds of trouble are on or off. A number from a random sequence would change.
 
 Always: injected trouble changes neither the world nor the world's random numbers. So the world's states have the same
 bytes with and without trouble. A kind of trouble that is off costs one comparison. This module decides which snapshots

@@ -34,8 +34,8 @@ MEDIAN_STEPS, MEAN_STEPS = 8, 128
 # Shares of the time available for a step. If steps cost more than FULL, a debt can no longer be made up. ROOMY is the
 # share at which a new width is chosen.
 FULL, ROOMY = 0.97, 0.85
-# The width is reduced only if two groups of steps would fit into the smaller width: the last NARROW_STEPS steps, and
-# all steps in the last NARROW_NS (at most MEAN_STEPS steps).
+# The width is reduced only if the last NARROW_STEPS steps, and all steps in the last NARROW_NS (at most MEAN_STEPS
+# steps), would have fitted into the smaller width.
 NARROW_STEPS, NARROW_NS = 16, 1_000_000_000
 # Longest step of `--when-slow widen` without `--max-step-ms`. With this step, interpolation still gets ten states a
 # second.

@@ -205,7 +205,7 @@ class Subject(NamedTuple):
 
 
 def opening_view(model: MjModel) -> Camera:
-    """The first camera of a scene of `model`."""
+    """The camera with which a scene of `model` opens."""
     usual = scene_camera(model, default_camera(model))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
