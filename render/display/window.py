@@ -48,10 +48,11 @@ class Window:
     size_px: width and height in text units. On a display of twice the usual density the window has twice the pixels.
 
     refresh_reported_hz: refresh rate that the display reports, or None. The rate is read only once, because GLFW
-    crashes if it asks a server that has ended. The rate is not trusted; `refresh` measures the real rate. at_gone:
-    called when an X server ends, within the display call that detects the end. `at_gone` reports the end and returns
-    an exit code; the process then ends with this code (see `glfw_library`). On Wayland `at_gone` is not called; `poll`
-    raises DisplayGone instead.
+    crashes if it asks a server that has ended. The rate is not trusted; `refresh` measures the real rate.
+
+    at_gone: called when an X server ends, within the display call that detects the end. `at_gone` reports the end and
+    returns an exit code; the process then ends with this code (see `glfw_library`). On Wayland `at_gone` is not
+    called; `poll` raises DisplayGone instead.
     """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
