@@ -35,8 +35,8 @@ REDRAW_NS = 95_000_000
 # Interval (ns) of redraws while physics waits for a core. It is longer because a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
 # If there is no spare time and a redraw is overdue by this time (ns), the frames do the redraw, one step in each
-# frame. The figures then change five times a second. Frames are drawn for 300 ms after the last change of a paused
-# picture, so such a redraw is always completed.
+# frame. The figures then change five times a second. While the world is paused, frames are drawn for
+# 300 ms after the last change; this is long enough for such a redraw.
 LATE_NS = 100_000_000
 # If a redraw is overdue by this time (ns), frames had stopped or are rare, and one frame does the whole redraw.
 LONG_LATE_NS = 400_000_000
