@@ -88,5 +88,5 @@ def shader_text(*parts: str) -> str:
 
 
 def mesh_pose_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that writes rows of MESH_POSE; takes GL_POINTS of bodies, for transform feedback."""
+    """Program that writes rows of MESH_POSE. Draw it with GL_POINTS of bodies and transform feedback."""
     return context.program(vertex_shader=shader_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)
