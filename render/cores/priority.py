@@ -45,7 +45,7 @@ class SchedulerCalls(NamedTuple):
 
 
 _CALLS = {"x86_64": SchedulerCalls(314, 315), "aarch64": SchedulerCalls(274, 275), "riscv64": SchedulerCalls(274, 275)}
-# struct sched_attr, version 0: size, policy, flags, nice, priority, runtime (the slice), deadline, period.
+# Struct sched_attr, version 0: size, policy, flags, nice, priority, runtime (the slice), deadline, period.
 _ATTRIBUTES = "IIQiIQQQ"
 _SIZE = struct.calcsize(_ATTRIBUTES)
 

@@ -42,8 +42,8 @@ LONGEST = 64  # bytes to read; a schedstat line of three numbers is shorter
 
 
 def thread_ids(process: int | str = "self") -> list[int]:
-    """Ids of all threads of a process, ascending; empty if the process has ended or the system does not list threads.
-    """
+    """Ids of all threads of a process, ascending; empty if the process has ended or the system does not list
+    threads."""
     with contextlib.suppress(OSError):
         return sorted(int(name) for name in os.listdir(f"/proc/{process}/task"))
     return []
@@ -286,7 +286,7 @@ class LapRecorder:
         self._read, self._drawers = read, drawers
         self._spans, self._is_recorded = spans, spans is not NOT_RECORDED
         self._sums = [0] * len(FrameCosts._fields)
-        # totals of the work that made the last swap end late; this work counts for the next frame
+        # Totals of the work that made the last swap end late; this work counts for the next frame.
         self._late = list(self._sums)
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()

@@ -19,7 +19,7 @@ from typing import Protocol
 from twixt.render.display.present_times import MOST_OPEN, Answers, Presented, offset_ns
 
 GLOBAL = b"wp_presentation"
-# bits of wp_presentation_feedback.kind
+# Bits of wp_presentation_feedback.kind.
 FLAGS = {1: "vsync", 2: "hw-clock", 4: "hw-completion", 8: "zero-copy"}
 NS_A_SECOND = 1_000_000_000
 
@@ -115,8 +115,8 @@ class WaylandPresentation:
         return self._answers.given_up
 
     def ask(self, swap_number: int) -> None:
-        """Asks for feedback on the surface's next commit. The swap makes this commit, so call it just before the swap.
-        """
+        """Asks for feedback on the surface's next commit. The swap makes this commit, so call it just before the
+        swap."""
         if self.given_up:
             return
         if not self._presentation or self._clock_id is None:
@@ -364,7 +364,7 @@ class FrameCallback:
         poll.register(wl.wl_display_get_fd(self._display), select.POLLIN)
         try:
             ready = poll.poll(timeout_ns / 1e6)
-        # also after Ctrl-C the prepared read must be cancelled; otherwise the next reader would wait for it
+        # Also after Ctrl-C the prepared read must be cancelled; otherwise the next reader would wait for it.
         except BaseException:
             wl.wl_display_cancel_read(self._display)
             raise

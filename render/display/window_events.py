@@ -238,8 +238,8 @@ def _modifiers(held: int) -> frozenset[str]:
 
 
 class WindowState:
-    """Size, scale and visibility of one window, as last reported. is_damaged: True if the window must be drawn again.
-    """
+    """Size, scale and visibility of one window, as last reported. is_damaged: True if the window must be drawn
+    again."""
 
     def __init__(self, handle: Any) -> None:
         # The size is read only once. On X11 each read is a round trip to the server and takes several times as long as

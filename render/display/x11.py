@@ -201,7 +201,7 @@ class SyncValues:
     def __init__(self, display: int, drawable: int, libraries: Libraries) -> None:
         self.answers, self._clock = Answers(), RefreshClock()
         self._display, self._drawable = display, drawable
-        # instant in us, count of refreshes, count of swaps (ust, msc, sbc)
+        # Instant in us, count of refreshes, count of swaps (ust, msc, sbc).
         self._values = c_int64(), c_int64(), c_int64()
         self._last_sbc = self._slow = 0
         gl = libraries.gl

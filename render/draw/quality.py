@@ -172,7 +172,7 @@ class Governor:
         self._now_ns = self._finer_ns = 0
         self._room_since_ns = self._much_room_since_ns = 0
         self._relapses = 0  # number of relapses in a row
-        # a cost that no cheaper level lowered, and the instant until which no cheaper level is tried
+        # A cost that no cheaper level lowered, and the instant until which no cheaper level is tried.
         self._useless_ns, self._useless_until_ns = 0.0, 0
 
     @property

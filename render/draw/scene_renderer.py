@@ -425,7 +425,7 @@ class SceneRenderer:
             self._flat.outline.draw(view.camera.eye)
         else:
             bounds = self._bounds.of_outline(view)
-            # in reverse order, so that the scissor of the first area stays for the transparent bodies
+            # In reverse order, so that the scissor of the first area stays for the transparent bodies.
             for area in reversed(areas):
                 target.scissor = area
                 if bounds is None or meet(area, bounds):

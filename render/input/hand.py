@@ -319,7 +319,7 @@ def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> ForceTorq
 def rotation_between(before: NDArray[np.floating], now: NDArray[np.floating]) -> Vector:
     """Rotation vector (radians, world) that turns orientation `before` into `now`. Both are unit quaternions xyzw."""
     (x, y, z, w), (a, b, c, d) = (np.asarray(turn, np.float64) for turn in (now, before))
-    # now * conjugate(before)
+    # Now * conjugate(before).
     vector = np.array([-w * a + x * d - y * c + z * b, -w * b + y * d - z * a + x * c, -w * c + z * d - x * b + y * a])
     cosine = w * d + x * a + y * b + z * c
     sine = float(np.linalg.norm(vector))

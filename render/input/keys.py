@@ -41,7 +41,7 @@ class ViewerSettings:
     own_loop: bool = False  # True: physics is the user's own loop, and keys that send commands have no effect
     # module:Class of the user's own interpolation method, offered besides the built-in methods
     own_method: str | None = None
-    # shortest and longest work (ms) that S adds
+    # Shortest and longest work (ms) that S adds.
     slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)
     listens: bool = False  # True: the user's own loop receives events
     has_keys: bool = True  # False: all keys are for the user's program

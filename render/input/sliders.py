@@ -52,7 +52,7 @@ TROUBLES: dict[str, Knob] = {
     "drop": Knob("drop", (SliderRange(0, 50, "%.1f %%"),), 0),
     "delay": Knob("delay", (SliderRange(0, 500, "%.0f ms"), SliderRange(0, 200, "+-%.0f ms")), 2),
 }
-# buffer of the viewer's clock; 0: computed from measured jitter
+# Buffer of the viewer's clock; 0: computed from measured jitter.
 BUFFER = Knob("buffer", (SliderRange(0, 500, "%.0f ms"),), 0)
 _KNOBS = {**TROUBLES, "buffer": BUFFER}
 

@@ -203,7 +203,7 @@ class Pointer:
     """
 
     def __init__(self) -> None:
-        # buttons that were pressed on the picture and are still down, in the order of their presses
+        # Buttons that were pressed on the picture and are still down, in the order of their presses.
         self._down: list[str] = []
         self._at_px: tuple[float, float] | None = None
 

@@ -41,7 +41,7 @@ FEWEST = 8  # a piece with fewer returns is not fitted
 # are exactly on the line.
 LEAST_SPREAD_NS = 10_000.0
 PHASE_GAIN = 0.2  # while refreshes are counted, the phase of the count moves by this share of each return's error
-# number of following returns that are examined to tell if a return was only late or belongs to a later refresh
+# Number of following returns that are examined to tell if a return was only late or belongs to a later refresh.
 LOOK_AHEAD = 2
 BLOCK = 4096  # number of frames fitted at once, to limit the memory
 
@@ -109,7 +109,7 @@ def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDA
     reach = min(REACH, (count - 1) // 2)
     for first in range(0, count, BLOCK):
         here = np.arange(first, min(first + BLOCK, count))
-        # near the ends the window is shifted to stay inside the array, so there it is not centred
+        # Near the ends the window is shifted to stay inside the array, so there it is not centred.
         at = np.clip(here, reach, count - 1 - reach)[:, None] + np.arange(-reach, reach + 1)
         x = (numbers[at] - numbers[here][:, None]).astype(float)
         y = (returns_ns[at] - returns_ns[here][:, None]).astype(float)

@@ -100,7 +100,7 @@ PRESENTMON = (
     "msBetweenPresents",  # time since the previous swap call
     "AllowsTearing",
     "PresentMode",
-    # time from the swap call until drawing is complete; negative if drawing was complete before the call
+    # Time from the swap call until drawing is complete; negative if drawing was complete before the call.
     "msUntilRenderComplete",
     "msUntilDisplayed",  # time from the swap call until the frame is shown
     "msBetweenDisplayChange",  # frame interval: time since the previous frame was shown
@@ -310,7 +310,7 @@ def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
 
 def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterator[FrameRow]:
     wanted = [(name, header.index(name), kind) for name, kind in KIND_OF.items() if name in header]
-    # number of an incomplete line; only the last line may be incomplete, because the run was killed while it wrote
+    # Number of an incomplete line; only the last line may be incomplete, because the run was killed while it wrote.
     cut = 0
     for line in lines:
         if not line:

@@ -55,7 +55,7 @@ class FrameRow(NamedTuple):
     used_published_ns: int = 0  # published_ns of the newest snapshot that was used
     steps: int = 0  # number of new ticks since the previous frame
     draw_due_ns: int = 0  # wall instant at which the draw time falls due
-    # wall instant at which the oldest draw time of a group falls due; 0 if no group has its own draw time
+    # Wall instant at which the oldest draw time of a group falls due; 0 if no group has its own draw time.
     group_due_ns: int = 0
     world_epoch: int = 0
     plan_number: int = 0
@@ -80,7 +80,7 @@ class FrameRow(NamedTuple):
     stolen_ns: int = 0
     other_ns: int = 0
     quality: str = ""  # quality level drawn; empty if there are no levels
-    # time of the work done in spare time before `start_ns`; included in `cpu_ms`, but not in the durations above
+    # Time of the work done in spare time before `start_ns`; included in `cpu_ms`, but not in the durations above.
     ahead_ns: int = 0
 
 

@@ -73,7 +73,7 @@ def save(figure: Figure, path: str) -> None:
 
 
 WIDTH_IN = 9.0  # 900 px
-# largest number of strokes in the strip; a stroke narrower than 1.5 px could fall between two pixels and disappear
+# Largest number of strokes in the strip; a stroke narrower than 1.5 px could fall between two pixels and disappear.
 STRIP_STROKES = 500
 # Length of the compared excerpts. In a longer excerpt, single frames could not be distinguished.
 COMPARED_SECONDS = 4.0

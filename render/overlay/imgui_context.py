@@ -211,7 +211,7 @@ def _range_of(values: Any, more: float) -> Range:
     if not len(values):
         return 0.0, 1.0
     low, high = float(values.min()) - more, float(values.max()) + more
-    # a smaller range is widened; so is the range of points that are all equal
+    # A smaller range is widened; so is the range of points that are all equal.
     least = 1e-6 * max(abs(low), abs(high), 1e-6)
     return (low, high) if high - low > least else (low - max(least, 0.5), high + max(least, 0.5))
 

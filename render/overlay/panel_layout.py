@@ -242,8 +242,8 @@ class _Layout:
         return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
 
     def _diagnostics(self, lines: int) -> list[PanelItem]:
-        """The world's own figures in at most `lines` lines. If not all fit, the last line tells how many are missing.
-        """
+        """The world's own figures in at most `lines` lines. If not all fit, the last line tells how many are
+        missing."""
         rows = [self._row(" ".join(name.split()), f"{value:.4g}") for name, value in self._state.diagnostics.items()]
         if len(rows) <= lines:
             return rows
@@ -334,7 +334,7 @@ class _Layout:
         PANEL_SHARE of the window's height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING
-        # items of rank 0 are never left out: if they extend beyond `room`, the user scrolls with the wheel
+        # Items of rank 0 are never left out: if they extend beyond `room`, the user scrolls with the wheel.
         if is_opened:
             left -= sum(item.height for item in items if not item.rank)
             kept = fitting([item for item in items if item.rank], left)

@@ -166,7 +166,7 @@ class OverlayState:
     frames: PlotHistory  # frame intervals, with each frame's mode
     steps: PlotHistory  # costs of physics steps
     target_ms: float | None = None  # frame interval that the pacer aims at
-    # longest wall time of a step with which physics can hold the requested time scale
+    # Longest wall time of a step with which physics can hold the requested time scale.
     step_budget_ms: float | None = None
     rate: float | None = None  # simulated seconds per wall second
     time_scale: float = 1.0  # requested rate
@@ -186,7 +186,7 @@ class OverlayState:
     group_ages_ms: Mapping[str, float] = field(default_factory=dict)  # age of each group with its own draw time
     troubles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # slider values, by command
     controls: Mapping[str, tuple[Knob, float]] = field(default_factory=dict)  # the world's controls and their values
-    # buffer of the clock `buffered`; 0: computed from measured jitter; None: another clock is in use
+    # Buffer of the clock `buffered`; 0: computed from measured jitter; None: another clock is in use.
     buffer_ms: float | None = None
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half; None without a split view
     bodies: int = 0
@@ -206,7 +206,7 @@ class PanelFacts(NamedTuple):
     link: Link  # link to the simulation that is drawn
     settings: ViewerSettings
     clock: ClockState
-    # buffer of the clock `buffered`; 0: computed from measured jitter; None: another clock is in use
+    # Buffer of the clock `buffered`; 0: computed from measured jitter; None: another clock is in use.
     buffer_ms: float | None = None
     for_physics: str = ""  # what the viewer does to disturb physics less, such as "staying off core 1"
     left_out: str = ""  # quality level if it is not the highest

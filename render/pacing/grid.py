@@ -102,8 +102,8 @@ class RefreshGrid:
         return self._grown_to(expected_ns)
 
     def _grown_to(self, point_ns: int) -> int:
-        """Sets the last point to `point_ns`, or to 1 ns after the previous point if that is later. Returns the point.
-        """
+        """Sets the last point to `point_ns`, or to 1 ns after the previous point if that is later. Returns the
+        point."""
         assert self._point_ns is not None
         self._point_ns = max(point_ns, self._point_ns + 1)
         return self._point_ns

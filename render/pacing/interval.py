@@ -345,8 +345,8 @@ class ShortestInterval:
         self._update()
 
     def whole(self, interval_ns: int, wander: float = 1e-6) -> int:
-        """Least number of refreshes that is at least as long as `interval_ns`, with a tolerance of `wander` refreshes.
-        """
+        """Least number of refreshes that is at least as long as `interval_ns`, with a tolerance of `wander`
+        refreshes."""
         assert self.refresh_ns
         return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
 

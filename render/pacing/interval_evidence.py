@@ -116,8 +116,8 @@ class SustainedLoad:
         return long if is_even and not (self.catches_up and self._fits(holds_ns)) else []
 
     def fitting_ns(self, holds_ns: float) -> list[int]:
-        """If the load has ended, the cycles of the last frames in a row that are at most `holds_ns`; otherwise empty.
-        """
+        """If the load has ended, the cycles of the last frames in a row that are at most `holds_ns`; otherwise
+        empty."""
         last = [frame.cycle_ns for frame in reversed(self._frames)]
         count = next((number for number, cycle in enumerate(last) if cycle > holds_ns), len(last))
         before = last[count : count + CERTAIN_FRAMES + 1]

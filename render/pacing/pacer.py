@@ -266,7 +266,7 @@ class PresentSource:
         self._fence, self._counts_swaps = fence or FenceTrial(), fence is None
         self._is_fence = False  # the last frame's present time comes from a fence
         self._fenced = 0  # number of frames in a row with a fence
-        # for each of the last swaps: True if it waited
+        # For each of the last swaps: True if it waited.
         self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)
 
     def checked(self, times: FrameTimes) -> FrameTimes:

@@ -88,8 +88,8 @@ class FrameOutcome(NamedTuple):
 
 
 class Policy(Protocol):
-    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or each frame as soon as possible.
-    """
+    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or each frame as soon as
+    possible."""
 
     @property
     def display(self) -> str:
@@ -128,7 +128,7 @@ class WorkEstimate:
 
     def __init__(self) -> None:
         self._latest = QuantileWindow(LATEST_FRAMES)
-        # times from the planned start to the end of drawing: late wake-up and work
+        # Times from the planned start to the end of drawing: late wake-up and work.
         self._leads = QuantileWindow(REMEMBERED_FRAMES)
         self._swaps = QuantileWindow(OVERHEAD_FRAMES)
         self._overheads = QuantileWindow(OVERHEAD_FRAMES)

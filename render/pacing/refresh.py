@@ -68,8 +68,8 @@ UNKNOWN = Refresh(False, None, "not probed")
 
 
 class SwapProbe:
-    """Probe that swaps frames which contain only a clear. Use: `while not probe.done:` pause `pause_ns`, swap, `add`.
-    """
+    """Probe that swaps frames which contain only a clear. Use: `while not probe.done:` pause `pause_ns`, swap,
+    `add`."""
 
     def __init__(self, reported_hz: float | None = None, is_called: bool = False) -> None:
         """reported_hz: used only if swap does not block. is_called: each swap waits for the compositor's frame

@@ -143,7 +143,7 @@ class WholeRefreshes:
         swaps, period_ns = self._swaps, self.grid.period_ns
         if not swaps.wait_elsewhere(period_ns):
             return None
-        # the period was learned from returns of a busy machine
+        # The period was learned from returns of a busy machine.
         if abs(period_ns / swaps.sure_period_ns - 1) > SURE_SHARE:
             self.grid.begin_anew(swaps.sure_period_ns, self.shown_ns or 0)
         return FoundDisplay(QUEUED, queues=swaps.proved_to_wait)
@@ -240,7 +240,7 @@ class SwapRecord:
         self._is_called = is_called
         self.was_unwaited = False  # the last swap did not wait
         self._unwaited: deque[bool] = deque(maxlen=LAST_SWAPS)
-        # for each swap since the last restart: True if it did not wait
+        # For each swap since the last restart: True if it did not wait.
         self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)
         self._on_grid: deque[bool] = deque(maxlen=PROVING_SWAPS)
         self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # for each return: True if it is on the grid

@@ -58,8 +58,8 @@ class HybridWait:
         _ask_for_sharp_timers()
 
     def about(self, instant_ns: int) -> int:
-        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the instant at which the sleep ended.
-        """
+        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the instant at which the sleep
+        ended."""
         now_ns = self._clock()
         if instant_ns > now_ns:
             self._sleep((instant_ns - now_ns) / 1e9)

@@ -58,7 +58,7 @@ class MovedParts(NamedTuple):
         `records` drawn with the old shapes. If the record of a moved part has no angular velocity, its velocity is
         marked as not given: the part turns about another point than before, and the velocity of this point is unknown.
         """
-        # copies whole records, because copying fields takes ten times as long
+        # Copies whole records, because copying fields takes ten times as long.
         whole = np.ascontiguousarray(records).view(RECORD)
         changed = whole.copy().view(BODY)
         sized = self.sized[: np.searchsorted(self.sized, len(records))]

@@ -146,7 +146,7 @@ class Background:
         self.cache = BackgroundCache(context) if is_software else None
         self._skies = BackgroundCache(context) if is_software else None
         self._resizes = 0  # number of calls of `forget_pixels`
-        # areas of the last picture that were filled; None: the whole picture
+        # Areas of the last picture that were filled; None: the whole picture.
         self.areas: tuple[Viewport, ...] | None = None
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:

@@ -56,8 +56,8 @@ layout(std140) uniform Layer {
     float pair_share;    // alpha: position between the two snapshots
     float is_posed;      // 1: the velocity fields contain the rounding errors of the positions
     vec2 gaps;           // simulated seconds from older to newer snapshot, and from the snapshot before to the older
-    ivec4 counts;        // number of bodies in the older snapshot, the newer one and the one before; w: 1 if transparent
-                         // bodies are drawn separately
+    ivec4 counts;        // number of bodies in the older snapshot, the newer one and the one before; w: 1 if
+                         // transparent bodies are drawn separately
     ivec4 blending;      // x: index of the method; y: 1 if colours are not blended; z: 1 if scales along each axis are
                          // not blended
 };

@@ -93,7 +93,7 @@ class MarkDrawing:
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
             for name in _passes(solid) if count else (whole_pass(solid),):
                 if not self._programs.has((name, variant)):
-                    # any row may be drawn for this, even a row of another solid
+                    # Any row may be drawn for this, even a row of another solid.
                     self._opaque.render((name, variant), 0, 1, view)
                     return True
         return False
@@ -111,7 +111,7 @@ class MarkDrawing:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
             if len(passes) > 1:
                 off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
-                # without the occlusion query: for marks, the query costs more than an empty draw
+                # Without the occlusion query: for marks, the query costs more than an empty draw.
                 names = passes[0], passes[-1]
                 range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
         for name in names:

@@ -65,8 +65,8 @@ class MeshBuffers:
         self._meshes: dict[bytes, MeshOnGpu] = {}
 
     def keep(self, meshes: Iterable[Mesh]) -> None:
-        """Uploads the meshes that are not on the GPU yet, and releases all meshes on the GPU that are not in `meshes`.
-        """
+        """Uploads the meshes that are not on the GPU yet, and releases all meshes on the GPU that are not in
+        `meshes`."""
         wanted = {mesh.digest: mesh for mesh in meshes}
         for digest in self._meshes.keys() - wanted.keys():
             self._meshes.pop(digest).release()
@@ -138,7 +138,7 @@ class LayerMeshes:
         ]
         self.bodies = context.buffer(listed)
         self.poses = context.buffer(reserve=len(listed) * MESH_POSE.itemsize)
-        # by the name of the program and the number of the run
+        # By the name of the program and the number of the run.
         self.arrays: dict[tuple[str, int], moderngl.VertexArray] = {}
 
     def spans(self, count: int) -> list[tuple[int, int]]:
@@ -238,13 +238,13 @@ class SurfaceBlending:
         self._context = context
         self._scene: Scene | None = None
         self._rows = NO_SURFACES
-        # for each deforming body; bodies with the same mesh share one Deformation
+        # For each deforming body; bodies with the same mesh share one Deformation.
         self._deformations: list[Deformation] = []
         self._starts = np.zeros(1, np.intp)  # first row of each body on the GPU
         self._held: dict[int, _Held] = {}
         self._filled: dict[int, _Filled] = {}  # in order of use, the most recent last
         self._drawn: list[moderngl.Buffer] = []  # for each deforming body, the buffer that is drawn
-        # for each body, what its buffer contains: the numbers of the two uploads, and the share
+        # For each body, what its buffer contains: the numbers of the two uploads, and the share.
         self._shown: dict[int, tuple[int, int, float]] = {}
         self._uploads = 0
         self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}  # by the buffers of the two snapshots

@@ -208,7 +208,7 @@ class Deformation:
 
     def write(self, vertices: NDArray[np.float32], rows: NDArray[np.void]) -> MeshBounds:
         """Like `deformed`, but writes into `rows`. Returns the box around the vertices."""
-        # not by fields: writing fields of records is ten times slower
+        # Not by fields: writing fields of records is ten times slower.
         numbers = rows.view(np.float32).reshape(-1, NUMBERS)
         places = np.ascontiguousarray(vertices.T)
         numbers[:, PLACE] = vertices if len(rows) == len(vertices) else vertices[self._source]
@@ -264,7 +264,7 @@ class FacesAround:
 
 def _unit(directions: NDArray[np.float32]) -> NDArray[np.float32]:
     """Columns of (3, n) scaled to length 1; a column of zeros stays 0."""
-    # divides by the largest component first, because squares of large numbers exceed float32
+    # Divides by the largest component first, because squares of large numbers exceed float32.
     largest = np.maximum(np.abs(directions).max(axis=0), LEAST_LENGTH)
     directions /= largest
     x, y, z = directions

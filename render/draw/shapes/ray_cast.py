@@ -309,8 +309,8 @@ void main() {
 def cast_point_program(
     context: moderngl.Context, variant: PoseVariant, shape: CastShape, points: PointCast
 ) -> moderngl.Program:
-    """Program that draws the small bodies of this shape. Draw it with GL_POINTS of bodies, into the guarded viewport.
-    """
+    """Program that draws the small bodies of this shape. Draw it with GL_POINTS of bodies, into the guarded
+    viewport."""
     head = frame_glsl(variant), pose_glsl(variant), LIGHT_GLSL, POLYNOMIAL_GLSL, _seen(shape)
     return context.program(
         vertex_shader=_text(*head, points.vertex, _POINT_MAIN),

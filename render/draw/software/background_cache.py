@@ -64,7 +64,7 @@ class BackgroundCache:
         self._is_faster: bool | None = None  # True if copying is faster than drawing; None: not measured yet
         self._copies_depth = True  # False once a copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
-        # place, key and areas of a prepared background
+        # Place, key and areas of a prepared background.
         self._prepared: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None
         self._drawn: _Kept | None = None  # the picture used in this frame, if its bounds are known
         self._trial = KeepingTrial()
@@ -111,7 +111,7 @@ class BackgroundCache:
             kept.key, kept.is_filled, kept.has_depth = key, False, has_depth
             draw()
         elif kept.is_filled:
-            # not in the frame that cached the picture, because caching and timing take long
+            # Not in the frame that cached the picture, because caching and timing take long.
             if self._is_faster is None:
                 self._compare(target, viewport, kept, draw)
             else:

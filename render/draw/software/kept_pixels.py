@@ -286,7 +286,7 @@ class SmallPictures:
         self._square: moderngl.VertexArray | None = None
         self._made: dict[tuple[object, ...], SmallPicture] = {}
         self._used: set[tuple[object, ...]] = set()  # pictures that this frame has used
-        # the picture between `begin` and `end`, and the framebuffer of the frame
+        # The picture between `begin` and `end`, and the framebuffer of the frame.
         self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None
 
     def begin(self, viewport: Viewport, area: Viewport, scale: float) -> Viewport:
