@@ -1,7 +1,7 @@
 """Use of cores between two samples of the kernel's counts (ten samples a second), and shortage of cores.
 
-Each sample has total times since the start of the process. Decisions use the median of the last JUDGED differences
-between samples (half a second), so that a single spike has no effect.
+Each sample contains times that are summed up to the instant of the sample. Decisions use the median of the last JUDGED
+differences between samples (half a second), so that a single spike has no effect.
 
 Pure: takes totals and returns differences. There is no difference if the last sample is too old (the process was
 stopped, or no frames were made), or if a total decreased.
@@ -124,15 +124,16 @@ def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
 # Detection of a shortage of cores, and the limit on the viewer's frame rate during a shortage.
 #
 # The kernel counts how long a thread waits for a core. If physics never rests (an unthrottled loop, an overloaded
-# world) and waits for a core, it loses time to other threads, such as the viewer's. Then the frame rate is lowered
-# step by step, until physics no longer waits or the viewer's share of a core is too small to matter. If physics rests
-# between its steps, it loses nothing even on a busy machine, and the frame rate is not changed.
+# world) and waits for a core, physics loses time to other threads, for example the threads of the viewer. Then the
+# frame rate is lowered step by step, until physics no longer waits or the viewer's share of a core is too small to
+# matter. If physics rests between its steps, it loses nothing even on a busy machine, and the frame rate is not
+# changed.
 #
 # - Drawing gets cheaper first. The rate is lowered only when drawing cannot get cheaper.
 # - Fast attack, slow release: while physics waits, the rate goes down a step every 0.3 s; otherwise it goes up a
 #   smaller step every 0.7 s. If a rate was too high, the time before it is tried again grows, to avoid oscillation.
 # - The limit is never below 15 frames per second. The limit is also never so low that the viewer gets less than 0.10
-#   of a core, because such a share costs physics only a few percent.
+#   of a core. This share costs physics only a few percent.
 # - `is_short` is also set if this process itself waits for a core. Drawing then gets cheaper, which helps the viewer
 #   and physics.
 #
@@ -148,7 +149,7 @@ STARVES, STARVES_NOT = 0.30, 0.10
 # Lowest limit, in frames per second: 15, plus 1 because a busy machine loses frames.
 LEAST_FPS = 16.0
 # The rate is not lowered any further once the viewer takes only this share of a core. With one other busy program on
-# two cores, physics loses half of that share.
+# two cores, physics loses half of the viewer's share.
 LEAST_SHARE = 0.10
 # Factors by which the limit is lowered and raised, and how long (ns) to wait for the effect before the next step.
 DOWN, DOWN_NS, UP, UP_NS = 0.8, 300_000_000, 1.1, 700_000_000

@@ -2,9 +2,10 @@
 Python.
 
 Slices: a frame is a few ms of work that must begin on time, while another program of the same priority may work for
-seconds. A fair scheduler (EEVDF; slices can be set since Linux 6.12) prefers a thread with short slices to one with
-long slices, as long as the thread has not used more than its share. With two busy loops on two cores, short slices
-raised the default world from 47 to 58 frames a second, and lowered the p99 of its animation error from 8 to 4 ms.
+seconds. A fair scheduler (EEVDF; slices can be set since Linux 6.12) prefers a thread with short slices to a thread
+with long slices, as long as the first thread has not used more than its share. With two busy loops on two cores, short
+slices raised the default world from 47 to 58 frames a second, and lowered the p99 of its animation error from 8 to 4
+ms.
 
 Always: all threads have the nice value, because on Linux each thread has its own value and a new thread inherits it.
 The value is only raised; raising it needs no privilege. The viewer raises only its own value, not the value of the
@@ -45,7 +46,7 @@ class SchedulerCalls(NamedTuple):
 
 
 _CALLS = {"x86_64": SchedulerCalls(314, 315), "aarch64": SchedulerCalls(274, 275), "riscv64": SchedulerCalls(274, 275)}
-# Struct sched_attr, version 0: size, policy, flags, nice, priority, runtime (the slice), deadline, period.
+# Fields of struct sched_attr, version 0: size, policy, flags, nice, priority, runtime (the slice), deadline, period.
 _ATTRIBUTES = "IIQiIQQQ"
 _SIZE = struct.calcsize(_ATTRIBUTES)
 

@@ -142,7 +142,7 @@ def words_of(avoided: Cores) -> str:
     return f"staying off {cores}: physics never rests there"
 
 
-# Affinity masks of all threads of this process (Linux). They are narrowed for a time and then restored.
+# Affinity masks of all threads of this process (Linux). The masks are narrowed for a time and then restored.
 #
 # Each thread has its own mask, and a new thread inherits the mask of the thread that starts it. So each change is made
 # in all threads, including the threads of the OpenGL driver.
@@ -195,8 +195,8 @@ class Affinity:
         for thread in threads:
             mask = mask_of(thread)
             if mask != self._set.get(thread):
-                # A thread that was started in the meantime inherited a narrow mask. The own mask of such a thread is
-                # the mask of the process.
+                # A thread that was started in the meantime inherited a narrow mask. The own mask of this thread is the
+                # mask of the process.
                 is_new = thread not in self._own and mask in narrow
                 self._own[thread] = self.allowed if is_new else mask
             self._narrow(thread, self._own[thread] & cores, mask)
@@ -288,7 +288,7 @@ def _set_mask(thread: int, cores: Cores) -> int:
     return 0
 
 
-# Choice of the cores for a viewer's threads: those of its affinity mask, except the cores that physics keeps busy.
+# Choice of the cores for a viewer's threads: the cores of its affinity mask, except the cores that physics keeps busy.
 #
 # A thread that never rests stays on its core until the scheduler puts another thread there. While the viewer avoids
 # that core, the viewer runs on idle cores or takes time from another busy program, and physics keeps its core.
@@ -298,8 +298,8 @@ def _set_mask(thread: int, cores: Cores) -> int:
 # - All cores are used again in three cases: physics rests, no core would be left, or so many threads of physics never
 #   rest that some of them may be unknown.
 # - If frames starve on the remaining cores, all cores are used for 5 s. After each further failure, all cores are used
-#   for twice as long, up to 60 s. Frames starve if there are fewer than 12.8 frames per second at the lowest quality
-#   level allowed, and the viewer runs or waits for a core more than half of the time.
+#   for twice as long, up to 60 s. Frames starve if two conditions hold: there are fewer than 12.8 frames per second at
+#   the lowest quality level allowed, and the viewer runs or waits for a core more than half of the time.
 #
 # Always: `cores` is a subset of `allowed`; it is empty only if `allowed` is empty. Pure.
 
@@ -310,9 +310,9 @@ LEAVES, RETURNS = 3, 1
 # Largest number of never-resting threads for which cores are avoided. With more threads, some may be unknown, because
 # each sample reads only `thread_time.WATCHED` threads.
 MOST_THREADS = 3
-# Frames starve if there are fewer than RARE * LEAST_FPS per second, and the viewer runs or waits for a core for more
-# than the share AT_WORK of the time. Frames that `CoreShortage` limits come at LEAST_FPS or more, so they do not count
-# as starved.
+# Frames starve if two conditions hold: there are fewer than RARE * LEAST_FPS per second, and the viewer runs or waits
+# for a core for more than the share AT_WORK of the time. Frames that `CoreShortage` limits come at LEAST_FPS or more,
+# so they do not count as starved.
 RARE, AT_WORK = 0.8, 0.5
 # Starvation counts only after cores have been avoided for this long (ns), because the quality level falls first.
 PATIENCE_NS = 4_000_000_000

@@ -1,10 +1,10 @@
 """Running and waiting times of threads from the kernel (Linux, /proc), and the laps of a frame's time. The threads are
 the calling thread, the threads that draw for it, and the threads of another process.
 
-The kernel counts how long each thread was ready to run but had no core (schedstat). Reading an open file takes 2 us. A
-process that was stopped (SIGSTOP, a debugger, a frozen container) can detect the stop only through SIGCONT. Other
-systems report neither schedstat nor SIGCONT; there, stolen time shows only as a late wake-up. Reading the file of a
-thread of another process takes 10 us and costs that process nothing.
+The kernel counts how long each thread was ready to run but had no core (schedstat). Reading the open file of a thread
+of this process takes 2 us. A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect the stop
+only through SIGCONT. Other systems report neither schedstat nor SIGCONT; there, stolen time shows only as a late
+wake-up. Reading the file of a thread of another process takes 10 us and costs that process nothing.
 
 Always: `close` restores the signal handler and closes all files, and a forked child has no open files. If a thread or
 process has ended, or the system has no such files, the times are empty or 0, and no error is raised.
@@ -220,8 +220,8 @@ class ThreadTimes:
 
 
 # In two kinds of lap the thread waits for the GPU or the display, so some idle time is normal: the median of the last
-# REMEMBERED_LAPS. If the process was stopped in such a lap, only the idle time beyond this median counts as stolen. In
-# all other laps all idle time counts as stolen.
+# REMEMBERED_LAPS. If the process was stopped in one of these laps, only the idle time beyond this median counts as
+# stolen. In all other laps all idle time counts as stolen.
 REMEMBERED_LAPS = 15
 FINISH, SWAP = "finish", "swap"
 NO_SPAN = -1  # kind of a lap that is not recorded as a span
@@ -318,7 +318,7 @@ class LapRecorder:
         """Ends a lap of work done while the frame waited for its swap, which was planned at `until_ns`. The whole lap
         counts if it ended after that instant; otherwise it does not count. in_swap: the work was done while the swap
         waited for the display, and the display was expected at `until_ns`. A late lap then delays the next frame and
-        counts for the next frame."""
+        is counted there."""
         lap = self.lap(UNCOUNTED, kind)
         if self.last.wall_ns > until_ns:
             _add(self._late if in_swap else self._sums, cause, lap, lap.stolen_ns)

@@ -87,7 +87,7 @@ class Display(Protocol):
     def set_title(self, title: str) -> None: ...
 
     def set_vsync(self, vsync: bool) -> None:
-        """Requests that `swap` waits for the display, or that it does not."""
+        """vsync: True requests that `swap` waits for the display; False requests that it does not wait."""
 
     def poll(self) -> list[Event]:
         """Input events since the last call. Never waits."""
@@ -172,7 +172,7 @@ def _is_kept(config: Config) -> bool:
 
 
 def probe_refresh(display: Display, early: list[Event]) -> Refresh:
-    """Measures the refresh period with empty swaps, and finds out if swaps block. Call it before there is anything to
+    """Measures the refresh period with empty swaps, and finds out whether swaps block. Call it before there is anything to
     draw.
 
     early: list to which the input events of this time are appended.

@@ -88,8 +88,8 @@ def _folder_of(package: str) -> str:
 #
 # When the server ends, a display call detects the end and calls the handler. The handler writes the report and informs
 # physics. The display call never returns. If it returned, the caller (usually Mesa) would use answers that never
-# arrived, such as the window's size, and would write to memory that it does not own. The first refused request is
-# reported, and frames continue. Refused requests to a destroyed window are not reported.
+# arrived, for example the window's size. It would then write to memory that it does not own. The first refused request
+# is reported, and frames continue. Refused requests to a destroyed window are not reported.
 
 
 _IO_ERROR = CFUNCTYPE(c_int, c_void_p)
@@ -140,7 +140,7 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
 
 
 def watch(display: int, window: int) -> None:
-    """Watches a window, so that `is_destroyed` knows if the window is destroyed. display: address of the window's
+    """Watches a window, so that `is_destroyed` knows whether the window is destroyed. display: address of the window's
     Display."""
     _destroyed.discard(window)  # a later connection may reuse the id
     _watched.add(window)

@@ -24,8 +24,8 @@ from twixt.render.pacing.refresh import LONGEST_FENCE_NS, FenceTrial
 # the display is no longer asked. Displays that report do so within three frames.
 MOST_OPEN = 40
 # A present time is possible if it is at most LATEST_NS in the future and at most EARLIEST_NS before the swap. The
-# first limit exists because displays plan a few refreshes ahead, the second because the conversion from another clock
-# has an error.
+# first limit exists because displays plan a few refreshes ahead. The second limit exists because the conversion from
+# another clock has an error.
 LATEST_NS, EARLIEST_NS = 250_000_000, 1_000_000
 # After this many impossible reports in a row, the display is no longer asked.
 MOST_FALSE = 20

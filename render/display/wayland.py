@@ -1,8 +1,8 @@
 """Wayland: present times from `wp_presentation` (presentation-time, version 1), and frame callbacks.
 
-The protocol has few messages. They are written here as libwayland's structures, so no code generator and no Python
-binding is needed. Requests never wait. Events arrive while frames are made. The events of the registry, of the clock
-and of each frame have separate event queues.
+The protocol has few messages. The messages are written here as libwayland's structures, so no code generator and no
+Python binding is needed. Requests never wait. Events arrive while frames are made. The events of the registry, of the
+clock and of each frame have separate event queues.
 
 Always: if the compositor lacks the protocol or never reports, the cost ends after `MOST_OPEN` frames. `close` destroys
 all objects, even if the compositor has ended. All calls come from the thread that owns the window.
@@ -229,7 +229,8 @@ class WaylandPresentation:
 def _interface(
     name: bytes, methods: list[tuple[bytes, bytes]], events: list[tuple[bytes, bytes]], types: ctypes.Array[c_void_p]
 ) -> _Interface:
-    """Describes an interface of version 1. types: null pointers, at least as many as any message has arguments."""
+    """Describes an interface of version 1. types: null pointers. There must be at least as many null pointers as the
+    largest number of arguments of a message."""
     made = [
         (_Message * len(messages))(*(_Message(*message, cast(types, POINTER(c_void_p))) for message in messages))
         for messages in (methods, events)

@@ -153,8 +153,8 @@ class Window:
         glfw.set_window_title(self.handle, title)
 
     def set_vsync(self, vsync: bool) -> None:
-        """Requests that `swap` waits for the display, or that it does not. Drivers may ignore the request, so measure
-        if swaps wait."""
+        """vsync: True requests that `swap` waits for the display; False requests that it does not wait. Drivers may
+        ignore the request, so measure whether swaps wait."""
         self._vsync = self.present_times.is_vsynced = vsync
         glfw.swap_interval(1 if vsync and self._frame_callback is None else 0)
 

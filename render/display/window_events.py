@@ -1,9 +1,9 @@
 """Events of a window, and changes of the display that shows it, from GLFW.
 
 Each check compares the display's properties with the properties at the last check, and reports each change once, in
-words. On X11 the window's monitor is the one that contains the window's centre. On Wayland a window does not know its
-position. The compositor names the monitor when it reports that a frame was shown. If the compositor names no monitor,
-the monitor is known only if there is a single one.
+words. On X11 the window's monitor is the monitor that contains the window's centre. On Wayland a window does not know
+its position. The compositor names the monitor when it reports that a frame was shown. If the compositor names no
+monitor, the monitor is known only if there is a single one.
 
 Always: an unknown value (None or 0) is not a change. A check takes microseconds: on X11 it asks the server only when
 monitors are added or removed. On X11 a new mode of the same monitor is not reported, because GLFW does not report it;

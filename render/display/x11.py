@@ -219,7 +219,7 @@ class SyncValues:
         self._get, self._wait = kind(found[0]), waiting_kind(found[1])
 
     def read(self) -> None:
-        """Asks if another swap is complete, and at which instant it was completed. Does not wait for a swap."""
+        """Asks whether another swap is complete, and at which instant it was completed. Does not wait for a swap."""
         ust, msc, sbc = self._values
         begin_ns = time.perf_counter_ns()
         if not self._get(self._display, self._drawable, byref(ust), byref(msc), byref(sbc)):

@@ -61,8 +61,8 @@ FLAT = Level("flat", "no pattern, one depth a body", 0.78, shadows=False, fine=F
 # 800x600 and 1280x800 (`python -m bench parts`). With 10,000 or more small bodies, each step except the first and the
 # last saves less than 4 %, because the cheapest programs already draw them. The level with half the size takes 0.3 to
 # 0.9 of the time of FLAT if pixels are costly: many bodies, meshes, or a camera that moves over a floor. With few
-# bodies and a camera that stands still, this level takes 1.0 to 1.9 of the time of FLAT, because copies of the whole
-# window take about 2 ms more at 1920x1080.
+# bodies and a camera that stands still, this level takes 1.0 to 1.9 of the time of FLAT. The reason is that copies of
+# the whole window take about 2 ms more at 1920x1080.
 LEVELS = (
     FULL,
     Level("no shadows", "no soft shadows", 0.73, shadows=False),
@@ -133,8 +133,8 @@ class FrameCost(NamedTuple):
     def judged_ns(self) -> int:
         """The part of the cost that a cheaper level may lower, ns. The user's own drawing and garbage collection are
         not included. Stolen time is included only up to the length of the frame's own work. If another program runs
-        all the time, a fair scheduler gives it as much time in each frame as this process, so cheaper frames lose less
-        time. A larger stolen time is rare and does not depend on the drawing."""
+        all the time, a fair scheduler gives the other program as much time in each frame as this process. So a cheaper
+        frame loses less time. A larger stolen time is rare and does not depend on the drawing."""
         own_ns = max(0, self.work_ns - self.user_ns - self.gc_ns - self.stolen_ns) + max(0, self.swap_ns)
         return own_ns + min(max(0, self.stolen_ns), own_ns)
 
@@ -290,8 +290,8 @@ class Governor:
         self._learn(tried, usual_ns)
         if tried.from_level > self._at:
             return True
-        # The tail does not show how much a step saved. If the machine's speed varies, this alone lengthens the tail as
-        # much.
+        # The tail does not show how much a step saved. If the machine's speed varies, this alone can lengthen the tail
+        # by the same amount.
         if tried.tail_ns or usual_ns <= room_ns or usual_ns < (1 - WORTH) * tried.usual_ns:
             return True
         # With many small bodies it is usual that a step saves nothing. Then only fewer pixels help.

@@ -1,4 +1,4 @@
-"""Draws transparent bodies and marks after all opaque ones. They are sorted and drawn in runs of one kind.
+"""Draws transparent bodies and marks after all opaque bodies and marks. They are sorted and drawn in runs of one kind.
 
 Some programs draw bodies of any size (as rectangles, planes, or faces of meshes). These programs have a variant that
 draws only transparent pixels. The usual variant leaves these pixels out. So the order of drawing is a list of row
@@ -114,7 +114,7 @@ class TransparentDraws:
         bodies, planes = len(listed.rows), np.flatnonzero(listed.kinds == PLANES)
         place = np.concatenate([listed.place, through.rows["position"].astype(np.float64) - np.array(camera.eye)])
         to_eye = camera.view[2, :3].astype(np.float64) if camera.orthographic else None
-        # Keys of marks are smaller than those of bodies.
+        # Keys of marks are smaller than keys of bodies.
         keys = np.concatenate([listed.keys, through.solids - len(SOLIDS)])
         order, begins = sorted_runs(
             back_to_front(place, to_eye, planes, listed.normals[planes]), keys, self._are_alone(listed, len(keys))
@@ -266,8 +266,8 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
 #
 # The alternative was weighted blending without an order (McGuire and Bavoil 2013). This method needs two more
 # framebuffers that share the window's depth, which a window does not allow. It also needs a pass over the whole
-# picture, 2 ms in software at 800x600. Where bodies overlap, it only approximates the colour of a pixel; sorting gives
-# the exact colour.
+# picture, 2 ms in software at 800x600. Where bodies overlap, weighted blending only approximates the colour of a
+# pixel; sorting gives the exact colour.
 #
 # A row is transparent if the colour of its record or of its shape has an alpha below 255. If two transparent bodies
 # intersect, the body whose centre is farther is drawn first. If there are more than MOST_RUNS runs, rows are sorted

@@ -280,7 +280,7 @@ def _xyz(values: Vector) -> tuple[float, float, float]:
 # arrives some frames late: at twice the rate, or with a third of the assumed mass, the body would oscillate.
 RATE_PER_S = 5.0
 DENSITY_KG_M3 = 1000.0
-# Assumed share of the bounding sphere that a body fills. Used for shapes of unknown volume, such as meshes.
+# Assumed share of the bounding sphere that a body fills. Used for shapes of unknown volume, for example meshes.
 FILLED = 0.1
 # Largest plausible speed of a point, m/s. A larger speed means that the body jumped to another place; the speed then
 # counts as 0.
@@ -319,7 +319,7 @@ def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> ForceTorq
 def rotation_between(before: NDArray[np.floating], now: NDArray[np.floating]) -> Vector:
     """Rotation vector (radians, world) that turns orientation `before` into `now`. Both are unit quaternions xyzw."""
     (x, y, z, w), (a, b, c, d) = (np.asarray(turn, np.float64) for turn in (now, before))
-    # Now * conjugate(before).
+    # now * conjugate(before)
     vector = np.array([-w * a + x * d - y * c + z * b, -w * b + y * d - z * a + x * c, -w * c + z * d - x * b + y * a])
     cosine = w * d + x * a + y * b + z * c
     sine = float(np.linalg.norm(vector))

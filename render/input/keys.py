@@ -177,8 +177,8 @@ KEYS: dict[str, str] = {key: binding.help for key, binding in BINDINGS.items()}
 
 
 def bound(key: Key) -> str:
-    """Name in `BINDINGS` of a pressed key, found by its character or its position. Empty if there is no such name or a
-    modifier is held."""
+    """Name in `BINDINGS` of a pressed key, found by its character or its position. Empty if the key has no name in
+    `BINDINGS` or a modifier is held."""
     if key.modifiers:
         return ""
     return next((name for name in (key.name, key.place) if name in BINDINGS), "")

@@ -37,11 +37,11 @@ from twixt.render.measure.report_keys import LOW_1_PERCENT
 REACH = 15
 ROUNDS = 3  # number of rounds in which the fit computes its weights again; more rounds change nothing
 FEWEST = 8  # a piece with fewer returns is not fitted
-# Smallest spread (ns) by which distances from the line are divided. It prevents a division by zero when all returns
-# are exactly on the line.
+# Smallest spread (ns) by which distances from the line are divided. This limit prevents a division by zero when all
+# returns are exactly on the line.
 LEAST_SPREAD_NS = 10_000.0
 PHASE_GAIN = 0.2  # while refreshes are counted, the phase of the count moves by this share of each return's error
-# Number of following returns that are examined to tell if a return was only late or belongs to a later refresh.
+# Number of following returns that are examined to tell whether a return was only late or belongs to a later refresh.
 LOOK_AHEAD = 2
 BLOCK = 4096  # number of frames fitted at once, to limit the memory
 
@@ -274,10 +274,10 @@ def _typical(values: Floats) -> float | None:
 #
 # The animation error of frame i, where j is the previous frame, is
 #   (drawn(i) - drawn(j)) / r(i) - (present(i) - present(j))
-# It is in ms of display time, so errors that are equally visible have the same value at every time scale. r(i) is the
-# rate of physics: the simulated time per second that falls due within half a second before and after present(i). r(i)
-# is computed after the run, from the snapshots in the log. Judder of frame i is the change of the drawn speed since
-# frame j, relative to r(i). A judder of 1 means a change by the world's full speed.
+# The animation error is in ms of display time, so errors that are equally visible have the same value at every time
+# scale. r(i) is the rate of physics: the simulated time per second that falls due within half a second before and
+# after present(i). r(i) is computed after the run, from the snapshots in the log. Judder of frame i is the change of
+# the drawn speed since frame j, relative to r(i). A judder of 1 means a change by the world's full speed.
 #
 # Always: a constant delay between present time and the visible change has no effect. Some frames have no animation
 # error; they are counted. These are frames within half a second of a pause, a change of time scale or a reset, where
@@ -290,7 +290,7 @@ HALF_WINDOW_NS = 500_000_000
 # Snapshots must cover at least this much of the window of one second around a present time. With less, r would be a
 # guess from few snapshots.
 LEAST_COVER_NS = 250_000_000
-# Simulated seconds per wall second. Slower motion is not visible as motion, and a division by such a rate would
+# Simulated seconds per wall second. Slower motion is not visible as motion, and a division by a smaller rate would
 # enlarge rounding errors.
 LEAST_RATE = 0.01
 # If a snapshot was first seen less than this after a change, its due instant may still come from the previous plan.

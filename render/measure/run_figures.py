@@ -248,9 +248,9 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 #
 # In rule 3 the work of the previous frame counts too, because its delay may show in this frame. After a render late
 # frame, the pacer's prediction needs time to settle. So the next bad frame is also render late if it missed no refresh
-# and one of two conditions holds. Its error is less than half of the previous error, or its error has the opposite
-# sign and about the same size. The cost of a render late frame is the cost in `COST_NAMES` that exceeded its usual
-# value most. Pure: takes rows and returns causes.
+# and one of two conditions holds: its error is less than half of the previous error, or has the opposite sign and
+# about the same size. The cost of a render late frame is the cost in `COST_NAMES` that exceeded its usual value most.
+# Pure: takes rows and returns causes.
 
 
 BAD_ERROR_MS = 2.0  # smallest uneven step that a trained eye sees at 60 Hz
@@ -264,8 +264,8 @@ USUAL_OF = 128
 # A frame is handed over late if its time from hand-over to predicted present time is below a limit. The limit is this
 # quantile of the frames that are not bad.
 HASTY_SHARE = 0.05
-# A frame may jump to compensate the error of the previous frame. This is the largest measured ratio of such a jump to
-# the previous error.
+# A frame may jump to compensate the error of the previous frame. This is the largest measured ratio of the jump to the
+# previous error.
 JUMP_SHARE = 1.25
 NO_COST = -1
 COST_NAMES = tuple(RENDER_COSTS)

@@ -190,8 +190,8 @@ class OverlayLayer:
             self._figures.add(row, newest)
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets if panels are redrawn less often while the user does not operate them. Physics then gets more of the
-        core."""
+        """Sets whether panels are redrawn less often while the user does not operate them. Reducing redraws leaves more of
+        the core to physics."""
         if self.panels is not None:
             self.panels.reduce_redraws(is_reduced)
 

@@ -35,8 +35,8 @@ REDRAW_NS = 95_000_000
 # Interval (ns) of redraws while physics waits for a core. It is longer because a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
 # If there is no spare time and a redraw is overdue by this time (ns), the frames do the redraw, one step in each
-# frame. The figures then change five times a second. While the world is paused, frames are drawn for
-# 300 ms after the last change; this is long enough for such a redraw.
+# frame. The figures then change five times a second. While the world is paused, frames are drawn for 300 ms after the
+# last change. This is long enough for the redraw.
 LATE_NS = 100_000_000
 # If a redraw is overdue by this time (ns), frames had stopped or are rare, and one frame does the whole redraw.
 LONG_LATE_NS = 400_000_000
@@ -166,7 +166,7 @@ class Overlay:
         return self._is_turning or (self._pointer_px is not None and self.covers(*self._pointer_px))
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets if panels are redrawn less often while the user does not operate them."""
+        """Sets whether panels are redrawn less often while the user does not operate them."""
         self.every_ns = REDUCED_REDRAW_NS if is_reduced else REDRAW_NS
 
     def request_layout(self) -> None:
@@ -208,7 +208,7 @@ class Overlay:
 
     @property
     def _is_laid_out(self) -> bool:
-        """True if there is a newer layout than the one on the sheet."""
+        """True if the last layout is newer than the layout on the sheet."""
         return self._sheet_ns < self._laid_out_ns
 
     def _step(self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int) -> None:

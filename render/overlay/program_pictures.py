@@ -109,8 +109,8 @@ def _from_top(rect: Rect, height_px: int) -> Rectangle:
 # Free places for the program's rectangles beside the panels of twixt.
 #
 # A rectangle stays at its requested place unless a panel is there. If a panel is there, the rectangle moves by the
-# least distance to a place where it overlaps no panel, and no other rectangle except those that it overlapped at its
-# requested place. If there is no such place, it does not move.
+# least distance to a free place. At a free place it overlaps no panel, and no rectangle that it did not overlap at its
+# requested place. If there is no free place, the rectangle does not move.
 #
 # Pure. The reserved places do not depend on the panels' content, so pictures do not jump when the content changes.
 

@@ -48,7 +48,7 @@ def breaks(widths: Iterable[float], gap: float, most_width: float) -> list[bool]
 
 
 def shortened(text: str, most_width: float, width_of: Callable[[str], float]) -> str:
-    """Returns the text. If the text is wider than `most_width`, returns as much of its beginning as fits, followed by
+    """Returns the text. If the text is wider than `most_width`, returns the longest beginning that fits, followed by
     dots."""
     if width_of(text) <= most_width:
         return text

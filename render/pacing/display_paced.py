@@ -7,8 +7,8 @@ frame is shown at the first refresh after its hand-over, and at least one refres
 queue shows a frame at each refresh, even if one of these frames was late.
 
 If neither drawing nor swap waits, the display does not set the pace. Then the timer must set the pace. But frames that
-take longer than a refresh drain a queue; then swaps on a queue do not wait either. So if swaps waited before, the
-display still counts as a queue during such long frames. Pure.
+take longer than a refresh drain a queue; then swaps on a queue do not wait either. So a display whose swaps waited
+before still counts as a queue while frames are long. Pure.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
 # If frames take several refreshes, drawing starts this share of a refresh after the previous frame is shown. Then
 # drawing does not have to wait.
 START_SHARE = 0.15
-# Another refresh period is adopted if the last LAST_INTERVALS intervals differ by at most AGREE_SHARE, and their
-# median is at least OTHER_SHARE away from a whole number of refreshes.
+# Another refresh period is adopted if two conditions hold: the last LAST_INTERVALS intervals differ by at most
+# AGREE_SHARE, and their median is at least OTHER_SHARE away from a whole number of refreshes.
 LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08
 # The swap of a frame that takes several refreshes is held back. So a changed refresh period would look like a load.
 # Therefore, when frames get longer, UNHELD_FRAMES frames start at once and are not held back. This is repeated after

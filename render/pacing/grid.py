@@ -4,11 +4,11 @@ A delay of the process makes a return late, never early. Some displays keep time
 again at each refresh. Other displays show a late frame at once and continue from this instant. So the phase of the
 grid follows early returns fast and late returns slowly. A return far off the grid moves the grid at once in two cases:
 the return is early, or its frame was handed over late. If the return is late but its frame was not, the return is
-ignored until several returns in a row agree. After such a return has moved the grid, the next late return moves the
-grid at once.
+ignored until several returns in a row agree. Once a late return has moved the grid in this way, the next late return
+moves the grid at once.
 
-The period is the mean of many intervals, without the extreme ones. If the last intervals agree on another period, this
-period is adopted: the display or its mode has changed.
+The period is the mean of many intervals; the longest and shortest intervals are left out. If the last intervals agree
+on another period, this period is adopted: the display or its mode has changed.
 
 Always: each result of `add` is greater than the previous one; `point_from` never returns an instant before its
 argument. Pure.
@@ -211,8 +211,8 @@ class RefreshGrid:
         return len(last) == AGREEING_RETURNS and max(last) - min(last) <= OFF_SHARE * self.period_ns
 
 
-# Measures the refresh period from intervals between blocking swaps: the longest period such that nearly all intervals
-# are whole multiples of it. Pure.
+# Measures the refresh period from intervals between blocking swaps. The result is the longest period of which nearly
+# all intervals are whole multiples. Pure.
 
 
 # Range of the refresh periods of displays: 400 Hz to 20 Hz.
@@ -240,7 +240,7 @@ PROBE_EVERY_NS = 2_000_000_000
 
 
 def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: float = SHARE) -> int | None:
-    """Longest period, ns, such that nearly all intervals are multiples of it; None if there is no such period."""
+    """Longest period, ns, of which nearly all intervals are whole multiples; None if there is none."""
     tried = sorted(ns for ns in intervals_ns if ns >= SHORTEST_NS)
     if len(tried) < 3 or len(tried) < share * len(intervals_ns):
         return None

@@ -37,13 +37,13 @@ from twixt.render.pacing.interval_evidence import (
 WARM_UP_FRAMES = 3
 # Factor by which a fitted interval exceeds the work.
 FITTED_ROOM = 1.01
-# A replay to widen uses the work of the last WIDEN_BY_NS, at most WIDEN_BY_FRAMES frames. Such a replay is made every
-# REPLAY_EVERY_FRAMES frames.
+# A replay to widen uses the work of the last WIDEN_BY_NS, at most WIDEN_BY_FRAMES frames. There is a replay to widen
+# every REPLAY_EVERY_FRAMES frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
-# A replay to narrow uses the work of the last NARROW_BY_NS, at least NARROW_BY_FRAMES frames. Such a replay is made
-# every NARROW_EVERY_NS. A relapse is a widening within RELAPSE_NS after narrowing. Each relapse doubles the time
-# NARROW_BY_NS, up to LONGEST_NARROW_BY_NS. Even with this longest time, the end of a load is noticed within 3 s. Each
-# CALM_NS without a relapse halves the time again.
+# A replay to narrow uses the work of the last NARROW_BY_NS, at least NARROW_BY_FRAMES frames. There is a replay to
+# narrow every NARROW_EVERY_NS. A relapse is a widening within RELAPSE_NS after narrowing. Each relapse doubles the
+# time NARROW_BY_NS, up to LONGEST_NARROW_BY_NS. Even with this longest time, the end of a load is noticed within 3 s.
+# Each CALM_NS without a relapse halves the time again.
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
@@ -59,8 +59,8 @@ MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
 LEAST_SHARE = 0.1
 # Two candidates that differ by less than this share count as one.
 SAME_SHARE = 0.02
-# If the user requests whole refreshes (such as --fps 30), the request is still met if the measured refresh period is
-# off by this share.
+# If the user requests a rate of whole refreshes (for example --fps 30), the measured refresh period may be off by this
+# share; the request is still met.
 WANDER = 0.03
 # Longer cycles (ns) are ignored, because the machine was suspended.
 LONGEST_WORK_NS = 1_000_000_000

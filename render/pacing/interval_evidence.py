@@ -2,14 +2,14 @@
 
 A sustained load differs from a spike and from noise: three of the last four frames were clearly too long, and earlier
 frames were in time. If long frames are frequent, three of four can be long by chance. Then a load requires nine of ten
-long frames. With fewer, the replay decides if a wider interval is better. Nine of ten frames that are too long only by
+long frames. With fewer, the replay decides whether a wider interval is better. Nine of ten frames that are too long only by
 a little are also a load. A load has ended when the number of frames in a row that fit is larger than chance explains.
 
 A replay computes the cost of the work of the last seconds at another interval. The cost has two parts. The first part
-is the hitch time in ms per second: the time by which frames are shown later than planned. The second part is 16.7 for
-each frame per second fewer than at the display's own interval. The replay assumes that every frame starts as soon as
-the previous frame was shown. A replay takes 0.4 us per frame and candidate, so the caller tries the candidates in
-different frames.
+is the hitch time in ms per second: the time by which frames are shown later than planned. The second part is 16.7
+times the number of frames per second that are lost, compared with the display's own interval. The replay assumes that
+every frame starts as soon as the previous frame was shown. A replay takes 0.4 us per frame and candidate, so the
+caller tries the candidates in different frames.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from typing import NamedTuple
 
 # A frame is clearly too long if its cycle exceeds this factor times the longest cycle that the interval holds.
 CLEARLY = 1.05
-# A load means that n of the last n + 1 frames are clearly too long. n is TOO_LONG_FRAMES at first. It grows by one
+# A load means that n of the last n + 1 frames are clearly too long. n is TOO_LONG_FRAMES at first. n grows by one
 # after each relapse; otherwise an interval that the replay narrowed could be widened again by chance.
 TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 6
 # With a queue, a few long frames do no harm; so a load needs this many more frames. A load is still found within five
 # frames.
 QUEUED_FRAMES = 2
 # If the share of long frames among the frames of the last seconds is above NOISE_SHARE, long frames count as noise.
-# Then a load means that CERTAIN_FRAMES of the last CERTAIN_FRAMES + 1 frames are too long, and the second longest of
-# these frames takes at most EVEN times as long as the second shortest. If the durations vary more than this, no
+# Then a load means that CERTAIN_FRAMES of the last CERTAIN_FRAMES + 1 frames are too long and of similar length: the
+# second longest takes at most EVEN times as long as the second shortest. If the durations vary more than this, no
 # interval is right.
 CERTAIN_FRAMES, NOISE_SHARE = 9, 0.08
 EVEN = 1.35
-# A load has ended when at least FITTING_FRAMES frames in a row fit, and the probability of such a row by chance is at
-# most BY_CHANCE. The probability is computed from the share of long frames among the CERTAIN_FRAMES + 1 frames before
-# the row.
+# A load has ended when at least FITTING_FRAMES frames in a row fit, and the probability that this happens by chance is
+# at most BY_CHANCE. The probability is computed from the share of long frames among the CERTAIN_FRAMES + 1 frames
+# before the row.
 FITTING_FRAMES, BY_CHANCE = 8, 0.001
 # Noise is computed from at most HISTORY_FRAMES frames, which are at most HISTORY_NS old. The last LATEST_FRAMES + 1
 # frames are left out.

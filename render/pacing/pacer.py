@@ -354,7 +354,7 @@ class PacerClock:
         return at_ns
 
     def times(self, times: FrameTimes) -> FrameTimes:
-        """Converts the times of one frame to the policies' clock. No time is earlier than the one before it."""
+        """Converts the times of one frame to the policies' clock. No time is earlier than the previous time."""
         start_ns = self.within(times.start_ns)
         latch_ns = max(start_ns, self.within(times.latch_ns))
         work_end_ns = max(latch_ns, self.within(times.work_end_ns))

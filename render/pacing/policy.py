@@ -189,8 +189,8 @@ class WorkEstimate:
 # before its refresh. The guard's first value must be small. At 90 Hz, work of 10 ms leaves 1 ms of a refresh, so the
 # guard decides between 90 and 45 frames per second. The guard is lowered at once if a frame was in time with less time
 # to spare than the guard. Two frames that missed with more time to spare than the guard raise it. The guard is not
-# raised if as many frames were in time with no more time to spare. Then the cause of the misses was a late return, not
-# a late hand-over.
+# raised if equally many frames with no more time to spare were in time. Then the cause of the misses was a late
+# return, not a late hand-over.
 
 
 # A miss that an earlier start could have prevented adds GROWS of the interval to the margin. Each good frame removes

@@ -1,9 +1,9 @@
-"""Measures if the swaps of a display block, and its refresh period. Also tries fences as a source of present times.
+"""Measures whether the swaps of a display block, and its refresh period. Also tries fences as a source of present times.
 
 A reported refresh rate is often wrong or 0. A swap may take long without waiting for the display. So the probe pauses
 before some swaps. If swap waits for the display, the wait gets shorter by the pause, and the interval between swaps
 stays the same. If swap does not wait, the interval grows by the pause. If the compositor sends a callback for each
-frame, no such test is needed: the swap waits for the callback.
+frame, this test is not needed: the swap waits for the callback.
 
 Pure: `SwapProbe` returns the length of the next pause, and receives the instants of swaps.
 """

@@ -6,9 +6,9 @@ Whole refreshes (swap returns when its frame is shown):
     start --work-- done swap ....blocked.... return  the display's own refresh is the grid
 
 A frame starts early enough that nearly every frame is in time. A frame is handed over at least as long before its
-refresh as earlier frames needed. If it is known at the start that a frame will be late, the frame is drawn for the
-first refresh that it can reach. If a frame is ready too early for its planned refresh, its swap is held back. The
-return of a swap that did not wait is not a present time. Pure.
+refresh as earlier frames needed. If a frame is known at its start to be late, it is drawn for the first refresh that
+it can reach. If a frame is ready too early for its planned refresh, its swap is held back. The return of a swap that
+did not wait is not a present time. Pure.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from twixt.render.pacing.policy import (
 
 # First margin (ns) after frames that all started at once, because no margin could be measured from these frames.
 MARGIN_AFTER_NS = 4_000_000
-# At the start of a frame it is known that the frame will be late if its usual work would end more than this share of a
-# refresh after its planned refresh.
+# When a frame starts, it is known to be late if its usual work would end more than this share of a refresh after its
+# planned refresh.
 KNOWN_LATE_SHARE = 0.03
 # If a frame takes several refreshes, its swap is called this share of a refresh before its planned refresh. An earlier
 # swap could be shown too early: some displays show a frame at once if the previous refresh showed no new frame.
@@ -230,7 +230,8 @@ class WholeRefreshes:
 
 
 class SwapRecord:
-    """Records for the last swaps which ones did not wait, and which ones returned on the display's grid after a wait.
+    """Records the last swaps: the swaps that did not wait, and the swaps that returned on the display's grid after a
+    wait.
 
     sure_period_ns: the last period that the returns of swaps proved.
     """
@@ -290,10 +291,10 @@ class SwapRecord:
 #     start --work-- done ....wait.... swap            swap at the deadline
 #
 # A late frame is shown as soon as it is drawn; the next frame is on the grid again. If it is known at the start that a
-# frame will be late, its deadline is the end of its work. The deadline of the first such frame is 1.2 times its usual
-# work after its start, which leaves room for variation; the next frames catch up. After a late frame, short frames
-# skip the grid points that have passed. Frames longer than half an interval skip no point until they are one interval
-# late, because each skipped point is a lost picture. Pure.
+# frame will be late, its deadline is the end of its work. The deadline of the first of these frames is 1.2 times its
+# usual work after its start, which leaves room for variation. The next frames catch up. After a late frame, short
+# frames skip the grid points that have passed. Frames longer than half an interval skip no point until they are one
+# interval late, because each skipped point is a lost picture. Pure.
 
 
 # Frames start this much (ns) earlier than their usual work needs. Users see a late frame as uneven motion, but do not

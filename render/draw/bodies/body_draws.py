@@ -7,7 +7,7 @@ fetched from memory a second time. If glFlush is called after each batch, the po
 because in Mesa 22 and later a flush waits until all pixels are complete.) On a GPU batches are no faster, so there a
 draw is never split.
 
-This module also computes a key for planes that stand still. Software rendering caches the pixels of such planes with
+This module also computes a key for planes that stand still. Software rendering caches the pixels of these planes with
 the background.
 """
 

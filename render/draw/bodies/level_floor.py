@@ -1,7 +1,7 @@
 """Floor of a scene without a ground: a level plane that stands still and receives soft shadows.
 
-The floor is computed from the records of the scene's planes. The snapshot ring copies these records to main memory. It
-is computed again only when these records change.
+The floor is computed from the records of the scene's planes. The snapshot ring copies these records to main memory.
+The floor is computed again only when these records change.
 
 Always: a plane that moves, is not level, is hidden or is transparent is not a floor. If there are several floors, the
 largest one is used. This module draws nothing.
@@ -23,8 +23,8 @@ from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import NO_BODIES, OPAQUE
 from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
-# A plane counts as level if the x and y of its unit normal are at most this. 100 m from the middle of such a plane,
-# the height is off by 1 mm.
+# A plane counts as level if the x and y of its unit normal are at most this. At 100 m from the middle of a plane at
+# this limit, its height is off by 1 mm.
 LEAN = 1e-5
 # If a picture has at most FEW_CASTERS bodies or parts, they cast shadows until they are FAR_FADE_RADII above the
 # floor.

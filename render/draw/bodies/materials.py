@@ -4,8 +4,8 @@ This module also contains the textures on the GPU and the uniforms of a material
 shaders compute instead of reading a texture.
 
 Each body is drawn as a rectangle. The ray of each pixel is cast exactly, as for a large body without a material. A
-sphere is drawn as an ellipsoid. In a picture without such bodies, this costs only the check of the lists. Bodies with
-a smooth material (`MaterialGroup.is_smooth`) are drawn by light/lit_pictures.py, like bodies without a material.
+sphere is drawn as an ellipsoid. A picture without such bodies costs only the check of the lists. Bodies with a smooth
+material (`MaterialGroup.is_smooth`) are drawn by light/lit_pictures.py, like bodies without a material.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _textures_of(scene: Scene) -> Iterable[Texture]:
 # Checker images, which the programs of planes compute instead of reading a texture.
 #
 # The image of most floors consists of two squares along each axis, with or without a thin line along the border. The
-# mean of such a pattern over a pixel is the product of a term in x and a term in y. In software rendering, computing
+# mean of this pattern over a pixel is the product of a term in x and a term in y. In software rendering, computing
 # this product takes a twentieth of the time of a texture lookup with mipmaps. Besides, far squares remain distinct;
 # mipmaps would show a uniform grey.
 #

@@ -1,6 +1,6 @@
 """Draw calls of spheres, boxes, capsules, cylinders and ellipsoids.
 
-This module also tests if spheres intersect. If no spheres intersect, software rendering draws them at a lower cost.
+This module also tests whether spheres intersect. If no spheres intersect, software rendering draws them at a lower cost.
 
 Always: every visible body is drawn by exactly one program.
 """
@@ -29,14 +29,14 @@ from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
 
 # Up to this many bodies, a quad is drawn for each body without a query. Most of these quads are empty, but drawing
-# them is faster than a query that asks if any quad is needed. The query ends OpenGL's current batch, which costs 0.3
+# them is faster than a query that asks whether any quad is needed. The query ends OpenGL's current batch, which costs 0.3
 # ms; the query also takes 0.03 us for each body. An empty quad takes 0.13 us.
 FEW_SPHERES = 2500
 # While the camera stands still, the program is chosen only once in this many pictures, because the sizes of bodies and
 # most of their positions stay the same.
 CHOSEN_PICTURES = 8
-# Programs that write the true depth of each pixel, each with the one-depth program that replaces it if no spheres
-# intersect.
+# Key: a program that writes the true depth of each pixel. Value: the program with a single depth that replaces it if
+# no spheres intersect.
 OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
 
 
@@ -163,9 +163,9 @@ class SphereDrawing:
 # are drawn first, hidden pixels are not computed. In a pile of spheres, two thirds of all pixels are hidden. The
 # disadvantage: only the outer half of the edge is antialiased.
 #
-# This is done only if a picture contains only spheres, from LEAST to FEW of them, and if no sphere is deeper in
-# another sphere than TOLERANCE. Dots and lines are not allowed either, because they may begin inside a sphere. In all
-# other pictures, pixels have their true depth.
+# Spheres are drawn in this way only if the picture contains nothing but LEAST to FEW spheres, and no sphere is deeper
+# in another sphere than TOLERANCE. Dots and lines are not allowed either, because they may begin inside a sphere. In
+# all other pictures, pixels have their true depth.
 
 
 # Fewer spheres hide only little of each other, and their less smooth edges would be visible.
@@ -255,9 +255,9 @@ class SeparateSpheres:
 
 # Draws the boxes, capsules, cylinders and ellipsoids of a picture, either as points of two qualities or as rectangles.
 #
-# Rectangles look best, so if there are few bodies, all are drawn as rectangles. If there are more bodies, the small
-# ones are drawn as points. If there are many bodies, software rendering uses plain points, which have hard edges and
-# no highlight. If there are very many bodies, an occlusion query first asks if any body needs a rectangle, as for
+# Rectangles look best, so if there are few bodies, all are drawn as rectangles. If there are more bodies, small bodies
+# are drawn as points. If there are many bodies, software rendering uses plain points, which have hard edges and no
+# highlight. If there are very many bodies, an occlusion query first asks whether any body needs a rectangle, as for
 # spheres. The query costs less than a draw in which all rectangles are empty.
 #
 # Always: every visible body is drawn by exactly one program.

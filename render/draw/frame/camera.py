@@ -23,8 +23,8 @@ from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls,
 
 # Limits of the elevation: straight below and straight above. Beyond these limits the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
-# If the horizontal offset of a camera is below this share of its distance, it looks straight down or up. Then x points
-# to the right, as on a map, unless the camera has an `up`.
+# If the horizontal offset of a camera is below this share of its distance, the camera looks straight down or up. Then
+# x points to the right, as on a map, unless the camera has an `up`.
 VERTICAL_SHARE = 1e-6
 MAP_AZIMUTH_RAD = math.radians(-90)
 # A roll smaller than this is a rounding error.
@@ -240,7 +240,7 @@ class OrbitCamera:
         """View and projection for a picture of this size. Draw the picture into the viewport `around_axis`.
 
         window_px: size of the window, if the picture is one half of the window. If the picture is narrower in
-        proportion than the window, it still shows as much to the left and right as the whole window would show.
+        proportion than the window, the picture still shows the same range to the left and right as the whole window.
         """
         right, up, backward = self._axes()
         eye = np.asarray(self.eye)

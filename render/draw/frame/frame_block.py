@@ -250,8 +250,8 @@ def ground_of(scene: Scene) -> Floor:
 
 
 def faintest_shadow(scene: Scene) -> float:
-    """Largest opacity at which a black shadow is not visible. Such a shadow darkens the surface below the bodies by
-    1.5 of 255 steps. Without a ground, this surface is a floor, which may be white."""
+    """Largest opacity at which a black shadow is not visible. A shadow of this opacity darkens the surface below the
+    bodies by 1.5 of 255 steps. Without a ground, this surface is a floor, which may be white."""
     if scene.ground is None:
         return 1.5 / 255
     background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background

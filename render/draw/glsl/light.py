@@ -9,8 +9,8 @@ most expensive part of a pixel.
 Materials: programs of bodies without a material contain no code for materials. Bodies with a material are drawn by
 variants (`PoseVariant.finish`) of the programs that draw bodies of any size. Each material and kind has one draw call,
 and its uniforms are set for this call. Image coordinates are the same as in MuJoCo's renderer. The image of a plane is
-at right angles to the shape's z axis. It starts at the shape's upper left corner. If it repeats by the metre, it
-starts at the shape's centre. A cube image is looked up by the direction from the shape's centre, measured in half
+at right angles to the shape's z axis. The image starts at the shape's upper left corner. If it repeats by the metre,
+it starts at the shape's centre. A cube image is looked up by the direction from the shape's centre, measured in half
 extents.
 """
 
@@ -18,9 +18,8 @@ LIGHT_GLSL = """
 const vec3 WARM = vec3(1.02, 1.00, 0.94);
 const vec3 COOL = vec3(0.93, 0.98, 1.08);
 
-// albedo: display-encoded. towards, upward, mirrored, facing: cosines of the angles between the normal and the light,
-// between the normal and up, between the mirrored light and the direction to the eye, and between the normal and the
-// direction to the eye.
+// albedo: display-encoded. The other arguments are cosines of angles. towards: normal and light. upward: normal and
+// up. mirrored: mirrored light and direction to the eye. facing: normal and direction to the eye.
 vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float facing) {
     // The light reaches a little past the terminator, as from a large, soft light.
     float sun = max(towards * 0.85 + 0.15, 0.0);
@@ -83,7 +82,7 @@ vec3 brightness_by_normal(vec3 light, vec3 up) {{ return {LINEAR_LIGHT} * light 
 """
     + """
 
-// linear: dot product of the normal and `brightness_by_normal`; the others: see `lit_by`.
+// linear: dot product of the normal and `brightness_by_normal`; other arguments: see `lit_by`.
 vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored, float facing) {
     float brightness = BASE + linear + SQUARE * towards * towards;
     float sun = max(towards * 0.85 + 0.15, 0.0);
@@ -118,8 +117,8 @@ float highlight(float mirrored, vec2 shine) {
 }
 """
 
-# This text uses the tints of LIGHT_GLSL, so it must come after LIGHT_GLSL. It has no effect in programs without a
-# material.
+# This text uses the tints of LIGHT_GLSL, so it must come after LIGHT_GLSL. The text has no effect in programs without
+# a material.
 FINISH_GLSL = """
 #if FINISH
 uniform vec4 finish;   // strength and exponent of the highlight, emission, strength of the rim

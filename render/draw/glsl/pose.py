@@ -5,13 +5,14 @@ of `pose_glsl`. Its function `drawn_pose()` returns the body's pose. So for any 
 small uniform write, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a record is read
 as four inputs of 16 bytes and unpacked here.
 
-Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot: its continuity (low
-half of the epoch) differs between the two snapshots, only the older snapshot has the body, or the body is not finite
-in the newer snapshot. A part is placed in its body's frame after blending, so it moves on an arc while the body spins.
-If the record of a body is hidden or not finite, the body is not drawn. If two scales have opposite signs, they are not
-blended, so a scale never passes zero. Positions are made relative to the eye before they are blended. So motion far
-from the origin is as smooth as motion near the origin. `twixt.render.interpolation` has the numpy reference of each
-method, and a test compares the two. Quaternions are xyzw. Rotations are in radians about the world's axes.
+Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot. The cases: its
+continuity (low half of the epoch) differs between the two snapshots, only the older snapshot has the body, or the body
+is not finite in the newer snapshot. A part is placed in its body's frame after blending, so it moves on an arc while
+the body spins. If the record of a body is hidden or not finite, the body is not drawn. If two scales have opposite
+signs, they are not blended, so a scale never passes zero. Positions are made relative to the eye before they are
+blended. So motion far from the origin is as smooth as motion near the origin. `twixt.render.interpolation` has the
+numpy reference of each method, and a test compares the two. Quaternions are xyzw. Rotations are in radians about the
+world's axes.
 """
 
 from __future__ import annotations
@@ -325,8 +326,8 @@ vec4 back(vec4 turn) { return vec4(-turn.xyz, turn.w); }
 
 // Quaternion of a rotation vector (axis times radians), for any angle. Euler 1775. If half the angle grows by pi, only
 // the sign of the quaternion changes. So sine and cosine are needed only from -pi/2 to pi/2: Abramowitz and Stegun
-// 1964, 4.3.97 and 4.3.99, with an error of 2e-9. OpenGL guarantees no precision of sin and cos, and those of llvmpipe
-// take four times as long.
+// 1964, 4.3.97 and 4.3.99, with an error of 2e-9. OpenGL guarantees no precision of sin and cos. The sin and cos of
+// llvmpipe take four times as long as this function.
 vec4 turn_of(vec3 rotation) {
     float half_angle = 0.5 * length(rotation), halves = floor(half_angle * 0.318309886 + 0.5);
     // pi is the sum of two numbers whose products with a whole number are exact.

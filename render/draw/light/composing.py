@@ -1,7 +1,7 @@
 """Composes a picture: darkens surfaces in shadow, and computes the mean of each pixel's samples.
 
 All bodies are first drawn fully lit into a separate target. Then one pass over the picture's pixels computes the
-position and normal of each pixel from the depths, and tests if the light reaches this position. So shadows fall on
+position and normal of each pixel from the depths, and tests whether the light reaches this position. So shadows fall on
 every surface, and the programs of bodies do not have to handle shadows. The share of a surface's brightness that comes
 from the sun follows from the surface's normal (glsl/light.py). A shadow removes exactly this share. If the surface
 faces away from the light, it removes nothing. The ground has no depth; its position is the point where the pixel's ray
@@ -126,8 +126,8 @@ float lit_share(vec3 place, vec3 normal, float towards) {
     if (min(inside.x, inside.y) <= 0.0) return 1.0;
     // All bodies are within the depth of the map, but surfaces behind the map may also be in their shadow.
     at.z = min(at.z - 0.5 * map_px.x * map_px.z, 0.999999);
-    // A third of the comparisons is made first. If they agree, which is so nearly everywhere, the others would agree
-    // too.
+    // A third of the comparisons is made first. If they agree, as they do nearly everywhere, the other comparisons
+    // would agree too.
     float lit = 0.0, soft = SOFT_PX * map_px.y;
     for (int tap = 1; tap < TAPS; tap += 3) lit += texture(map, vec3(at.xy + DISC[tap] * soft, at.z));
     if (lit > 0.0 && lit < float(TAPS / 3)) {
@@ -136,8 +136,8 @@ float lit_share(vec3 place, vec3 normal, float towards) {
     } else {
         lit *= 3.0;
     }
-    // Shadows fade out towards the border of the map. They also fade where the light grazes a surface, because such a
-    // surface gets little light.
+    // Shadows fade out towards the border of the map. They also fade where the light grazes a surface, because the
+    // surface then gets little light.
     float strength = smoothstep(0.0, 0.04, min(inside.x, inside.y)) * smoothstep(0.0, 0.2, towards);
     return 1.0 - strength * (1.0 - lit * (1.0 / float(TAPS)));
 }
@@ -152,8 +152,8 @@ float open_share(Surface here, vec3 normal, ivec2 px) {
     float width_px = min(contact_m / (w_at(-here.place.z) * picture.z), WIDEST_PX);
     if (width_px < 2.0) return 1.0;
     float reach_m = width_px * w_at(-here.place.z) * picture.z;
-    // The four pixels of a quad look in different directions and to different distances, which lie between those of
-    // the other pixels.
+    // The four pixels of a quad look in different directions and to different distances. So together they sample more
+    // places.
     int corner = (px.x & 1) + 2 * (px.y & 1);
     float turn = (6.2831853 / 32.0) * float(corner), farther = FARTHER[corner], hidden = 0.0;
     vec2 way_px = vec2(cos(turn), sin(turn)) * (0.5 * width_px);
@@ -189,7 +189,7 @@ const float contact_m = 0.0;
 _MAIN = """
 out vec4 color;
 
-// open: share of the sky's light that reaches the surface. It is the same for all samples of a pixel.
+// open: share of the sky's light that reaches the surface. This share is the same for all samples of a pixel.
 vec3 shade_of(Surface here, vec3 normal, float open) {
     float towards = dot(normal, light_eye.xyz);
     if (!here.is_there) return vec3(1.0);
@@ -288,7 +288,7 @@ class Composer:
 
 
 def compose_program(context: moderngl.Context, shading: Shading) -> moderngl.Program:
-    """Program that composes a picture. It draws GL_TRIANGLES with three vertices without attributes."""
+    """Program that composes a picture. Draw it with GL_TRIANGLES and three vertices without attributes."""
     return context.program(vertex_shader="#version 330 core\n" + _VERTEX, fragment_shader=_fragment(shading))
 
 

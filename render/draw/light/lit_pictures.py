@@ -8,7 +8,8 @@ target.
 This module also contains the light's camera, and the draw calls of bodies that both pictures use.
 
 The frame's framebuffer gets the same colours and depths as if the bodies had been drawn into it. So dots, lines and
-panels are drawn over it as usual. No memory is allocated before the first such picture.
+panels are drawn over the bodies as usual. No memory is allocated before the first picture with shadows on every
+surface.
 """
 
 from __future__ import annotations
@@ -207,8 +208,9 @@ class LitPictures:
 
 # The view from the light: an orthographic camera around the bodies, for the shadow map.
 #
-# The shadow map is drawn by the same programs as other pictures. It only needs a camera that looks in the direction of
-# the light. This camera shows all bodies, or the region that the viewer's camera shows, whichever is smaller.
+# The shadow map is drawn by the same programs as other pictures. The shadow map only needs a camera that looks in the
+# direction of the light. This camera shows all bodies, or the region that the viewer's camera shows, whichever is
+# smaller.
 #
 # While the region keeps its size, the pixels of the map stay at the same places in the world, so the edges of shadows
 # do not crawl. To achieve this, the centre moves by whole pixels, and the size changes by factors of SIZE_STEP. Pure:

@@ -88,7 +88,7 @@ class MarkDrawing:
 
     def prepare(self, view: SceneView) -> bool:
         """Compiles a program by drawing one solid. The program will be needed for other marks, for more marks, or at a
-        cheaper level. Returns False if no such program is left, or if there are no marks."""
+        cheaper level. Returns False if all programs are compiled or there are no marks."""
         variant, counts = variant_of(view), self._solids.counts
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
             for name in _passes(solid) if count else (whole_pass(solid),):

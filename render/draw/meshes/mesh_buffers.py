@@ -138,7 +138,7 @@ class LayerMeshes:
         ]
         self.bodies = context.buffer(listed)
         self.poses = context.buffer(reserve=len(listed) * MESH_POSE.itemsize)
-        # By the name of the program and the number of the run.
+        # Vertex arrays by the name of the program and the number of the run.
         self.arrays: dict[tuple[str, int], moderngl.VertexArray] = {}
 
     def spans(self, count: int) -> list[tuple[int, int]]:

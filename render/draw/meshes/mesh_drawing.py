@@ -1,7 +1,7 @@
 """Draws the bodies whose shape is a mesh. First the pose of each body is computed. Then each distinct mesh is drawn by
 one instanced draw call.
 
-Poses are computed before the other draws of a picture; otherwise the driver would have to interrupt those draws.
+Poses are computed before the other draws of a picture. Otherwise the driver would have to interrupt the other draws.
 
 Always: a scene without meshes costs only one comparison. Faces have hard edges. Soft silhouettes are drawn at the end,
 over all bodies, if the time allows it and the framebuffer has one sample per pixel.
@@ -60,7 +60,8 @@ class MeshDrawing:
         self._layers: dict[str | None, LayerMeshes] = {}
         self._listed: Membership | None = None  # lists from which `_layers` were made
         self._drawn: list[_Drawn] = []  # the bodies drawn in this picture
-        # By the name of the program, digest of the mesh and vertex buffer. The flag is True for a closed mesh.
+        # Vertex arrays by the name of the program, the digest of the mesh and the vertex buffer. The flag is True for
+        # a closed mesh.
         self._transparent: dict[tuple[str, bytes, int], tuple[moderngl.VertexArray, bool]] = {}
 
     def pose(self, layers: Sequence[PlacedLayer]) -> None:
@@ -91,8 +92,8 @@ class MeshDrawing:
             array.render(moderngl.TRIANGLES, instances=drawn.bodies)
 
     def draw_shadows(self) -> None:
-        """Draws the shadows on the ground, except those of plates. Each shadow is a soft spot of the size of the
-        mesh's bounds."""
+        """Draws the shadows on the ground. Plates have none. Each shadow is a soft spot of the size of the mesh's
+        bounds."""
         casting = [drawn for drawn in self._drawn if not drawn.mesh.bounds.is_plate]
         if not casting:
             return

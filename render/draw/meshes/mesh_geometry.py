@@ -3,8 +3,8 @@ meshes.
 
 In OpenGL, all pixels of a triangle get the `flat` outputs of the triangle's last vertex. So in a flat mesh, the last
 vertex of each face carries the normal of the face, and the other vertices are shared. This needs half as many vertices
-as three separate vertices for each face. Such normals are exact at edges; normals from derivatives of the position are
-not.
+as three separate vertices for each face. These normals are exact at edges; normals from derivatives of the position
+are not.
 
 Always: each face is drawn once. If a mesh has vertex normals, a face is turned over if necessary, so that its front is
 on the side of the normals. Pure: takes and returns arrays.
@@ -131,10 +131,9 @@ def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometr
 
 
 def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
-    """Rotates the corners of faces so that as many faces as possible end with a vertex that no other face ends with.
+    """Rotates the corners of faces so that many faces end with a vertex that no other face ends with.
 
-    Returns a mask of the faces that end with such a vertex, (f,), and the rotated faces. Each of the three corners is
-    tried in turn.
+    Returns a mask of these faces, (f,), and the rotated faces. Each of the three corners is tried in turn.
     """
     triangles = faces.copy()
     is_taken, owned = np.zeros(count, np.bool_), np.zeros(len(faces), np.bool_)

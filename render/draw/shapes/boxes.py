@@ -15,7 +15,7 @@ _SUPPORT = "float support(vec3 size, vec3 along) { return dot(size, abs(along));
 _AROUND = "float around(vec3 size) { return length(size); }"
 
 # EDGE_ON: a face is left out if the cosine of the angle between its normal and the line of sight is smaller than this.
-# Such a face would be less than a pixel wide, and its depth would not be finite.
+# The face would be less than a pixel wide, and its depth would not be finite.
 _POINT_VERTEX = """
 flat out vec4 face_x, face_y, face_z;  // depth: change by a pixel right (x), up (y); z: at the middle; w: brightness
 flat out vec4 edge_x, edge_y, edge_z;  // strips along edges: xy: unit vector across; z: half width with soft edge, px
@@ -165,7 +165,7 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     entry = middle - half_way;
     t = near = max(max(entry.x, entry.y), entry.z);
     float far = min(min(leave.x, leave.y), leave.z);
-    // By how much the section inside the box gets shorter for a pixel to the right, and for a pixel up.
+    // Change of the ray's length inside the box, for a pixel to the right and for a pixel up.
     vec3 moves = per_d * (vec3(equal(entry, vec3(near))) - vec3(equal(leave, vec3(far))));
     vec2 slope = vec2(dot(moves, across.xyz), dot(moves, upward.xyz)) * px_move;
     covered = (far - near) * inversesqrt(dot(slope, slope)) + 0.5;

@@ -1,8 +1,8 @@
 """Cylinders and cones (see ray_cast.py), with bright rims.
 
 A cylinder is the intersection of an infinite round cylinder and the space between two planes. A ray hits the cylinder
-if its distance from the axis, somewhere between the two planes, is less than the radius. Of the side and the near end,
-the one that the ray enters last is visible.
+if its distance from the axis, somewhere between the two planes, is less than the radius. The side or the near end is
+visible, whichever the ray enters last.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ CYLINDER = CastShape(
 # as rectangles, because there are few arrows.
 #
 # A cone is the part of an infinite double cone between its tip and its disc. A ray hits the cone in two cases: the ray
-# goes through the disc, or the middle of its section inside the double cone is between tip and disc. Of the round side
-# and the disc, the one that the ray enters last is visible.
+# goes through the disc, or the middle of its section inside the double cone is between tip and disc. The round side or
+# the disc is visible, whichever the ray enters last.
 
 
 _CONE_QUAD_FRAGMENT = (

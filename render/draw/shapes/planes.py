@@ -47,7 +47,7 @@ in vec3 half_size[];
 in vec4 base_color[];
 out vec2 on_face;         // metres from the middle of the face
 flat out vec4 half_face;  // x, y: half edges, metres; z, w: their reciprocals
-flat out vec4 deep;       // depth: change by a pixel right (x), up (y); z: in the picture's middle; w: its x, px
+flat out vec4 deep;       // change of depth for a pixel right (x), up (y); z: depth in the middle; w: x of the middle
 flat out vec3 middle_y;   // x: y of the picture's middle, px; y: alpha; z: 0 if the plane has its plain colour, else 1
 #if FINISH
 flat out vec3 surface;    // colour under the image
@@ -150,7 +150,7 @@ vec2 squares_in(vec2 at, vec2 width) {
     return clamp(2.0 * from_edge / width, -1.0, 1.0) * clamp(2.0 - 2.0 * width, 0.0, 1.0);
 }
 
-// Share of such a footprint that is covered by lines around whole numbers. reach: half width of the lines.
+// Share of a footprint of this width that is covered by lines around whole numbers. reach: half width of the lines.
 vec2 lines_in(vec2 at, vec2 width, float reach) {
     vec2 from_line = abs(fract(at + 0.5) - 0.5);
     vec2 one = clamp((reach + 0.5 * width - from_line) / width, vec2(0.0), min(2.0 * reach / width, 1.0));

@@ -186,8 +186,9 @@ _BEYOND_FRAGMENT = "out vec4 color; void main() { color = vec4(0.0); }"
 
 _POINT_FRAGMENT = """
 out vec4 color;
-// A pixel that is not covered gets the depth of the background. So does the faint outer half of an edge. With its own
-// depth it would hide bodies behind it that are drawn later, and the background would show through the edge.
+// A pixel that is not covered gets the depth of the background. So does the faint outer half of an edge. With the
+// depth of the surface, this half would hide bodies behind the edge that are drawn later, and the background would
+// show through the edge.
 float depth_of(float depth, float covered) { return covered < FAINT_BELOW ? 1.0 - 2e-6 * covered : depth; }
 
 vec4 covering(vec3 tone, float covered, float width_px) {

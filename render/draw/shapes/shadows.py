@@ -23,8 +23,8 @@ FADE_RADII = 1 + NEAR_FADE_RADII
 # FOOT_REACH: radius of the spot below a body. SPOT_REACH: radius of the shadow that the light casts. Both are in radii
 # of the ellipse. The number of pixels grows with the square of the radius.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
-# If the centre of a body is lower than this many radii, the body casts no shadow. Such a flat body would hide its
-# shadow, or the shadow would be drawn over the body. Up to three times this height, the shadow fades in.
+# If the centre of a body is lower than this many radii, the body casts no shadow. A body that is so flat would hide
+# its shadow, or the shadow would be drawn over the body. Up to three times this height, the shadow fades in.
 FLAT_RADII = 0.05
 # Least z that is used for the direction towards the light. A lower light would cast shadows to the horizon.
 LOWEST_LIGHT = 0.4

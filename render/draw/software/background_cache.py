@@ -29,8 +29,8 @@ MOST_KEPT = 3
 # Number of timings of copying and of drawing. The shortest time of each counts.
 TRIES = 3
 
-# Largest share of a picture that is copied in areas. Copying an area takes twice as long as copying as many pixels of
-# a whole picture, because the rows of an area are not contiguous in memory.
+# Largest share of a picture that is copied in areas. In an area, copying takes twice as long for each pixel as in a
+# whole picture, because the rows of an area are not contiguous in memory.
 MOST_SHARE = 0.5
 # A window clears this pixel to wait until its next buffer is free.
 FENCE_PIXEL: Viewport = (0, 0, 1, 1)
@@ -121,7 +121,7 @@ class BackgroundCache:
             self._context.error  # noqa: B018  # clears an older error
             keeps_depth = has_depth or (bounds is not None and self._copies_depth)
             self._keep(target, viewport, kept, keeps_depth)
-            # Some framebuffers, such as multisampled ones, cannot be copied.
+            # Some framebuffers cannot be copied, for example multisampled framebuffers.
             if (self._is_faster is None or keeps_depth) and self._context.error != "GL_NO_ERROR":
                 if keeps_depth:
                     self._copies_depth = False

@@ -208,8 +208,8 @@ def _is_bgra(gl: Functions, framebuffer: int) -> bool:
 # interpolated with perspective. A window has a depth buffer. So the picture is enlarged into a texture, and the memory
 # of this texture is then copied. At 1280x800 this takes 1.3 ms. The alternatives take longer: a rectangle drawn into
 # the window 3.5 ms, an enlarging blit 6 ms, numpy 1.5 ms. Pixels are repeated, not blended, because blending
-# neighbouring pixels would take 0.9 ms more. With few bodies, as in the default world, this level would then save no
-# time.
+# neighbouring pixels would take 0.9 ms more. With few bodies, as in the default world, this level would save no time
+# if it blended pixels.
 #
 # Small framebuffers have the formats of the frame's framebuffer, because the programs of bodies are already compiled
 # for these formats. In formats other than a window's, the pixels are the same, but enlarging is slower.
@@ -232,8 +232,8 @@ void main() { color = texture(small, at); }
 # Two triangles that llvmpipe recognizes as a rectangle, because they have the same winding and two common corners.
 SQUARE = ((0, 0), (1, 0), (1, 1), (0, 0), (1, 1), (0, 1))
 
-# Area that is drawn to compile the program in advance. Its size is not a power of two, because for such sizes llvmpipe
-# compiles another program.
+# Area that is drawn to compile the program in advance. Its size is not a power of two, because llvmpipe compiles
+# another program for powers of two.
 COMPILED_PART = 0, 0, 3, 3
 
 

@@ -5,7 +5,7 @@ from a straight line; the ball is enlarged by the largest deviation. The rectang
 projections of all its balls. The rectangle of a pair of snapshots contains the rectangles of both. So the rectangle of
 each snapshot is computed only once. If there are many bodies, one box bounds all bodies.
 
-If no such rectangle can be guaranteed, the result is None.
+If no rectangle can be guaranteed, the result is None.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ NONE_SEEN: Viewport = (0, 0, 0, 0)
 # Factor on the radii of balls. It is needed for spheres that are drawn as circles, and for sizes between two
 # snapshots.
 RADIUS_MARGIN = 1.1
-# Largest distance of the curve of motion from the straight line, relative to the product of the gap and the sum of the
-# speeds at both ends. Hermite's weights give 4/27.
+# Largest distance between the curve of motion and the straight line. It is relative to the product of the gap and the
+# sum of the speeds at both ends. Hermite's weights give 4/27.
 BENT = 0.15
 # Largest rounding error of a float32 position, relative to the largest coordinate of the position. For poses computed
 # by the CPU, drawing adds this error again.
 ROUNDING = 3**0.5 * 2.0**-24
 # BALL_SPOT: radius of a ball's shadow. LONG_FOOT: radius of the shadow below a body that is not a ball. LONG_SPOT:
-# radius of the ellipse of such a body's shadow, before the slant of the light stretches it. All three are in radii of
-# the bounding ball. Two rods in the ball give 1 + FOOT_REACH: one rod moves the ellipse, the other stretches it.
+# radius of the ellipse of this body's shadow, before the slant of the light stretches the ellipse. All three are in
+# radii of the bounding ball. Two rods in the ball give 1 + FOOT_REACH: one rod moves the ellipse, the other stretches
+# it.
 BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
 # A body that is not a ball may extend towards the ground by this many additional radii of its bounding ball.
 RODS_DOWN = 3**0.5

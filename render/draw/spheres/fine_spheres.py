@@ -1,10 +1,10 @@
 """Spheres in the finest quality: true outline, smooth edge, true depth, and a skin of two tones that makes spin
 visible.
 
-A small sphere is drawn as a point, the cheapest primitive of OpenGL. Its outline is an ellipse. A matrix for each
-sphere maps this ellipse to the unit circle, and the sphere to a hemisphere over this circle. So a pixel needs no ray.
-If a sphere is too wide for a point, or is around the eye, it is drawn as a rectangle. The ray of each of its pixels is
-cast exactly.
+A small sphere is drawn as a point, the cheapest primitive of OpenGL. The outline of a sphere in the picture is an
+ellipse. A matrix for each sphere maps this ellipse to the unit circle, and the sphere to a hemisphere over this
+circle. So a pixel needs no ray. If a sphere is too wide for a point, or is around the eye, it is drawn as a rectangle.
+The ray of each of its pixels is cast exactly.
 
 Edges are smoothed by coverage (alpha). So spheres are drawn after planes and ray cast shapes. Values that are the same
 in all pixels of a sphere are computed once, in the vertex shader, and passed to the pixels as flat outputs. Values
@@ -129,9 +129,9 @@ void main() {
 #else
     float nearer = dot(normal, front.xyz);
     float depth = gl_FragCoord.z - gl_FragCoord.w * nearer * (1.0 + middle.z * nearer);
-    // The faint outer half of the edge gets the depth of the background. With its true depth it would hide a ball
-    // behind it that is drawn later, and the background would be visible there. Pixels that are not covered never pass
-    // the depth test; this costs less than a discard.
+    // The faint outer half of the edge gets the depth of the background. With the depth of the surface, this half
+    // would hide a ball behind the edge that is drawn later, and the background would show through the edge. Pixels
+    // that are not covered never pass the depth test; this costs less than a discard.
     gl_FragDepth = covered < FAINT_BELOW ? max(depth, 1.0 - 2e-6 * covered) : depth;
 #endif
 

@@ -7,8 +7,8 @@ its centre is in the picture or near the picture. Programs of points draw the ba
 The guard: OpenGL discards a point whose centre is outside the viewport. So points are drawn into a larger viewport,
 which reaches GUARD_PX beyond the picture on each side. The scissor removes the pixels outside the picture. Bodies that
 are not drawn are moved to the far corner of the guarded viewport. There they are not clipped, and are dropped before
-they reach a pixel. (A single clipped point slows down software rendering of all points.) Such a body takes 0.03 us. A
-point in the picture that fails the depth test takes 0.14 us.
+they reach a pixel. (A single clipped point slows down software rendering of all points.) A body that is moved there
+takes 0.03 us. A point in the picture that fails the depth test takes 0.14 us.
 
 The wide view: near the corners of a picture, a ball looks like an ellipse that is stretched away from the middle. If
 there are many spheres, a stretch of up to WIDE_STRETCH is hardly visible, so circles are drawn. If the stretch is
@@ -48,7 +48,7 @@ uniform vec2 range_px;
 vec4 ball_of(Pose pose) {
     float radius = shape_size.x * mean_scale(pose);
     vec3 center = view * pose.position;
-    // Tests if the ball is outside the four sides of the view, behind the eye, or beyond the far plane. The test of
+    // Tests whether the ball is outside the four sides of the view, behind the eye, or beyond the far plane. The test of
     // the sides uses distances, not angles.
     vec2 slope = 1.0 / lens.xy, beyond = abs(center.xy) - w_at(-center.z) * slope;
     if (!PARALLEL) beyond *= inversesqrt(1.0 + slope * slope);
@@ -100,14 +100,15 @@ vec3 facing(vec3 v, vec3 to_eye) {
 
 vec3 to_eye_from(vec3 center) { return normalize(-sight_to(center)); }
 
-// Depth of the darker tone of the pattern. It fades where a pixel covers much of the pattern, and is 0 at 9 px.
+// Depth of the darker tone of the pattern. The pattern fades where a pixel covers much of it, and has no depth at 9
+// px.
 float pattern_depth(float px_in_radii) {
     return PATTERN * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
 }
 """
 )
 
-# In each picture, an occlusion query asks the GPU if any sphere does not fit a point. For the query, each sphere that
+# In each picture, an occlusion query asks the GPU whether any sphere does not fit a point. For the query, each sphere that
 # does not fit is drawn as a point of one pixel; all other spheres are clipped. This draw needs only positions and
 # sizes, and changes no pixel. It takes 0.02 us for each body; a draw of empty rectangles takes 0.13 us. So the few
 # large spheres of a picture are never missing. Most pictures have none and do not pay for them. The query must pass if
