@@ -174,7 +174,7 @@ class CoreShortage:
         self.most_fps: float | None = None
         self._changed_ns = self._short_ns = 0
         self._too_many_fps: float | None = None  # frame rate at which physics waited for a core
-        self._again_ns = UP_NS  # time (ns) until the too high rate is tried again
+        self._again_ns = UP_NS  # time (ns) until the rate that was too high is tried again
 
     def observe(self, uses: Sequence[CoreUse]) -> None:
         """Updates `is_short` and `most_fps`. Does nothing while there are fewer than JUDGED differences."""

@@ -7,10 +7,10 @@ with long slices, as long as the first thread has not used more than its share. 
 slices raised the default world from 47 to 58 frames a second, and lowered the p99 of its animation error from 8 to 4
 ms.
 
-Always: all threads have the nice value, because on Linux each thread has its own value and a new thread inherits it.
-The value is only raised; raising it needs no privilege. The viewer raises only its own value, not the value of the
-process that started it. Short slices need no privilege and do not change the nice value. If the system does not
-support slices, none is set.
+Always: all threads of the viewer have the same nice value. On Linux each thread has its own value, and a new thread
+inherits the value of the thread that starts it. The value is only raised; raising it needs no privilege. The viewer
+raises only its own value, not the value of the process that started it. Short slices need no privilege and do not
+change the nice value. If the system does not support slices, none is set.
 
 Switch interval: at the start one thread imports modules while another opens a window or makes frames. Each time a
 thread returns from a call to the display, it waits for the interpreter lock; this happens about twenty times. With

@@ -1,4 +1,4 @@
-"""Sharing of cores with physics. If physics never rests, the viewer stays off physics' core. If physics still waits
+"""Sharing of cores with physics. If physics never rests, the viewer avoids the core of physics. If physics still waits
 for a core, the frame rate is limited.
 
 `CoreSharing` samples clocks and the kernel's counts. It applies the decisions of `CoreChoice` and `CoreShortage` to

@@ -33,7 +33,7 @@ DRAWERS = "llvmpipe"
 # Number of frames between two searches for drawing threads. A search takes 0.1 ms. Mesa starts these threads while it
 # draws the first frames.
 FRAMES_PER_SEARCH = 600
-# In this many first frames, each frame searches for drawing threads, until some are found.
+# Number of first frames in which each frame searches for drawing threads, until some are found.
 FIRST_SEARCHES = 64
 # The waiting time is read again only if the calling thread's idle time (ns) has grown by at least this much; a smaller
 # change is not worth a read.
@@ -219,9 +219,9 @@ class ThreadTimes:
 # Always: no cost is negative. Reads no clock: `ProcessorTime` supplies the readings, or a test does.
 
 
-# In two kinds of lap the thread waits for the GPU or the display, so some idle time is normal: the median of the last
-# REMEMBERED_LAPS. If the process was stopped in one of these laps, only the idle time beyond this median counts as
-# stolen. In all other laps all idle time counts as stolen.
+# In two kinds of lap the thread waits for the GPU or the display, so some idle time is normal. The normal idle time is
+# the median of the last REMEMBERED_LAPS. If the process was stopped in one of these laps, only the idle time beyond
+# this median counts as stolen. In all other laps all idle time counts as stolen.
 REMEMBERED_LAPS = 15
 FINISH, SWAP = "finish", "swap"
 NO_SPAN = -1  # kind of a lap that is not recorded as a span

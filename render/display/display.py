@@ -172,10 +172,10 @@ def _is_kept(config: Config) -> bool:
 
 
 def probe_refresh(display: Display, early: list[Event]) -> Refresh:
-    """Measures the refresh period with empty swaps, and finds out whether swaps block. Call it before there is anything to
-    draw.
+    """Measures the refresh period with empty swaps, and finds out whether swaps block. Call it before there is
+    anything to draw.
 
-    early: list to which the input events of this time are appended.
+    early: list to which the input events during the measurement are appended.
     """
     probe = SwapProbe(display.refresh_reported_hz, display.is_called)
     while not probe.done and not display.is_hidden:

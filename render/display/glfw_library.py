@@ -1,6 +1,6 @@
 """Choice of the libglfw build (X11 or Wayland) that the window and the overlay share, and handlers for X errors.
 
-The glfw package contains an X11 build and a Wayland build. The overlay's package links a third one, for X11. Two
+The glfw package contains an X11 build and a Wayland build. The overlay's package links a third build, for X11. Two
 copies in one process have separate states, and a window of one copy is invalid in the other. On Linux the loader
 reuses a library that is already loaded under the same SONAME, so the first copy loaded serves both packages. `choose`
 sets the path of this copy before glfw is imported. If the path is set, the glfw package does not start a subprocess to

@@ -185,8 +185,8 @@ class Window:
         return is_damaged
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
-        """Shows the drawn frame. With vsync, waits until the display has received it. On Wayland, does nothing while
-        the window is hidden.
+        """Shows the drawn frame. With vsync, waits until the display has received the frame. On Wayland, does nothing
+        while the window is hidden.
 
         meanwhile: called on Wayland after the frame is handed over and before the wait for the compositor's frame
         callback. On other systems the window library waits within its swap, and `meanwhile` is not called.

@@ -1,8 +1,8 @@
 """Present times on X11: from events of the Present extension, or else from GLX_OML_sync_control.
 
-No source is tested on hardware. Both are tested with simulated libraries. The events of Present are also tested with
-Xvfb, which does not use Present for its own drawing. A driver's report counts only if `present_times.Answers` accepts
-it.
+Neither source is tested on hardware. Both are tested with simulated libraries. The events of Present are also tested
+with Xvfb, which does not use Present for its own drawing. A driver's report counts only if `present_times.Answers`
+accepts it.
 
 The driver presents each swap with a serial number that counts swaps. Every client that selects the window's events
 receives one event per swap. The event contains the instant (microseconds of CLOCK_MONOTONIC) and the count of

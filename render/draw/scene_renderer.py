@@ -4,11 +4,11 @@ A picture consists of a few small uniform blocks and a list of draw calls (groun
 There is one draw call for each program and layer that has bodies of the program's kind. The list does not depend on
 the number of bodies, and no code here runs once for each body.
 
-Always: scene, layers, camera and level determine the picture. If it is drawn again, the pixels are the same. There is
-one exception: the choice of the program that draws many spheres also depends on earlier pictures (sphere_detail.py). A
-frame is drawn into the framebuffer that is current at the frame's first `draw`. Pixels outside the viewport do not
-change. This module owns no window, and does not know which snapshot is in which slot. It reads no clock, with one
-exception: it compares the times of two ways to draw the background (background_cache.py).
+Always: scene, layers, camera and level determine the picture. A picture that is drawn again has the same pixels. There
+is one exception: the choice of the program that draws many spheres also depends on earlier pictures
+(sphere_detail.py). A frame is drawn into the framebuffer that is current at the frame's first `draw`. Pixels outside
+the viewport do not change. This module owns no window, and does not know which snapshot is in which slot. It reads no
+clock, with one exception: it compares the times of two ways to draw the background (background_cache.py).
 """
 
 from __future__ import annotations

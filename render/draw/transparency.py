@@ -259,10 +259,10 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
 
 # Order of transparent rows from back to front, and its division into runs. Each run is one draw call.
 #
-# Blending is correct only from back to front ("over", Porter and Duff 1984). Few bodies are transparent, so these are
-# sorted by the distance of their centres. Planes are not sorted. They divide the order: bodies beyond a plane come
-# before the plane, bodies on the eye's side come after it (binary space partition: Fuchs, Kedem, Naylor 1980). So the
-# order is correct for a floor or a pane of glass of any size.
+# Blending is correct only from back to front ("over", Porter and Duff 1984). Few bodies are transparent, so only these
+# bodies are sorted, by the distance of their centres. Planes are not sorted. They divide the order: bodies beyond a
+# plane come before the plane, bodies on the eye's side come after it (binary space partition: Fuchs, Kedem, Naylor
+# 1980). So the order is correct for a floor or a pane of glass of any size.
 #
 # The alternative was weighted blending without an order (McGuire and Bavoil 2013). This method needs two more
 # framebuffers that share the window's depth, which a window does not allow. It also needs a pass over the whole

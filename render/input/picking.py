@@ -39,7 +39,7 @@ Viewport = tuple[int, int, int, int]
 
 
 class Ray(NamedTuple):
-    """Ray of the points origin + t * direction, t > 0. In the world, direction has length 1, so t is in metres."""
+    """Ray: the points origin + t * direction, t > 0. In the world, direction has length 1, so t is in metres."""
 
     origin: Vector
     direction: Vector

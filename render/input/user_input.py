@@ -3,8 +3,8 @@
 Input for this viewer has an effect in the next frame. Input for physics is sent as a command. Physics answers with a
 new plan or status.
 
-Always: `settings` are the settings in use. Settings that belong to physics follow the plan and status of physics. Only
-between a key press and the answer of physics do they have the value that the user requested.
+Always: `settings` are the settings in use. Settings that belong to physics follow the plan and status of physics.
+Between a key press and the answer of physics, they have the value that the user requested.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class FrameRow(NamedTuple):
     clock_reason: str = ""
     offset_ns: int = 0
     room_ns: int = 0  # wall time from the draw time to the newest snapshot
-    play_rate: float = 0.0  # simulated time per wall time that the clock played since the previous frame
+    play_rate: float = 0.0  # simulated time that the clock played since the previous frame, per wall time
     rate: float = 1.0  # rate in the newest snapshot
     previous_tick: int = -1
     next_tick: int = -1

@@ -1,4 +1,4 @@
-"""Computes the figures of a run from its rows: the sections of the report that a frame log is enough for, their
+"""Computes the figures of a run from its rows: the sections of the report that can be computed from a frame log, their
 conditions, and the cause of each bad frame. `evenness` defines intervals and motion.
 
 Always: a figure that could not be measured is None, never 0, and one of the conditions tells why. Pure: takes rows and
@@ -234,7 +234,7 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 # error is above 2 ms of display time. Each bad frame has exactly one cause. The first rule that fits gives the cause:
 #
 # 1. *Physics late*: the picture was held or extrapolated in this frame or in the previous frame, because nothing newer
-#    had been published. (After a hold, the next frame jumps, so it counts too.)
+#    had been published. (After a hold the next frame jumps, so the rule also looks at the previous frame.)
 # 2. *Physics late*: the frame missed no refresh and was shown as planned. "As planned" means: since the previous
 #    frame, the difference between present time and prediction changed by less than half of the animation error. So the
 #    drawn time was uneven, because snapshots came at uneven times.

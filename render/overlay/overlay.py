@@ -41,7 +41,7 @@ LATE_NS = 100_000_000
 # If a redraw is overdue by this time (ns), frames had stopped or are rare, and one frame does the whole redraw.
 LONG_LATE_NS = 400_000_000
 # A step begins if the spare time is at least this quantile of the step's recent durations. If another program
-# interrupts the step, the delay of the frame is no longer than the delay if the frame itself did the step.
+# interrupts the step, the frame is delayed no more than if the frame did the step itself.
 COVERED = 0.8
 # Number of layouts until the panels are complete. The effect of mouse input is visible in the next layout; a panel's
 # new size is used in the layout after the next.

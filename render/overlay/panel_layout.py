@@ -20,8 +20,8 @@ from twixt.render.overlay.panel_state import MODES, OverlayState
 from twixt.render.overlay.widgets import PanelItem, breaks, fitting
 
 PANEL_WIDTH = 264.0
-# Smallest width for the label of a half of the split view beside its panel. If there is less space, the label is
-# placed below the panel.
+# Smallest width beside a panel for the label of a half of the split view. If there is less space, the label is placed
+# below the panel.
 LEAST_LABEL_WIDTH = 90.0
 # Shares of the window's height. PANEL_SHARE: largest height of a panel without open folds. KEYS_SHARE: largest height
 # of the keys. BANNERS_END: lowest position of the banners' end.

@@ -1,10 +1,10 @@
 """Placement of frames on a display that sets the pace, but on which swap does not return at the instant when its frame
 is shown.
 
-Every frame starts at once. The display blocks a later call. If swap returns at once, it blocks the first drawing call
-of the next frame. If the display has a queue, it blocks a later swap. Present times are computed, not measured. A
-frame is shown at the first refresh after its hand-over, and at least one refresh after the previous frame. So a full
-queue shows a frame at each refresh, even if one of these frames was late.
+Every frame starts at once. The display blocks a later call. If swap returns at once, the display blocks the first
+drawing call of the next frame. If the display has a queue, the display blocks a later swap. Present times are
+computed, not measured. A frame is shown at the first refresh after its hand-over, and at least one refresh after the
+previous frame. So a full queue shows a frame at each refresh, even if one of these frames was late.
 
 If neither drawing nor swap waits, the display does not set the pace. Then the timer must set the pace. But frames that
 take longer than a refresh drain a queue; then swaps on a queue do not wait either. So a display whose swaps waited
@@ -141,8 +141,8 @@ class DisplayPaced:
         return self._swap_at_ns()
 
     def _make_sure(self, start_ns: int, work_end_ns: int) -> None:
-        """Corrects the present time of the previous frame if this frame missed its refresh. A miss is recognized by a
-        longer wait within the drawing of the current frame."""
+        """Corrects the present time of the previous frame if the previous frame missed its refresh. A miss is
+        recognized by a longer wait within the drawing of the current frame."""
         if not self._is_unsure or self.shown_ns is None or self._queues:
             return
         period_ns = self.grid.period_ns

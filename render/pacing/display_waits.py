@@ -8,9 +8,9 @@ varies. So a display blocks if swaps are long, their durations are very differen
 refreshes apart (`UnexpectedWaits`).
 
 Drawing. A frame that starts at once may wait for the display within its own drawing. Then work and waiting cannot be
-distinguished. So some frames start later, after a pause. If the pause makes drawing shorter by its own length, drawing
-had been waiting. The pause is then lengthened until drawing does not get shorter; the drawing time that remains is
-work. If no pause makes drawing shorter, nothing waits (`DrawTimeProbe`).
+distinguished. So some frames start later, after a pause. If the pause makes drawing shorter by the length of the
+pause, drawing had been waiting. The pause is then lengthened until drawing does not get shorter; the drawing time that
+remains is work. If no pause makes drawing shorter, nothing waits (`DrawTimeProbe`).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ MOST_APART = 20
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
 # Lengths of the pause, as shares of a refresh. Longer pauses are tried until drawing does not get shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Longest pause. Twice the time that the longest recent work leaves of a refresh is multiplied by this share. The limit
-# exists because a paused frame must still be in time for the next refresh.
+# Limit on the pause: this share of twice the time that the longest recent work leaves of a refresh. The limit exists
+# because a paused frame must still be in time for the next refresh.
 SAFE_SHARE = 0.8
 # A drawing time counts as shorter than another if it is shorter by at least this share of a refresh.
 SHORTER_SHARE = 0.1

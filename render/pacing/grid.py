@@ -3,9 +3,9 @@
 A delay of the process makes a return late, never early. Some displays keep time only as well as a timer that is set
 again at each refresh. Other displays show a late frame at once and continue from this instant. So the phase of the
 grid follows early returns fast and late returns slowly. A return far off the grid moves the grid at once in two cases:
-the return is early, or its frame was handed over late. If the return is late but its frame was not, the return is
-ignored until several returns in a row agree. Once a late return has moved the grid in this way, the next late return
-moves the grid at once.
+the return is early, or its frame was handed over late. If the return is late but its frame was handed over in time,
+the return is ignored until several returns in a row agree. Once a late return has moved the grid in this way, the next
+late return moves the grid at once.
 
 The period is the mean of many intervals; the longest and shortest intervals are left out. If the last intervals agree
 on another period, this period is adopted: the display or its mode has changed.

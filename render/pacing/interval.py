@@ -1,12 +1,12 @@
 """Choice of the frame interval: it widens for a sustained load, narrows soon after the load has ended, and ignores
 spikes.
 
-If three of the last four frames are too long, the interval is widened to hold them. If eight or more frames in a row
-would fit a narrower interval, the interval is narrowed to hold these frames, unless narrowing failed recently. In all
-other cases the work of the last seconds is replayed with other intervals, and an interval is chosen if it is clearly
-cheaper. A replay uses about 5 s of work to widen the interval. To narrow the interval, a replay uses 0.6 s of work, or
-more after a relapse. After a change of the interval only later frames are used. Otherwise a load that has ended would
-keep the interval wide.
+If three of the last four frames are too long, the interval is widened to hold these frames. If eight or more frames in
+a row would fit a narrower interval, the interval is narrowed to hold these frames, unless narrowing failed recently.
+In all other cases the work of the last seconds is replayed with other intervals, and an interval is chosen if it is
+clearly cheaper. A replay uses about 5 s of work to widen the interval. To narrow the interval, a replay uses 0.6 s of
+work, or more after a relapse. After a change of the interval only later frames are used. Otherwise a load that has
+ended would keep the interval wide.
 
 *Cycle*: duration of the work and of everything else that a frame must do before the next frame can start, without
 waits. If swap blocks, intervals are whole numbers of refreshes. With a queue, an interval also holds cycles that are
@@ -138,7 +138,7 @@ class IntervalChoice:
         self._forget_frames()
 
     def frame(self, cycle_ns: int, end_ns: int) -> str:
-        """Records a completed frame. If this changed the interval of the next frames, returns the reason, otherwise
+        """Records a completed frame. Returns the reason if this changed the interval of the next frames; otherwise
         ""."""
         self._count += 1
         if self._count <= WARM_UP_FRAMES or cycle_ns > LONGEST_WORK_NS:

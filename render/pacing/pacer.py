@@ -81,7 +81,7 @@ class Pacer:
         self._wants_vsync = blocks and policy in ("auto", "vsync")
         self._is_called = refresh.is_called
         cap_ns = round(1e9 / max(fps, LEAST_FPS)) if fps and math.isfinite(fps) and fps > 0 else 0
-        # If swap never blocks, the period is only a reported value, so an explicit --fps may be faster than it.
+        # If swap never blocks, the period is only a reported value, so an explicit --fps may be higher than this rate.
         base_ns = max(period_ns, cap_ns) if blocks else cap_ns or period_ns
         self._work = WorkEstimate()
         self._grid = RefreshGrid(period_ns)

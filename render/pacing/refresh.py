@@ -29,7 +29,7 @@ LENGTHENED = 1 + PAUSE_SHARE / 2
 # Swaps are regular if REGULAR_SHARE of their intervals are a whole number of periods, within REGULAR_WITHIN of a
 # period. On a busy machine intervals are irregular, even if some swaps seem to wait.
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
-# Shorter intervals than SUSPICIOUS_NS (over 166 Hz) come more often from a busy machine than from a display. For these
+# Intervals shorter than SUSPICIOUS_NS (over 166 Hz) come more often from a busy machine than from a display. For these
 # intervals SUSPICIOUS_STAGES stages are measured; short intervals make this fast.
 SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
 # Search for the period of the grid that fits the returns of swaps best. FIT_STEPS periods are tried. The first is

@@ -138,8 +138,8 @@ class WholeRefreshes:
         return FrameOutcome(self.shown_ns, missed, reason, self._other_display())
 
     def _other_display(self) -> FoundDisplay | None:
-        """Another kind of display: another call than swap sets the pace, or the display does not set it. None if swap
-        sets the pace."""
+        """Another kind of display: another call than swap sets the pace, or the display does not set the pace. None if
+        swap sets the pace."""
         swaps, period_ns = self._swaps, self.grid.period_ns
         if not swaps.wait_elsewhere(period_ns):
             return None
@@ -264,7 +264,7 @@ class SwapRecord:
             self._returns.append(on_grid)
 
     def wait_elsewhere(self, period_ns: int) -> bool:
-        """True if another call than swap sets the pace, or if the display does not set it. period_ns: current
+        """True if another call than swap sets the pace, or if the display does not set the pace. period_ns: current
         estimate."""
         proved = self.proved_to_wait
         if proved:

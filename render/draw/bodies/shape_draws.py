@@ -168,7 +168,7 @@ class SphereDrawing:
 # all other pictures, pixels have their true depth.
 
 
-# Fewer spheres hide only little of each other, and their less smooth edges would be visible.
+# Fewer spheres than this hide little of each other, and their less smooth edges would be visible.
 LEAST = 48
 # Largest overlap of two spheres, as a share of the radius of the smaller one. The seam between two spheres is
 # misplaced by half of the overlap. In piles of bouncing balls the overlap is up to a tenth of a radius.

@@ -26,10 +26,9 @@ from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList, color_of, rgb
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.quaternion import normalized, rotate
 
-# One row for each body. half_size, metres: of a sphere, three times the radius; of a box, the half edges; of a plane,
-# the half edges and 0; of an ellipsoid, the half axes; of a capsule or cylinder, twice the radius, and half the length
-# of the straight part. The half_size of a compound is 0. The half_size of a mesh is also 0, because the vertices
-# define the size.
+# One row for each body. half_size has three numbers, metres. Sphere: radius, radius, radius. Box: half edges. Plane:
+# half edges and 0. Ellipsoid: half axes. Capsule and cylinder: radius, radius, half the length of the straight
+# section. For a compound, half_size is 0. For a mesh, half_size is also 0, because the vertices define the size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
 # Largest alpha, 0..255, with which a shape counts as transparent.

@@ -30,8 +30,8 @@ from twixt.render.draw.software.background_cache import BackgroundCache
 FINEST_SHARE = 1 / 8
 # Radius of the grid, and radius of its finest lines, in camera distances.
 GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
-# The finest lines fade out over this share of the range up to the next spacing. Without fading there would be hundreds
-# of lines.
+# While the camera's distance grows up to the next spacing, the finest lines fade out over this share of the range.
+# Without fading there would be hundreds of lines.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
 
@@ -258,16 +258,16 @@ class Background:
 #
 # The sky is infinitely far away, so the colour of a pixel depends only on the direction of its line of sight. One
 # triangle covers the whole picture. The directions at its corners are interpolated linearly over the picture, and each
-# pixel reads a cube map in its direction. An image of all directions is first projected onto a cube, so that one
-# program draws both kinds of sky.
+# pixel reads a cube map in its direction. A sky may also be an image of all directions. Such an image is first
+# projected onto a cube, so one program draws cube maps and images.
 #
 # The sky writes no depth. An orthographic camera has a single direction of view, so its whole sky has a single colour.
 
 
 # Texture unit of the sky. The first units are used by the overlay and by passes over the picture.
 SKY_UNIT = 7
-# Side of the cube onto which an image is projected, px: the maximum, and a share of the image's height, which spans
-# 180 degrees.
+# Side in px of the cube onto which an image is projected: HEIGHT_SHARE of the image's height (which spans 180
+# degrees), but at most MOST_CUBE_PX.
 MOST_CUBE_PX, HEIGHT_SHARE = 1024, 0.5
 
 _VERTEX = (

@@ -1,7 +1,7 @@
 """Cached picture of the overlay: drawn when the overlay changes, and blended over each frame.
 
 The overlay covers a small area of the window and seldom changes. So it is drawn into a texture. For each pixel of the
-overlay's rectangles, a frame then needs one texture read and one blend. For the rest of the window it needs nothing.
+overlay's rectangles, a frame then needs one texture read and one blend. The rest of the window needs no work.
 
 The texture's colours are premultiplied by their alpha. So blending the texture over a frame gives the same pixels as
 drawing the overlay over the frame, except for 8-bit rounding. `drawing` restores the current framebuffer.

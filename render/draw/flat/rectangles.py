@@ -1,7 +1,7 @@
 """Rectangles over the picture: dim rectangles ("panes") behind the overlay's text, and images.
 
-This module draws the panes, not the overlay's library. The library's only shader reads a texture for every pixel. For
-three panels, these reads are half of the overlay's cost in software rendering.
+The panes are drawn by this module and not by the overlay's library. The library's only shader reads a texture for
+every pixel. For three panels, these reads are half of the overlay's cost in software rendering.
 """
 
 from __future__ import annotations

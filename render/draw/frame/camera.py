@@ -212,8 +212,8 @@ class OrbitCamera:
             return near_m
         middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
-        # If the camera is outside: a tenth of the distance to a ball of twice the radius, because bodies may have
-        # spread since the ball was computed.
+        # If the camera is outside all bodies, the near plane is at a tenth of the distance to a ball of twice the
+        # radius, because bodies may have spread since the ball was computed.
         return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property
@@ -296,7 +296,7 @@ def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> fl
 
 
 def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:
-    """Converts a camera in a body's frame to the world.
+    """Converts a camera that is given in a body's frame to the world frame.
 
     position: the body's drawn position (3,), metres. turn: the body's orientation, unit quaternion xyzw. If position
     or turn is not finite, `camera` is returned unchanged.

@@ -29,7 +29,7 @@ Viewport = tuple[int, int, int, int]
 GUARD_PX = 64
 # Half edge of an infinite ground, metres.
 ENDLESS_M = 1e30
-# If a body is higher above the ground than this, in radii of the body, it casts no shadow on the ground, see `Floor`.
+# A body casts no shadow on the ground if it is higher above the ground than this, in radii of the body; see `Floor`.
 NEAR_FADE_RADII = 0.9
 
 # std140 layout, in the order of FRAME_GLSL.
@@ -69,8 +69,8 @@ class Floor(NamedTuple):
 class SceneView(NamedTuple):
     """A picture to draw: a scene, a camera, an area of the framebuffer and a quality level.
 
-    is_wide: spheres are drawn as ellipses, see sphere_common.py. floor: receives soft shadows; if None, only the
-    scene's ground receives them, if the scene has a ground.
+    is_wide: spheres are drawn as ellipses, see sphere_common.py. floor: receives soft shadows; None: only the scene's
+    ground receives them, if there is one.
     """
 
     scene: Scene

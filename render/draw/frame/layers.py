@@ -4,8 +4,8 @@ Each program draws all layers before the next program runs. So depth and blendin
 layer costs one small uniform block, and no additional pass over the picture. A scene without groups and parents has
 one layer, `None`, which contains all bodies.
 
-Always: each body is in exactly one layer: in `CHILDREN` if it has a parent, otherwise in its group, otherwise in
-`None`.
+Always: each body is in exactly one layer. A body with a parent is in `CHILDREN`, another body with a group is in its
+group, and every other body is in `None`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ LARGE_BYTES = 4 << 20
 # Number of records in a slot's sample; it may be up to twice as large. The share of large spheres in the sample has an
 # error of a few percent.
 SAMPLED = 128
-# Up to this many records are all copied to main memory.
+# If a snapshot has at most this many records, all of them are copied to main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
 NO_ROWS = np.zeros(0, np.uint32)

@@ -9,9 +9,9 @@ most expensive part of a pixel.
 Materials: programs of bodies without a material contain no code for materials. Bodies with a material are drawn by
 variants (`PoseVariant.finish`) of the programs that draw bodies of any size. Each material and kind has one draw call,
 and its uniforms are set for this call. Image coordinates are the same as in MuJoCo's renderer. The image of a plane is
-at right angles to the shape's z axis. The image starts at the shape's upper left corner. If it repeats by the metre,
-it starts at the shape's centre. A cube image is looked up by the direction from the shape's centre, measured in half
-extents.
+at right angles to the shape's z axis. The image starts at the shape's upper left corner. If the image repeats by the
+metre, it starts at the shape's centre. A cube image is looked up by the direction from the shape's centre, measured in
+half extents.
 """
 
 LIGHT_GLSL = """
@@ -71,9 +71,9 @@ vec3 with_outline(vec3 color, float inside_px, float width_px) {
 }
 """
 
-# The light of the functions above for spheres, without a square root in each pixel. Brightness is a polynomial in the
-# cosines. It was fitted over the visible half of spheres, seen from all sides (mean error 0.016). The linear part of
-# the polynomial is a dot product with a single direction.
+# Constants of the light on spheres: the same light as above, without a square root in each pixel. Brightness is a
+# polynomial in the cosines. It was fitted over the visible half of spheres, seen from all sides (mean error 0.016).
+# The linear part of the polynomial is a dot product of the normal and a single direction.
 BASE, SQUARE, LINEAR_LIGHT, LINEAR_UP = 0.612, 0.232, 0.236, 0.156
 POLYNOMIAL_GLSL = (
     f"""

@@ -1,9 +1,10 @@
 """Poses of bodies whose shape is a mesh: the program that writes these poses, and GLSL that all programs of meshes
 share.
 
-Computing the pose of a mesh costs as much as computing the pose of another shape. So it must not be computed for each
-vertex. One pass with transform feedback computes the poses of all meshes and writes them into a buffer. The pass uses
-`drawn_pose()`, as for every shape. The programs of faces read the poses as inputs that change once for each instance.
+Computing the pose of a mesh costs as much as computing the pose of another shape. So the pose must not be computed for
+each vertex. One pass with transform feedback computes the poses of all meshes and writes them into a buffer. The pass
+uses `drawn_pose()`, as for every shape. The programs of faces read the poses as inputs that change once for each
+instance.
 """
 
 from __future__ import annotations

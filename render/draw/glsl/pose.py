@@ -84,8 +84,8 @@ in float newer_scale;
 const uint SIZE_BITS = 0x7FFFFFFFu;
 const float OPAQUE = 0.998;  // alpha of 255, with some tolerance
 
-// Compares bits. They have the same order as the magnitudes, with NaN last. Compilers may invert a comparison of
-// values with NaN.
+// Compares the bits of floats. The bits have the same order as the magnitudes, with NaN last. Compilers may invert a
+// comparison of values with NaN.
 bool is_below(uvec3 bits, uint bound) { return all(lessThan(bits & SIZE_BITS, uvec3(bound))); }
 
 bool is_finite(uvec4 place, vec4 orientation, float scale) {
@@ -169,7 +169,7 @@ vec3 color_of(uvec4 spin) {
 
 float alpha_of(uvec4 spin) { return float(spin.w >> 24) * (1.0 / 255.0); }
 
-// If the scale would pass zero, or the newer one is not finite, it stays the older one until the time of the newer
+// If the scale would pass zero, or the newer scale is not finite, the older scale is used until the time of the newer
 // snapshot.
 float scale_at(float older, float newer, float share) {
     bool stays = older * newer < 0.0 || (floatBitsToUint(newer) & SIZE_BITS) >= FARTHEST;

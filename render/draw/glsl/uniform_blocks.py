@@ -44,7 +44,7 @@ float w_at(float depth) { return PARALLEL ? 1.0 : depth; }
 vec4 clip_of(vec3 seen) { return vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, w_at(-seen.z)); }
 // Direction of the line of sight to a point, of any length. Eye space.
 vec3 sight_to(vec3 seen) { return PARALLEL ? vec3(0.0, 0.0, -1.0) : seen; }
-// Window depth (0..1) of a point. The second function: its change for each metre towards the eye.
+// Window depth (0..1) of a point. `depth_by_metre`: the change of this depth for each metre towards the eye.
 float window_depth(float depth) {
     return PARALLEL ? 0.5 + 0.5 * (lens.w - lens.z * depth) : 0.5 - 0.5 * lens.z + 0.5 * lens.w / depth;
 }

@@ -1,11 +1,11 @@
 """Composes a picture: darkens surfaces in shadow, and computes the mean of each pixel's samples.
 
 All bodies are first drawn fully lit into a separate target. Then one pass over the picture's pixels computes the
-position and normal of each pixel from the depths, and tests whether the light reaches this position. So shadows fall on
-every surface, and the programs of bodies do not have to handle shadows. The share of a surface's brightness that comes
-from the sun follows from the surface's normal (glsl/light.py). A shadow removes exactly this share. If the surface
-faces away from the light, it removes nothing. The ground has no depth; its position is the point where the pixel's ray
-meets the ground.
+position and normal of each pixel from the depths, and tests whether the light reaches this position. So shadows fall
+on every surface, and the programs of bodies do not have to handle shadows. The share of a surface's brightness that
+comes from the sun follows from the surface's normal (glsl/light.py). A shadow removes exactly this share. If the
+surface faces away from the light, the shadow removes nothing. The ground has no depth; its position is the point where
+the pixel's ray meets the ground.
 
 - Soft shadows: TAPS comparisons with the map, spread over a disc. Each comparison interpolates between four pixels of
   the map (percentage closer filtering, Reeves 1987). To avoid self-shadowing, the position is moved along the normal

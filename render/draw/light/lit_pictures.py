@@ -43,12 +43,12 @@ from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of, grown, 
 Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
 
-# OpenGL capabilities for which moderngl has no name. With the first, the alpha of a pixel sets the share of its
-# samples that are drawn. With the second, these samples are drawn opaque.
+# OpenGL capabilities for which moderngl has no name. ALPHA_TO_COVERAGE: the alpha of a pixel sets the share of its
+# samples that are drawn. ALPHA_TO_ONE: these samples are drawn opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
 # Half the depth of the map's region if there are marks, in radii of the region. Marks up to this far towards the light
-# cast shadows into the region. Marks do not affect the region's radius, because it would change whenever marks appear
-# or disappear. A deeper region does not make shadows less sharp.
+# cast shadows into the region. Marks do not affect the region's radius, because the radius would change whenever marks
+# appear or disappear. A deeper region does not make shadows less sharp.
 MARKS_DEEP = 16.0
 # A target is replaced if the picture is larger than the target, or smaller than this share of it.
 LEAST_USED = 0.4
@@ -309,7 +309,7 @@ def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
     return x, y, z
 
 
-# Draw calls for all shapes of a picture, in the framebuffer and with the camera that are set.
+# Draw calls for all shapes of a picture, in the current framebuffer and with the current camera.
 #
 # A picture from the eye and a picture from the light are drawn in the same way. Each has its own `Solids`, which store
 # the programs chosen for the last picture.
@@ -319,7 +319,7 @@ def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
 
 
 class Solids:
-    """Draws bodies of every shape. Before, the poses of meshes must be computed for the same camera."""
+    """Draws bodies of every shape. The poses of meshes must be computed before, for the same camera."""
 
     def __init__(
         self, context: moderngl.Context, bodies: BodyDraws, meshes: MeshDrawing, materials: MaterialDraws

@@ -3,10 +3,10 @@
 Marks arrive already blended. All solids of a picture are uploaded together. Between pictures, only buffers and
 compiled programs are kept. If the same array of marks is drawn again, it is not converted again.
 
-The true depth decides which of bodies and marks hide each other. Marks have the same light and look as bodies, but no
-pattern. If shadows are mapped, shadows also fall on marks. Opaque solids cast shadows within the region of the map.
-This region is chosen for the bodies alone, because marks that appear and disappear would change its size. Transparent
-marks are sorted together with transparent bodies. Without marks, this code does not run and no program is compiled.
+Bodies and marks hide each other by their true depth. Marks have the same light and look as bodies, but no pattern. If
+shadows are mapped, shadows also fall on marks. Opaque solids cast shadows within the region of the map. This region is
+chosen for the bodies alone, because marks that appear and disappear would change its size. Transparent marks are
+sorted together with transparent bodies. Without marks, this code does not run and no program is compiled.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class MarkDrawing:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
             if len(passes) > 1:
                 off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
-                # Without the occlusion query: for marks, the query costs more than an empty draw.
+                # The passes without the occlusion query: for marks, the query costs more than an empty draw.
                 names = passes[0], passes[-1]
                 range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
         for name in names:

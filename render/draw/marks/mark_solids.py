@@ -39,7 +39,7 @@ AXIS_COLORS = np.array([(230, 60, 50), (70, 200, 70), (60, 110, 240)], np.float6
 HALF = np.sqrt(0.5)
 TO_AXES = np.array([(0.0, HALF, 0.0, HALF), (-HALF, 0.0, 0.0, HALF), (0.0, 0.0, 0.0, 1.0)])
 OPAQUE = 255
-# Smallest half size along an axis, relative to the largest. A box of height 0 is drawn as a thin plate.
+# Smallest half size along an axis, relative to the largest half size. A box of height 0 is drawn as a thin plate.
 THINNEST = 1e-4
 
 Floats = NDArray[np.float64]

@@ -238,16 +238,17 @@ class SurfaceBlending:
         self._context = context
         self._scene: Scene | None = None
         self._rows = NO_SURFACES
-        # For each deforming body; bodies with the same mesh share one Deformation.
+        # One Deformation for each deforming body; bodies with the same mesh share it.
         self._deformations: list[Deformation] = []
         self._starts = np.zeros(1, np.intp)  # first row of each body on the GPU
         self._held: dict[int, _Held] = {}
         self._filled: dict[int, _Filled] = {}  # in order of use, the most recent last
         self._drawn: list[moderngl.Buffer] = []  # for each deforming body, the buffer that is drawn
-        # For each body, what its buffer contains: the numbers of the two uploads, and the share.
+        # Contents of each body's buffer: the numbers of the two uploads, and the share.
         self._shown: dict[int, tuple[int, int, float]] = {}
         self._uploads = 0
-        self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}  # by the buffers of the two snapshots
+        # vertex arrays by the buffers of the two snapshots
+        self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}
         self._program: moderngl.Program | None = None
 
     def upload(self, slot: int, vertices: NDArray[np.float32], epochs: NDArray[np.uint32]) -> None:

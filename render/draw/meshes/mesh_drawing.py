@@ -4,7 +4,7 @@ one instanced draw call.
 Poses are computed before the other draws of a picture. Otherwise the driver would have to interrupt the other draws.
 
 Always: a scene without meshes costs only one comparison. Faces have hard edges. Soft silhouettes are drawn at the end,
-over all bodies, if the time allows it and the framebuffer has one sample per pixel.
+over all bodies, if the picture does not have too many edges and the framebuffer has one sample per pixel.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
 # the rest is summed separately.
 MOST_AROUND = 16
 LEAST_LENGTH = np.float32(1e-30)
-# NUMBERS: count of 32-bit numbers in a row of VERTEX. PLACE, NORMAL: the numbers of each field.
+# NUMBERS: count of 32-bit numbers in a row of VERTEX. PLACE, NORMAL: slices of the numbers of each field.
 NUMBERS, PLACE, NORMAL = 6, slice(0, 3), slice(3, 6)
 
 
@@ -207,7 +207,7 @@ class Deformation:
 
     def write(self, vertices: NDArray[np.float32], rows: NDArray[np.void]) -> MeshBounds:
         """Like `deformed`, but writes into `rows`. Returns the box around the vertices."""
-        # Not by fields: writing fields of records is ten times slower.
+        # Writes all numbers at once, because writing fields of records is ten times slower.
         numbers = rows.view(np.float32).reshape(-1, NUMBERS)
         places = np.ascontiguousarray(vertices.T)
         numbers[:, PLACE] = vertices if len(rows) == len(vertices) else vertices[self._source]

@@ -3,7 +3,7 @@
 A box is the intersection of three spaces, each between a pair of parallel planes. Seen from one direction, the box's
 outline is the intersection of three strips, one along each edge. Of the planes that face the eye, the farthest plane
 is visible. A ray enters the box where it enters the last of the three spaces. It leaves the box where it leaves the
-first of them. The distance from the pixel to the outline follows from the length between these two points.
+first of these spaces. The distance from the pixel to the outline follows from the length between these two points.
 """
 
 from __future__ import annotations

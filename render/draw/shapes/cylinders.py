@@ -30,8 +30,8 @@ _POINT_FRAGMENT = (
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(light_uvw.w, up_uvw.w);
     float u = dot(off, turn.xy), v = dot(off, turn.zw), room = 1.0 - v * v, around = sqrt(max(room, 0.0));
-    // Distance to the end, which is seen as an ellipse. It is measured along u; where the ellipse is steep, it is
-    // reduced.
+    // Distance to the end, which is seen as an ellipse. The distance is measured along u, and is reduced where the
+    // ellipse is steep.
     float end = (form.x + form.y * around - abs(u)) * max(around * inversesqrt(max(room + form.y * form.y * v * v, 1e-6)), 0.3);
     float covered = min(0.5 * room, end) * (2.0 * form.w) + 0.5;
     // e: height of the surface towards the eye, across the axis. The surface is the round side or the near end.

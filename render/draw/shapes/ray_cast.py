@@ -75,7 +75,7 @@ struct Body {
     vec3 size;
     vec4 color;             // w: alpha
     float depth, half_depth;
-    vec2 at, spread;        // its middle in the plane at 1 m, and the distance from there to its sides
+    vec2 at, spread;        // the body's middle in the plane at 1 m, and the distances from there to its sides
     vec2 lean;              // ray through the middle: its x and y for each metre of depth
     vec3 sight;             // direction of this ray, eye space, of any length
     float width_px, metres_px;
@@ -265,7 +265,7 @@ _QUAD_FRAGMENT = (
     + """
 out vec4 color;
 const float FAINT_DEPTH = 0.999999;
-float px_move;  // times `across` and `upward`: how far the ray moves near the body for each pixel
+float px_move;  // factor on `across` and `upward`: movement of the ray near the body for each pixel
 
 MEET
 

@@ -117,8 +117,8 @@ vec2 in_circle(vec2 at, vec3 square) {
 void main() {
     if (dark[0].y <= 0.0) return;
     vec3 c = caster[0];
-    // Seen from above, the shadow is in front of a floor that the user has put there. Seen from below, it is behind
-    // this floor.
+    // Seen from above, the shadow is in front of a floor that the scene has at this height. Seen from below, the
+    // shadow is behind this floor.
     float side = (PARALLEL ? up_eye.z > 0.0 : up_eye.w < 0.0) ? 1.0 : -1.0;
     float lift = PARALLEL ? lens.z * picture.z * LIFT_PX : lens.w * LIFT;
     // The quad reaches only as far as the shadow is visible; fainter pixels would be wasted.

@@ -265,7 +265,7 @@ def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, .
 
 # Areas of a framebuffer that no longer show the cached background, and a test that a swap preserves pixels.
 #
-# If the framebuffer still contains the last frame's pixels, the background must be copied only where the last frame
+# If the framebuffer still contains the last frame's pixels, the background has to be copied only where the last frame
 # drew something else. OpenGL does not guarantee that pixels survive a swap. But Mesa's software drivers draw all
 # frames of a window into the same memory. `KeepingTrial` tests this: it reads a few pixels before and after some
 # swaps.
@@ -273,8 +273,8 @@ def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, .
 # Areas are (left, bottom, width, height), px. Pure: the function `read` of the caller supplies the pixels.
 
 
-# Number of equal samples that are needed: a sample is equal if changed pixels are the same before and after a swap.
-# Then the framebuffer counts as preserving pixels.
+# Number of samples of changed pixels that must be equal before and after a swap. Then the framebuffer counts as
+# preserving pixels.
 TRIED = 8
 # Side of the sampled area, px.
 SAMPLE_PX = 16

@@ -72,7 +72,7 @@ class Functions:
 
 @cache
 def functions() -> Functions:
-    """Looks up the functions; once in each process. The functions act on the current context."""
+    """Looks up the functions once in each process. The functions act on the current context."""
     return Functions()
 
 
@@ -212,7 +212,7 @@ def _is_bgra(gl: Functions, framebuffer: int) -> bool:
 # if it blended pixels.
 #
 # Small framebuffers have the formats of the frame's framebuffer, because the programs of bodies are already compiled
-# for these formats. In formats other than a window's, the pixels are the same, but enlarging is slower.
+# for these formats. If the formats are not those of a window, the pixels are the same, but enlarging is slower.
 
 
 _VERTEX = """#version 330 core

@@ -85,7 +85,7 @@ class Reach(NamedTuple):
     """Largest radius of a body's bounding ball, and largest distance of this ball from the body's position, at scale
     1, metres.
 
-    Planes are left out. are_balls: True if each body is a sphere. has_planes: True if there are planes besides.
+    Planes are left out. are_balls: True if each body is a sphere. has_planes: True if there are also planes.
     """
 
     radius: float

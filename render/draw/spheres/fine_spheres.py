@@ -122,8 +122,8 @@ void main() {
     // Seen from near, the outline is nearer to the eye than the ball's middle.
     vec3 normal = vec3(side * (1.0 - middle.z * height), height + middle.z * off2);
 #if APART
-    // Bodies behind are drawn later, so the edge cannot be blended with them. So half of the edge is drawn, with less
-    // of the colour drawn before.
+    // Bodies behind are drawn later, so the edge cannot be blended with them. So only the inner half of the edge is
+    // drawn, and it is blended less with the pixels drawn before.
     if (covered < 0.5) discard;
     covered = 0.5 + 0.5 * covered;
 #else
@@ -243,7 +243,7 @@ _QUAD_FRAGMENT = (
 const float WIDE_PX = 100.0;  // least width of all spheres here, roughly
 flat in vec4 ball;         // xyz: centre in eye space; w: radius
 flat in vec4 first_axis;   // the body's x divided by a pixel; w: 1 / radius
-flat in vec4 second_axis;  // the body's y divided by a pixel; w: factor from the room to the outline to the coverage
+flat in vec4 second_axis;  // the body's y divided by a pixel; w: converts the room to the outline into coverage
 flat in vec4 albedo;       // colour; w: depth of the pattern, < 0: plain colour without light
 flat in vec4 light;        // direction towards the light; w: y of the direction up
 flat in vec4 lens_flat;    // depth is x + y / distance, or x + y distance; z: metres a pixel spans at 1 m; w: z of up

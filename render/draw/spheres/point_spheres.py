@@ -41,7 +41,7 @@ _TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
 SQUARE_OFFSET = 0.02
 # Weights of light and sky in the single direction that replaces both. The mean error is 0.033 of the brightness.
 ONE_LIGHT, ONE_UP = 0.28, 0.09
-# ACROSS: brightness where the normal is at right angles to this direction. SQUARES: factor on the square of the
+# ACROSS: brightness where the normal is at right angles to the single direction. SQUARES: factor on the square of the
 # cosine.
 ACROSS, SQUARES = 0.63, 1.07
 # Factors of the best fits over the disc. HEIGHT: of 1 and x^2 + y^2, for the z of the normal. ALONG: of x, for x z.
@@ -187,7 +187,7 @@ _SKIN_VERTEX = (
     _PLACE
     + _ONE_LIGHT
     + """
-flat out vec4 light;   // light, divided by the brightness across it; w: red
+flat out vec4 light;   // direction of the light, divided by ACROSS; w: red
 flat out vec4 first_axis, second_axis;  // axes of the body; their product is the pattern; w: green, blue
 void main() {
     Pose pose = drawn_pose();
