@@ -24,7 +24,7 @@ from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
 
-# One system clock counts the time in which the machine sleeps, another clock does not. If their difference grew by
+# One system clock counts the time in which the machine sleeps; another clock does not. If their difference grew by
 # more than this (ns), the machine slept.
 SLEPT_NS = 100_000_000
 # Interval (ns) at which modes are read on Wayland. There the client knows the modes without a request to the

@@ -368,7 +368,7 @@ def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
 
 
 def _rates(timing: Intervals, changes: NDArray[np.intp]) -> Floats:
-    """r(i) of every frame. Only snapshots between the same two changes as the frame are used."""
+    """r(i) of every frame. Uses only the snapshots between the change before the frame and the change after it."""
     rates = np.full(len(timing.frames), np.nan)
     edges = [0, *changes.tolist(), len(rates)]
     for first, end in pairwise(edges):

@@ -195,7 +195,7 @@ class FigureOverlay:
 
 
 def shown_ranges(figure: OverlayFigure) -> tuple[Range, Range]:
-    """Ranges of the two axes. If the figure does not set the range of an axis, it is the range of the points. A y
+    """Ranges of the two axes. If the figure does not set the range of an axis, the range of the points is used. A y
     range from the points has some extra space above and below."""
     x_range, y_range = figure.x_range, figure.y_range
     xs, ys = np.concatenate([line.points for line in figure.lines] or [np.zeros((0, 2))]).T

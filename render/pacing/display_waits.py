@@ -36,8 +36,8 @@ REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
 
 # Two returns are whole refreshes apart if the error is at most APART_WITHIN of a refresh. The display has a queue if
 # two conditions hold: at least QUEUE_WAITS of the last LAST_SWAPS swaps returned whole refreshes apart, and these are
-# at least QUEUE_SHARE of the swaps that waited. The display has no queue if no swap waited although drawing took less
-# than DRAINS_SHARE of a refresh, because only longer work drains a queue.
+# at least QUEUE_SHARE of the swaps that waited. If drawing took less than DRAINS_SHARE of a refresh and still no swap
+# waited, the display has no queue, because only longer work drains a queue.
 APART_WITHIN, LAST_SWAPS, QUEUE_WAITS, QUEUE_SHARE = 0.08, 16, 4, 0.5
 DRAINS_SHARE = 0.9
 # With a queue, drawing never waits. So there is no queue if a later start made drawing shorter in SHORTER_TRIES of the

@@ -55,7 +55,7 @@ LONGEST_INTERVAL_NS = 100_000_000
 # Candidates if the interval can have any length: these multiples of the shortest interval, and these quantiles of the
 # work.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
-# No candidate is shorter than this quantile of the work, because nearly all frames would be late.
+# No candidate is shorter than this quantile of the work: with a shorter interval, nearly all frames would be late.
 LEAST_SHARE = 0.1
 # Two candidates that differ by less than this share count as one.
 SAME_SHARE = 0.02
@@ -86,7 +86,7 @@ class IntervalChoice:
         self._load = SustainedLoad()
         self._patience = NarrowingPatience()
         self._replay: Iterator[str] | None = None
-        self._replayed_at = 0  # number of frames when the last replay to widen began
+        self._replayed_at = 0  # value of `_count` when the last replay to widen began
 
     @property
     def interval_ns(self) -> int:

@@ -1,4 +1,5 @@
-"""Measures whether the swaps of a display block, and its refresh period. Also tries fences as a source of present times.
+"""Measures the refresh period of a display, and whether its swaps block. Also tries fences as a source of present
+times.
 
 A reported refresh rate is often wrong or 0. A swap may take long without waiting for the display. So the probe pauses
 before some swaps. If swap waits for the display, the wait gets shorter by the pause, and the interval between swaps

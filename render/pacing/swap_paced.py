@@ -31,7 +31,7 @@ from twixt.render.pacing.policy import (
     WorkEstimate,
 )
 
-# First margin (ns) after frames that all started at once, because no margin could be measured from these frames.
+# First margin (ns) if all frames so far started at once, because no margin could be measured from such frames.
 MARGIN_AFTER_NS = 4_000_000
 # When a frame starts, it is known to be late if its usual work would end more than this share of a refresh after its
 # planned refresh.

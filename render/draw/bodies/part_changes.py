@@ -1,4 +1,4 @@
-"""Converts records of snapshots that are drawn with the shapes of another scene than their own.
+"""Converts the records of a snapshot if the snapshot is drawn with the shapes of another scene.
 
 All snapshots on the GPU share one list of shapes and part poses. When the list of another scene replaces this list,
 the records are changed so that each part keeps the place and size from the scene of its snapshot. Motion is then

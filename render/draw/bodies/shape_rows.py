@@ -208,7 +208,8 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
 
 
 def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> NDArray[np.intp]:
-    """For each row of `after` that the snapshot of a slot needs, the row of `before` that contains its record now.
+    """For each row of `after` that the slot's snapshot needs: the row of `before` in which the record of this row is
+    now.
 
     held: number of rows in the slot. before, after: None if each body is one row.
     """

@@ -1,8 +1,8 @@
 """Bounds of bodies, and the camera position that shows all bodies at a good size.
 
 A ball is inside a wedge of the view if its centre is at least a radius away from both planes of the wedge. So for each
-plane, one maximum over all bodies is enough. The camera's centre and distance follow exactly from these maxima,
-without a search.
+plane, one maximum over all bodies tells whether all bodies are inside. The camera's centre and distance follow exactly
+from these maxima, without a search.
 
 Always: in the framed view, bodies fill the share FILLED of the picture's smaller extent. The camera is placed farther
 away if bodies would otherwise leave the picture's larger extent while the camera orbits. A floor under other bodies is

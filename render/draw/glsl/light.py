@@ -31,8 +31,8 @@ vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float faci
     return albedo * (mix(COOL, WARM, sun) * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
 }
 
-// Like `lit_by` without a tint: one factor of the albedo. shines: strength and exponent of the highlight; w: strength
-// of the rim.
+// Brightness of the light in `lit_by`, without a tint; it is one factor on the albedo. shines: strength and exponent
+// of the highlight; w: strength of the rim.
 float brightness(vec3 normal, float facing, vec3 light, vec3 up, vec4 shines) {
     float towards = dot(normal, light), sun = max(towards * 0.85 + 0.15, 0.0);
     float gloss = pow(max(2.0 * normal.z * towards - light.z, 1e-6), shines.y), grazing = 1.0 - facing;

@@ -178,9 +178,9 @@ float scale_at(float older, float newer, float share) {
 
 #if PLACED
 // Converts the pose of a body to the pose of its part. The position of the part is stretched with the body. The axes
-// of the part are turned with the body. Each axis is scaled as the body is scaled in this direction, which is exact
-// for parts turned by right angles. With SCALED_PARTS, the scale belongs to the axes of the part, and the position is
-// not stretched.
+// of the part are turned with the body. Each axis is scaled by the body's scale in the direction of the axis, which is
+// exact for parts turned by right angles. With SCALED_PARTS, the scale belongs to the axes of the part, and the
+// position is not stretched.
 void place_part(inout Pose pose, float scale) {
 #if SCALED_PARTS
     pose.position += rotate(pose.orientation, local_position * scale);

@@ -142,7 +142,7 @@ class LayerMeshes:
         self.arrays: dict[tuple[str, int], moderngl.VertexArray] = {}
 
     def spans(self, count: int) -> list[tuple[int, int]]:
-        """Spans of the list with the bodies of a snapshot of `count` bodies, as (first index, number of bodies).
+        """Spans of the list whose bodies are in a snapshot of `count` bodies, as (first index, number of bodies).
         Adjacent spans are merged."""
         found: list[tuple[int, int]] = []
         for run in self.runs:

@@ -54,7 +54,7 @@ flat out vec3 surface;    // colour under the image
 flat out vec4 facing_by;  // cosine to the eye, times the ray's length: change right (x), up (y); z: middle; w: rim
 flat out vec4 shine_by;   // the same for the mirrored light; w: strength of the highlight
 flat out vec3 ray_shine;  // x: square of the metres that a pixel spans at 1 m; y, z: arguments of `highlight`
-flat out vec4 image_at;   // x, y: factors, and z, w: offsets, from metres to image coordinates
+flat out vec4 image_at;   // image coordinates are metres times xy, plus zw
 #if FINISH == 4
 uniform vec3 squares[3];  // colours of the upper left square, of the other squares, of the lines
 uniform vec2 lines;       // half width of the lines; width of a pixel of the image

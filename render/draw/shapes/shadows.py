@@ -31,7 +31,7 @@ LOWEST_LIGHT = 0.4
 # Depth offset of shadows towards the eye. The offset avoids z-fighting with a body whose flat top is at the ground's
 # height. LIFT is a share of the distance: a third of the span of a pixel in a picture of 800x600. So shadows do not
 # show through bodies. LIFT_PX replaces LIFT for an orthographic camera, in spans of a pixel. UNITS, which is four
-# steps of a 24-bit depth buffer, is added.
+# steps of a 24-bit depth buffer, is added to LIFT.
 LIFT, LIFT_PX, UNITS = 4e-4, 0.33, 4 * 2.0**-23
 
 # With more bodies than this there are no shadows. So many shadows would darken the whole ground, and each would cost a

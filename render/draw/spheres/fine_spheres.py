@@ -58,8 +58,8 @@ void main() {
     float depth = drawn ? -ball.z : 1.0, radius = drawn ? ball.w : 0.1;
     vec3 center = drawn ? ball.xyz : vec3(0.0, 0.0, -1.0);
 
-    // The ellipse in the plane at 1 m: its half length along the direction from the picture's middle, and across. For
-    // an orthographic camera it is a circle.
+    // The ellipse in the plane at 1 m: half its length along the direction from the picture's middle, and half its
+    // width. For an orthographic camera it is a circle.
     vec2 tangent = vec2(0.0), at = center.xy;
     float along = radius, across = radius, sine = 0.0;
     if (!PARALLEL) {

@@ -17,9 +17,10 @@ twenty. The borders in the skin become softer, but the rotation of the skin stay
 
 "A single depth" means that a sphere is drawn as the disc through its centre. If bodies do not intersect, this changes
 no pixel, because the disc is inside the ball. If bodies intersect, the seam between them is misplaced by at most a
-radius. The advantage is that hidden pixels are not computed, which halves the cost of bodies behind others: software
-rendering tests the depth of a pixel before it computes the colour only if the shader does not write the depth. "Nearly
-true depth" is the depth of a paraboloid: seams are straight where they should be slightly curved.
+radius. The advantage: software rendering tests the depth of a pixel before it computes the colour, but only if the
+shader does not write the depth. So hidden pixels are not computed, which halves the cost of bodies behind others.
+
+"Nearly true depth" is the depth of a paraboloid: seams are straight where they should be slightly curved.
 """
 
 from __future__ import annotations
