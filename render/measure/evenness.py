@@ -1,5 +1,4 @@
-"""Evenness of frames: frame intervals, missed refreshes, the grid of refreshes that fits the swap returns, and drawn
-motion.
+"""Evenness of frames: frame intervals, missed refreshes, the grid of refreshes behind swap returns, and drawn motion.
 
 `present` of a frame is the best known instant at which it was shown. If the display reported the frame, `present` is
 the reported instant. Otherwise `present` is the instant at which the fence or swap returned. If fence or swap wait for
@@ -41,8 +40,7 @@ FEWEST = 8  # a piece with fewer returns is not fitted
 # returns are exactly on the line.
 LEAST_SPREAD_NS = 10_000.0
 PHASE_GAIN = 0.2  # while refreshes are counted, the phase of the count moves by this share of each return's error
-# Number of following returns that are examined to tell whether a return was only late or belongs to a later refresh.
-LOOK_AHEAD = 2
+LOOK_AHEAD = 2  # number of next returns that tell whether a return was only late or belongs to a later refresh
 BLOCK = 4096  # number of frames fitted at once, to limit the memory
 
 
@@ -82,8 +80,8 @@ def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArra
 
 
 class FittedGrid(NamedTuple):
-    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean refresh period; None if there
-    are too few frames."""
+    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean period; None for too few
+    frames."""
 
     instants_ns: NDArray[np.int64]
     period_ns: float | None
@@ -166,8 +164,7 @@ class Intervals:
 
 
 def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
-    """Evenness of the intervals between frames. refresh_hz, swap_blocks: as measured, or None to estimate them from
-    the rows."""
+    """Evenness of the intervals between frames. refresh_hz, swap_blocks: as measured; None: estimated from the rows."""
     table = table.where(~table.is_text("present_flags", DISCARDED))
     shown = ~table["probe"]
     frames = table.where(shown)
@@ -353,8 +350,7 @@ def _or_else(usable: Floats, published: Floats) -> Floats:
 
 
 def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) -> Floats:
-    """Change of the drawn speed since the previous frame, relative to r. NaN unless both frames have an animation
-    error."""
+    """Change of the drawn speed since the previous frame, relative to r. NaN unless both frames have an error."""
     speed = np.where(np.isfinite(error_ms) & (passed_ms > 0), step_ms, np.nan) / np.where(passed_ms > 0, passed_ms, 1.0)
     return np.diff(speed, prepend=np.nan) / rate
 

@@ -33,17 +33,15 @@ from twixt.render.pacing.policy import (
 
 # First margin (ns) if all frames so far started at once, because no margin could be measured from such frames.
 MARGIN_AFTER_NS = 4_000_000
-# When a frame starts, it is known to be late if its usual work would end more than this share of a refresh after its
-# planned refresh.
+# A frame is known at its start to be late if its usual work would end more than this share of a refresh too late.
 KNOWN_LATE_SHARE = 0.03
 # If a frame takes several refreshes, its swap is called this share of a refresh before its planned refresh. An earlier
 # swap could be shown too early: some displays show a frame at once if the previous refresh showed no new frame.
 HOLD_SHARE = 0.75
 # If a swap takes no longer than this (ns), it did not wait, and its return is not on the display's grid.
 BLOCKED_NS = 200_000
-# A swap also did not wait if it took less than HARDLY_NS and returned too early: before its refresh by more than
-# EARLY_NS and by more than EARLY_SHARE of a refresh. If MOST_UNWAITED of the last LAST_SWAPS swaps did not wait,
-# another call than swap sets the pace.
+# A swap also did not wait if it took less than HARDLY_NS and returned more than EARLY_NS and EARLY_SHARE of a refresh
+# early. If MOST_UNWAITED of the last LAST_SWAPS swaps did not wait, swap does not set the pace.
 EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
 LAST_SWAPS, MOST_UNWAITED = 8, 5
 # With a queue, swaps wait except after long frames, because long frames drain the queue. The display counts as a queue
@@ -52,20 +50,17 @@ QUEUE_SWAPS, QUEUE_UNWAITED = 240, 3
 # Swaps are proved to wait if PROVEN_SHARE of the last PROVING_SWAPS swaps returned on the grid after a wait. If proved
 # swaps stop waiting later, long work has drained a queue.
 PROVING_SWAPS, PROVEN_SHARE = 40, 0.75
-# If less than LEAST_SHARE of the last JUDGED_RETURNS returns after a wait were on the grid, a busy machine caused the
-# waits, not the display.
+# A busy machine causes the waits if less than LEAST_SHARE of the last JUDGED_RETURNS waits ended on the grid.
 JUDGED_RETURNS, LEAST_SHARE = 12, 0.4
-# If a period differs from the proved period by more than this share, the period was learned from returns that a busy
-# machine delayed.
+# A period that differs from the proved period by more than this share was learned on a busy machine.
 SURE_SHARE = 0.004
 # A return is off the grid if its error exceeds this share of a refresh.
 OFF_SHARE = 0.12
 
 
 class WholeRefreshes:
-    """Policy of whole refreshes. interval: choice of the frame interval, in refreshes. grid: the display's grid, as
-    far as known. is_called: a swap waits for the compositor's frame callback; if a swap does not wait, its frame is
-    late."""
+    """Policy of whole refreshes. interval: choice of the frame interval, in refreshes. grid: the display's grid, if
+    known. is_called: a swap waits for the compositor's frame callback; without this wait, the frame is late."""
 
     display = BLOCKING
 
@@ -138,13 +133,11 @@ class WholeRefreshes:
         return FrameOutcome(self.shown_ns, missed, reason, self._other_display())
 
     def _other_display(self) -> FoundDisplay | None:
-        """Another kind of display: another call than swap sets the pace, or the display does not set the pace. None if
-        swap sets the pace."""
+        """Another kind of display if swap does not set the pace here; otherwise None."""
         swaps, period_ns = self._swaps, self.grid.period_ns
         if not swaps.wait_elsewhere(period_ns):
             return None
-        # The period was learned from returns of a busy machine.
-        if abs(period_ns / swaps.sure_period_ns - 1) > SURE_SHARE:
+        if abs(period_ns / swaps.sure_period_ns - 1) > SURE_SHARE:  # the period was learned on a busy machine
             self.grid.begin_anew(swaps.sure_period_ns, self.shown_ns or 0)
         return FoundDisplay(QUEUED, queues=swaps.proved_to_wait)
 
@@ -181,8 +174,7 @@ class WholeRefreshes:
         return present_ns, ""
 
     def _disagrees(self, begin_ns: int, returned_ns: int, expected_ns: int) -> bool:
-        """True if the return is off the grid, or if the frame was in time for a refresh but was not shown at this
-        refresh."""
+        """True if the return is off the grid, or the frame was in time for a refresh but was not shown at it."""
         self._is_off_grid = False
         if self.shown_ns is None:
             return False
@@ -206,8 +198,7 @@ class WholeRefreshes:
 
     def _learn(self, begin_ns: int, missed: int) -> None:
         spare_ns = self._deadline_ns - begin_ns
-        # If the display showed a frame late, swap returns at a refresh. If swap returns at another instant, the
-        # machine has delayed the return.
+        # If the display showed a frame late, swap returns at a refresh. Any other return was delayed by the machine.
         if not self._watch.measures and missed <= 1 and not (missed and self._is_off_grid):
             self._hand_over.learn(spare_ns, missed > 0, self.grid.period_ns)
 
@@ -230,8 +221,7 @@ class WholeRefreshes:
 
 
 class SwapRecord:
-    """Records the last swaps: the swaps that did not wait, and the swaps that returned on the display's grid after a
-    wait.
+    """Records the swaps that did not wait, and the swaps that returned on the display's grid after a wait.
 
     sure_period_ns: the last period that the returns of swaps proved.
     """
@@ -241,8 +231,7 @@ class SwapRecord:
         self._is_called = is_called
         self.was_unwaited = False  # the last swap did not wait
         self._unwaited: deque[bool] = deque(maxlen=LAST_SWAPS)
-        # For each swap since the last restart: True if it did not wait.
-        self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)
+        self._rarely: deque[bool] = deque(maxlen=QUEUE_SWAPS)  # True for each swap that did not wait
         self._on_grid: deque[bool] = deque(maxlen=PROVING_SWAPS)
         self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # for each return: True if it is on the grid
 
@@ -264,8 +253,7 @@ class SwapRecord:
             self._returns.append(on_grid)
 
     def wait_elsewhere(self, period_ns: int) -> bool:
-        """True if another call than swap sets the pace, or if the display does not set the pace. period_ns: current
-        estimate."""
+        """True if swap does not set the pace. period_ns: current estimate."""
         proved = self.proved_to_wait
         if proved:
             self.sure_period_ns = period_ns
@@ -300,11 +288,9 @@ class SwapRecord:
 # Frames start this much (ns) earlier than their usual work needs. Users see a late frame as uneven motion, but do not
 # notice if input is read 2 ms earlier.
 MARGIN_NS = 2_000_000
-# It is known that a frame will be late if its usual work would end more than this share of an interval after its
-# deadline.
+# A frame is known to be late if its usual work would end more than this share of an interval too late.
 TIMER_LATE_SHARE = 0.02
-# A deadline is missed, and the miss is reported, if the frame is shown more than this share of an interval after the
-# deadline.
+# A deadline is missed and reported if the frame is shown more than this share of an interval after it.
 MISSED_SHARE = 0.10
 # Factor for the first frame that is known to be late: its planned duration is this factor times its usual work.
 LATE_FRAME = 1.2
