@@ -60,8 +60,7 @@ class CoreSharing:
         self._affinity.restore()
 
     def rest(self) -> None:
-        """Uses all cores again. Call it when the viewer stops making frames; the viewer then does not disturb
-        physics."""
+        """Uses all cores again. Call it when the viewer stops making frames; it then does not disturb physics."""
         if self._choice.avoided:
             self._use_all_cores()
 

@@ -42,8 +42,7 @@ LONGEST = 64  # bytes to read; a schedstat line of three numbers is shorter
 
 
 def thread_ids(process: int | str = "self") -> list[int]:
-    """Ids of all threads of a process, ascending; empty if the process has ended or the system does not list
-    threads."""
+    """Ids of all threads of a process, ascending; empty if it has ended or the system does not list threads."""
     with contextlib.suppress(OSError):
         return sorted(int(name) for name in os.listdir(f"/proc/{process}/task"))
     return []

@@ -1,5 +1,4 @@
-"""Display that a viewer draws on: its interface, the choice between a window and memory, and the measurement of its
-refresh.
+"""Display that a viewer draws on: its interface, the choice between a window and memory, and its refresh.
 
 Always: if there is no display server, a run draws in memory and ends after a limited time. A user's own loop without a
 display continues.
@@ -96,8 +95,7 @@ class Display(Protocol):
         """Like `poll`, but waits up to `timeout_s` for an event or a `wake`."""
 
     def wake(self) -> None:
-        """Makes the current `wait_events` return; if none is running, the next one returns at once. Any thread may
-        call it."""
+        """Makes the current `wait_events` return, or the next one if none is running. Any thread may call it."""
 
     def pop_damage(self) -> bool:
         """Returns True if the picture on the screen was lost since the last call."""

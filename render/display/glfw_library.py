@@ -140,8 +140,7 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
 
 
 def watch(display: int, window: int) -> None:
-    """Watches a window, so that `is_destroyed` knows whether the window is destroyed. display: address of the window's
-    Display."""
+    """Watches a window, for `is_destroyed`. display: address of the window's Display."""
     _destroyed.discard(window)  # a later connection may reuse the id
     _watched.add(window)
     convert = ctypes.CDLL("libX11.so.6").XESetWireToEvent

@@ -137,8 +137,7 @@ class Answers:
         self._out.clear()
 
     def _asked_ns(self, swap_number: int) -> int | None:
-        """Removes the request about a swap. Returns the instant of the request, or None if there was no such
-        request."""
+        """Removes the request about a swap. Returns the instant of the request, or None if there was none."""
         for at, (number, asked_ns) in enumerate(self._out):
             if number == swap_number:
                 del self._out[at]

@@ -115,8 +115,7 @@ class WaylandPresentation:
         return self._answers.given_up
 
     def ask(self, swap_number: int) -> None:
-        """Asks for feedback on the surface's next commit. The swap makes this commit, so call it just before the
-        swap."""
+        """Asks for feedback on the surface's next commit, which the swap makes. Call it just before the swap."""
         if self.given_up:
             return
         if not self._presentation or self._clock_id is None:
@@ -287,8 +286,8 @@ def symbol(wl: ctypes.CDLL, name: str) -> int:
     return ctypes.addressof(c_void_p.in_dll(wl, name))
 
 
-# Longest wait for a callback. While the window is visible, one callback comes per refresh, and no display is slower
-# than 4 Hz.
+# Longest wait for a callback. While the window is visible, one callback comes per refresh. No display is slower than 4
+# Hz.
 HIDDEN_AFTER_NS = 250_000_000
 
 _WL_SURFACE_FRAME = 3  # opcode of wl_surface.frame in the core protocol

@@ -117,8 +117,7 @@ class Window:
 
     @property
     def framebuffer_size(self) -> tuple[int, int]:
-        """Width and height in pixels, at least 1x1. The size of a minimised window is 0x0, which is too small for a
-        picture."""
+        """Width and height in pixels, at least 1x1. A minimised window has 0x0, which is too small for a picture."""
         width, height = self._state.size_px
         return max(1, width), max(1, height)
 
@@ -174,8 +173,7 @@ class Window:
         return self._drain_events()
 
     def wake(self) -> None:
-        """Makes the current `wait_events` return; if none is running, the next one returns at once. Any thread may
-        call it."""
+        """Makes the current `wait_events` return, or the next one if none is running. Any thread may call it."""
         glfw.post_empty_event()
 
     def pop_damage(self) -> bool:
@@ -237,8 +235,7 @@ class Window:
         return self.present_times.swap_number
 
     def drain_changes(self) -> list[str]:
-        """Changes of the display since the last call, in words: another monitor, another mode, or a sleep of the
-        machine."""
+        """Changes of the display since the last call, in words: another monitor or mode, or a sleep of the machine."""
         return self._place.look(self.present_times.output) if self._place is not None and not self._gone else []
 
     def drain_presents(self) -> list[Presented]:

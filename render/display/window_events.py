@@ -27,8 +27,7 @@ import glfw  # noqa: E402  (after its library is chosen)
 # One system clock counts the time in which the machine sleeps; another clock does not. If their difference grew by
 # more than this (ns), the machine slept.
 SLEPT_NS = 100_000_000
-# Interval (ns) at which modes are read on Wayland. There the client knows the modes without a request to the
-# compositor.
+# Interval (ns) at which modes are read on Wayland. There the client knows the modes without a request.
 MODES_EVERY_NS = 500_000_000
 
 
@@ -75,8 +74,7 @@ def _words(mode: tuple[int, ...]) -> str:
 
 
 class Monitor(NamedTuple):
-    """A monitor. name: its id. x, y: its top left corner. mode: width and height in pixels, and the reported refresh
-    rate in Hz."""
+    """A monitor. name: its id. x, y: its top left corner. mode: width and height in pixels, reported refresh in Hz."""
 
     name: int
     x: int
@@ -238,8 +236,7 @@ def _modifiers(held: int) -> frozenset[str]:
 
 
 class WindowState:
-    """Size, scale and visibility of one window, as last reported. is_damaged: True if the window must be drawn
-    again."""
+    """Size, scale and visibility of one window, as last reported. is_damaged: it must be drawn again."""
 
     def __init__(self, handle: Any) -> None:
         # The size is read only once. On X11 each read is a round trip to the server and takes several times as long as

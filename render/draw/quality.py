@@ -305,8 +305,7 @@ class Governor:
         return False
 
     def _learn(self, tried: Trial, usual_ns: float) -> None:
-        """Corrects the shares of the steps between the previous level and this level. All are multiplied by the same
-        factor."""
+        """Corrects the shares of the steps between the previous level and this level, all by the same factor."""
         cheaper, finer = max(tried.from_level, self._at), min(tried.from_level, self._at)
         if tried.usual_ns <= 0 or usual_ns <= 0:
             return

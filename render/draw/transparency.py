@@ -276,8 +276,7 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
 
 # Largest number of planes that divide the rows. Each plane requires a pass over the rows.
 MOST_PARTING = 32
-# Largest number of draw calls of a picture for which rows with different keys are sorted together. A draw call takes
-# 20 us.
+# Largest number of draw calls of a picture for which rows with different keys are sorted together; each takes 20 us.
 MOST_RUNS = 512
 
 
@@ -289,8 +288,7 @@ class SortedRuns(NamedTuple):
 
 
 def newest(older: TransparentRows | None, newer: TransparentRows | None) -> TransparentRows:
-    """Rows of two snapshots, each row once. If both snapshots have a row, its newer record is used. Hidden rows are
-    left out."""
+    """Rows of two snapshots, each once, with the newer record if both have it. Hidden rows are left out."""
     if older is not None:
         is_hidden = (older.records["flags"] & VISIBLE) == 0
         if is_hidden.any():
@@ -321,8 +319,7 @@ def sorted_runs(order: NDArray[np.intp], keys: NDArray[np.intp], alone: NDArray[
 
 
 def _begins(keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Indices of the rows at which a run begins: the first row of equal keys, and each row that needs its own
-    draw call."""
+    """Indices of the rows that begin a run: the first row of equal keys, and each row that needs its own draw call."""
     is_first = alone.copy()
     is_first[:1] = True
     is_first[1:] |= keys[1:] != keys[:-1]

@@ -23,8 +23,7 @@ TIME_SCALES = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0,
 
 @dataclass(frozen=True)
 class ViewerSettings:
-    """Settings that the user changes with keys. Settings that belong to physics follow the latest plan and status of
-    physics."""
+    """Settings that the user changes with keys. Settings of physics follow its latest plan and status."""
 
     interpolation: str
     clock: str
@@ -64,8 +63,7 @@ class ViewerSettings:
 
 
 class Effect(NamedTuple):
-    """Settings after a key press, and the name and value of the key's command to physics (name "" if there is no
-    command)."""
+    """Settings after a key press, and the name and value of its command to physics (name "" if there is none)."""
 
     settings: ViewerSettings
     command: str = ""

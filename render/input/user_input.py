@@ -177,8 +177,7 @@ class UserInput:
 
 
 def first_settings(config: Config) -> ViewerSettings:
-    """Settings from the flags. In a split view, the right half is the main picture, so these are the settings of the
-    right half."""
+    """Settings from the flags. In a split view these are the settings of the right half, the main picture."""
     method, clock = ("", "") if config.split is None else config.split[1]
     own = method or config.interpolation
     return ViewerSettings(

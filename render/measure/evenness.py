@@ -80,8 +80,7 @@ def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArra
 
 
 class FittedGrid(NamedTuple):
-    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean period; None for too few
-    frames."""
+    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean; None for too few frames."""
 
     instants_ns: NDArray[np.int64]
     period_ns: float | None

@@ -121,8 +121,7 @@ LONGEST_BACKLOG = 60
 HELD_BACK = 12
 FILE_BUFFER = 1 << 16  # bytes; about two hundred rows per write to the disk
 
-# A line of a log has about 500 bytes. A longer line belongs to another kind of file, and the rest of this line is not
-# read.
+# A line of a log has about 500 bytes. A longer line belongs to another kind of file, and its rest is not read.
 LONGEST_LINE = 1 << 16
 # Range of whole numbers in a log. Columns from snapshots may have any 64-bit value, because a snapshot may be damaged.
 # Instants and durations measured by the viewer are limited to 73 years, so that their differences fit into 64 bits.

@@ -159,8 +159,7 @@ def _errors(axes: Axes, measured: Measured) -> None:
 
 
 def _strip(axes: Axes, measured: Measured, excerpt: slice = EVERYTHING) -> None:
-    """Draws one stroke per frame. Rare kinds of frames are drawn last, and no stroke is too thin, so every frame is
-    visible."""
+    """Draws one stroke per frame. Rare kinds are drawn last, and no stroke is too thin, so every frame is visible."""
     from matplotlib.patches import Patch
 
     seconds = _seconds(measured)[excerpt]

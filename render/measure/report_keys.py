@@ -28,8 +28,7 @@ OLDER_SCHEMAS = ("twixt-report/1",)
 FIGURE, SPREAD, NAMES, PHASES, COUNTS = "figure", "spread", "names", "parts", "counts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
-# Usual definitions of "1 % low" (in fps, computed from frame intervals). The report has one figure for each
-# definition.
+# Usual definitions of "1 % low" (in fps, from frame intervals). The report has one figure for each definition.
 LOW_1_PERCENT = {
     "percentile": "1000 / the 99th percentile of the intervals",
     "mean_of_slowest_intervals": "1000 / the mean of the slowest 1 % of the intervals",

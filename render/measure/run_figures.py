@@ -254,8 +254,7 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 
 
 BAD_ERROR_MS = 2.0  # smallest uneven step that a trained eye sees at 60 Hz
-# Smallest lateness of a wake-up that counts; on an idle machine, the p99 of the hybrid wait's lateness is far below
-# this.
+# Least lateness of a wake-up that counts. On an idle machine, the p99 of the hybrid wait is far below this.
 LATE_WAKE_MS = 1.0
 # If a cost exceeds its usual value by less than this, the excess is noise.
 LEAST_EXCESS_MS = 1.0

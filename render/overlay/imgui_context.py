@@ -28,8 +28,7 @@ PACKAGE, NATIVE = "imgui_bundle", "imgui_bundle._imgui_bundle"
 
 
 def _library() -> tuple[Any, Path]:
-    """Returns the library's native module and its package's folder. Raises ModuleNotFoundError if the library is not
-    installed.
+    """Returns the library's native module and its package's folder. Raises ModuleNotFoundError if it is not installed.
 
     Does not import the package itself. The package would also load asyncio and two dozen more modules, which is a
     quarter of the loading time. A later import of the package works as usual.

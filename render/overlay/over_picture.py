@@ -1,5 +1,4 @@
-"""Layers over the picture of a frame: the panels, the program's labels, images and figures, and the note about the
-last key.
+"""Layers over the picture: the panels, the program's labels, images and figures, and the note about the last key.
 
 Importing Dear ImGui takes longer than a frame, so a separate thread imports it. After the import, fonts and OpenGL
 programs are made between frames, in steps of some milliseconds. Until they are ready, frames are drawn without panels

@@ -44,8 +44,7 @@ class ProgramPictures:
             self._images.rectangles.set_images([image.pixels for image in images])
 
     def set_figures_shown(self, figures: Sequence[OverlayFigure], scale: float) -> None:
-        """Sets the figures to show from now on. The library of figures must be loaded. scale: pixels per unit of text
-        size."""
+        """Sets the figures to show from now on. Their library must be loaded. scale: pixels per unit of text size."""
         if figures is self._figures.source and scale == self._scale:
             return
         self._scale = scale

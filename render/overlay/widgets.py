@@ -27,8 +27,7 @@ class PanelItem(NamedTuple):
 
 
 def fitting(items: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
-    """Items that fit into the height `most_height`, in their order. Among items of equal rank, the last is left out
-    first."""
+    """Items that fit into `most_height`, in their order. Among items of equal rank, the last is left out first."""
     kept = list(items)
     while kept and sum(item.height for item in kept) > most_height:
         highest = max(item.rank for item in kept)

@@ -1,5 +1,4 @@
-"""Placement of frames on a display that sets the pace, but on which swap does not return at the instant when its frame
-is shown.
+"""Placement of frames on a display that sets the pace, but whose swap does not return when its frame is shown.
 
 Every frame starts at once. The display blocks a later call. If swap returns at once, the display blocks the first
 drawing call of the next frame. If the display has a queue, the display blocks a later swap. Present times are
@@ -290,7 +289,7 @@ class UnheldFrames:
         self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # for frames of several refreshes: True if swap waited
 
     def begin(self, now_ns: int, interval_ns: int, is_wide: bool, queues: bool) -> None:
-        """Begins the next frame. is_wide: the frame's interval is wider than requested. queues: swap waits for earlier
+        """Begins the next frame. is_wide: its interval is wider than requested. queues: swap waits for earlier
         frames."""
         was_ns, self._interval_ns = self._interval_ns, interval_ns
         self.left = max(0, self.left - 1)

@@ -43,8 +43,7 @@ DRAINS_SHARE = 0.9
 # With a queue, drawing never waits. So there is no queue if a later start made drawing shorter in SHORTER_TRIES of the
 # last LAST_TRIES tries.
 LAST_TRIES, SHORTER_TRIES = 6, 5
-# Two returns that are more refreshes apart than this are not compared, because the error of the estimated period is
-# too large.
+# Two returns that are more refreshes apart than this are not compared: the period's error is too large.
 MOST_APART = 20
 
 # -- drawing
@@ -74,8 +73,7 @@ LAST_FRAMES = 8
 
 
 class RegularWaits:
-    """Detects a queue: swaps that return before their own frame is shown. queues: True if swaps wait for earlier
-    frames."""
+    """Detects a queue: swaps return before their own frame is shown. queues: swaps wait for earlier frames."""
 
     def __init__(self, queues: bool = False) -> None:
         self.queues = queues

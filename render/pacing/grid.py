@@ -102,8 +102,7 @@ class RefreshGrid:
         return self._grown_to(expected_ns)
 
     def _grown_to(self, point_ns: int) -> int:
-        """Sets the last point to `point_ns`, or to 1 ns after the previous point if that is later. Returns the
-        point."""
+        """Sets the last point to `point_ns`, but at least 1 ns after the previous point. Returns the point."""
         assert self._point_ns is not None
         self._point_ns = max(point_ns, self._point_ns + 1)
         return self._point_ns
@@ -217,8 +216,7 @@ class RefreshGrid:
 
 # Range of the refresh periods of displays: 400 Hz to 20 Hz.
 SHORTEST_NS, LONGEST_NS = 2_500_000, 50_000_000
-# SHARE of the intervals must be whole refreshes, within WITHIN of a refresh; the other intervals may have been
-# delayed.
+# SHARE of the intervals must be whole refreshes, within WITHIN of a refresh; the others may be delayed.
 WITHIN, SHARE = 0.12, 0.8
 # EXACTLY_SHARE of the intervals must be whole refreshes within EXACTLY_WITHIN, because a display is more regular than
 # frames of equal work.
@@ -230,8 +228,7 @@ MOST_OF_THEM, NEARLY_ALL = 0.5, 0.95
 MOST_REFRESHES = 8
 # A measurement begins if DISAGREEING of the last LAST_RETURNS returns did not fit the grid.
 LAST_RETURNS, DISAGREEING = 4, 2
-# A measurement takes MEASURED_FRAMES frames that start at once. Another measurement may begin PATIENCE_FRAMES frames
-# later.
+# A measurement takes MEASURED_FRAMES frames that start at once. Another may begin PATIENCE_FRAMES frames later.
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
 # The known period is kept if this share of the measured intervals is one refresh long.
 BELIEVED_SHARE = 0.35
@@ -286,8 +283,7 @@ class MeasuredSwap(NamedTuple):
 
 
 class RefreshWatch:
-    """Detects that the refresh period of the display has changed. Then measures the new period with frames that start
-    at once."""
+    """Detects that the display's refresh period has changed, and measures it with frames that start at once."""
 
     def __init__(self) -> None:
         self._intervals_ns: list[int] = []

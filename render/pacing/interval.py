@@ -52,8 +52,7 @@ CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
 # Widest interval (ns), unless the user requests a longer one. At fewer than ten frames per second, users see single
 # pictures instead of motion.
 LONGEST_INTERVAL_NS = 100_000_000
-# Candidates if the interval can have any length: these multiples of the shortest interval, and these quantiles of the
-# work.
+# Candidates if any length is possible: these multiples of the shortest interval, and these quantiles of the work.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
 # No candidate is shorter than this quantile of the work: with a shorter interval, nearly all frames would be late.
 LEAST_SHARE = 0.1
@@ -221,8 +220,8 @@ class IntervalChoice:
         return None
 
     def _last_cycles(self, end_ns: int, span_ns: int) -> list[int]:
-        """Cycles of the frames in the last `span_ns`. Empty if the interval changed in this time, or if there are too
-        few frames."""
+        """Cycles of the frames in the last `span_ns`; empty if the interval changed in this time, or for too few
+        frames."""
         frames = self._frames
         if len(frames) < NARROW_BY_FRAMES:
             return []
@@ -345,8 +344,7 @@ class ShortestInterval:
         self._update()
 
     def whole(self, interval_ns: int, wander: float = 1e-6) -> int:
-        """Least number of refreshes that is at least as long as `interval_ns`, with a tolerance of `wander`
-        refreshes."""
+        """Least number of whole refreshes that hold `interval_ns`, with a tolerance of `wander` refreshes."""
         assert self.refresh_ns
         return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
 

@@ -25,8 +25,7 @@ CLEARLY = 1.05
 # A load means that n of the last n + 1 frames are clearly too long. n is TOO_LONG_FRAMES at first. n grows by one
 # after each relapse; otherwise an interval that the replay narrowed could be widened again by chance.
 TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 6
-# With a queue, a few long frames do no harm; so a load needs this many more frames. A load is still found within five
-# frames.
+# A few long frames do no harm to a queue, so a load needs this many more frames. It is still found within five frames.
 QUEUED_FRAMES = 2
 # If the share of long frames among the frames of the last seconds is above NOISE_SHARE, long frames count as noise.
 # Then a load means that CERTAIN_FRAMES of the last CERTAIN_FRAMES + 1 frames are too long and of similar length: the

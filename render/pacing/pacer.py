@@ -302,14 +302,12 @@ class PresentSource:
 
 # Range of refresh periods of displays: 650 to 10 Hz.
 SHORTEST_REFRESH_NS, LONGEST_REFRESH_NS = 1_540_000, 100_000_000
-# Longest time (ns) between two calls. A longer time means that the machine was suspended, or that another clock is
-# used.
+# Longest time (ns) between two calls. A longer time means that the machine was suspended or the clock replaced.
 LONGEST_STEP_NS = 60_000_000_000
 # If the clock goes back by less than this (ns), it has not jumped: the two times may have been read at nearly the same
 # instant.
 SMALLEST_BACK_NS = 1_000_000_000
-# A reported present time is at most OLDEST_REPORT_NS old, and at most AHEAD_NS in the future. Other reports are
-# ignored.
+# A reported present time is ignored if it is older than OLDEST_REPORT_NS, or more than AHEAD_NS in the future.
 OLDEST_REPORT_NS, AHEAD_NS = 2_000_000_000, 500_000_000
 
 

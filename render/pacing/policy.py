@@ -88,8 +88,7 @@ class FrameOutcome(NamedTuple):
 
 
 class Policy(Protocol):
-    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or each frame as soon as
-    possible."""
+    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or as soon as possible."""
 
     @property
     def display(self) -> str:

@@ -42,8 +42,7 @@ NARROWEST, FIT_STEPS, FIT_STEP, FINE_STEPS = 0.75, 110, 0.005, 10
 AGREED = 0.6
 # If the median intervals of bare and paused swaps agree within this share, their mean is the period.
 SAME_WITHIN = 0.01
-# Longest duration of the probe (ns). A limit is needed because the swaps of a window that was opened hidden may never
-# return.
+# Longest probe (ns). A limit is needed because the swaps of a window that was opened hidden may never return.
 LONGEST_PROBE_NS = 500_000_000
 # Range of the refresh rates of displays, Hz. A reported rate outside this range is ignored.
 PLAUSIBLE_HZ = (20.0, 650.0)
@@ -73,7 +72,7 @@ class SwapProbe:
     `add`."""
 
     def __init__(self, reported_hz: float | None = None, is_called: bool = False) -> None:
-        """reported_hz: used only if swap does not block. is_called: each swap waits for the compositor's frame
+        """reported_hz: used only if swap does not block. is_called: a swap waits for the compositor's frame
         callback."""
         self._reported_hz, self._is_called = reported_hz, is_called
         self._ends_ns: list[int] = []

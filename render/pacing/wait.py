@@ -58,8 +58,7 @@ class HybridWait:
         _ask_for_sharp_timers()
 
     def about(self, instant_ns: int) -> int:
-        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the instant at which the sleep
-        ended."""
+        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the instant when the sleep ended."""
         now_ns = self._clock()
         if instant_ns > now_ns:
             self._sleep((instant_ns - now_ns) / 1e9)
@@ -93,8 +92,7 @@ def _ask_for_sharp_timers() -> None:
 FIRST_NS = 1_500_000
 REMEMBERED_COSTS, COST_MARGIN_FACTOR, MARGIN_NS = 64, 1.1, 100_000
 ENOUGH = 8
-# If the work did not fit this many times in a row, the known durations are cleared, because the machine may no longer
-# be busy.
+# If the work did not fit this many times in a row, the durations are cleared: the machine may no longer be busy.
 REFUSED_TO_FORGET = 120
 
 

@@ -154,8 +154,7 @@ class BodyDraws:
         return records if self._to_held is None else self._to_held.kept_in_place(records)
 
     def records_of_rows(self, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
-        """Returns, for each row of a snapshot of `count` bodies, the record of its body. The result is valid until the
-        next call."""
+        """Returns the record of the body of each row, for a snapshot of `count` bodies; valid until the next call."""
         parts = self.parts
         room = self.room if parts is None else len(parts.bodies)
         if len(self._of_rows) < room:

@@ -243,8 +243,7 @@ class Membership:
         return any(one.is_smooth for listed in self._material_groups.values() for one in listed)
 
     def is_as_opaque_as(self, other: Membership) -> bool:
-        """True if the same rows have a transparent shape in both lists; only rows that are in both lists are
-        compared."""
+        """True if the same rows have a transparent shape, among the rows that are in both lists."""
         end = np.uint32(min(len(self.kinds), len(other.kinds)))
         mine, theirs = (rows[: np.searchsorted(rows, end)] for rows in (self.transparent, other.transparent))
         return np.array_equal(mine, theirs)

@@ -26,8 +26,7 @@ from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 # A plane counts as level if the x and y of its unit normal are at most this. At 100 m from the middle of a plane at
 # this limit, its height is off by 1 mm.
 LEAN = 1e-5
-# If a picture has at most FEW_CASTERS bodies or parts, they cast shadows until they are FAR_FADE_RADII above the
-# floor.
+# If a picture has at most FEW_CASTERS bodies or parts, they cast shadows up to FAR_FADE_RADII above the floor.
 FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
 
 

@@ -82,8 +82,7 @@ class MovedParts(NamedTuple):
 
 
 def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
-    """Parts with another place or size in `after`; None if there are none. Bodies whose number of parts changed are
-    left out."""
+    """Parts with another place or size in `after`, or None. Bodies whose number of parts changed are left out."""
     if before.scene is after.scene or (before.parts is None) != (after.parts is None):
         return None
     if before.parts is None and are_same(before.scene, after.scene):

@@ -279,7 +279,7 @@ OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
 def cast_passes(
     kind: str, count: int, is_software: bool, level: Level = FULL, is_outlined: bool = False
 ) -> tuple[str, ...]:
-    """Passes for `count` bodies of this kind. They are: rectangles; or points and rectangles; or points, query and
+    """Passes for `count` bodies of this kind. They are rectangles; points and rectangles; or points, query and
     rectangles.
 
     is_outlined: bodies have an outline. Plain points cannot show an outline, so they are then not used.

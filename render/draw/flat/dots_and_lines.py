@@ -1,5 +1,4 @@
-"""Round dots and thin lines among the bodies, for trails, the user's own drawing, thin marks and the outline of the
-scene.
+"""Round dots and thin lines among the bodies: trails, the user's own drawing, thin marks, the scene's outline.
 
 Each call uploads all rows at once into a reused buffer and makes one draw call. A line is a quad in the plane of the
 picture. It has the same width at every distance. The edges of dots and lines fade over one pixel.

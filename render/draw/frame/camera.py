@@ -136,8 +136,7 @@ class OrbitCamera:
 
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
-        """The scene's own camera; if the scene has none, a camera that frames all bodies. bodies: dtype `BODY`, shape
-        (n,)."""
+        """The scene's own camera, or else a camera that frames all bodies. bodies: dtype `BODY`, shape (n,)."""
         if scene.camera is None:
             camera = OrbitCamera()
             camera.frame(scene, bodies, aspect)

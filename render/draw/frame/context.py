@@ -70,8 +70,8 @@ def is_software(renderer: str) -> bool:
 
 
 def draws_in_threads(renderer: str) -> bool:
-    """True if a renderer of this name draws on the CPU and may use several threads of this process (LP_NUM_THREADS is
-    not 0)."""
+    """True if a renderer of this name draws on the CPU and may use threads of this process (LP_NUM_THREADS is not
+    0)."""
     return is_software(renderer) and os.environ.get("LP_NUM_THREADS") != "0"
 
 

@@ -264,8 +264,7 @@ def body_brightness(scene: Scene) -> float:
 
 
 def guarded(viewport: Viewport) -> Viewport:
-    """Viewport for points: larger than `viewport` by GUARD_PX on each side. The scissor removes pixels outside the
-    picture."""
+    """Viewport for points, larger by GUARD_PX on each side. The scissor removes pixels outside the picture."""
     left_px, bottom_px, width_px, height_px = viewport
     return left_px - GUARD_PX, bottom_px - GUARD_PX, width_px + 2 * GUARD_PX, height_px + 2 * GUARD_PX
 

@@ -36,8 +36,7 @@ ALL_BLENDED = Discrete()
 
 
 class SurfacePair(NamedTuple):
-    """Slots of the two snapshots between which deforming surfaces are blended, and the weight of the newer snapshot,
-    0..1."""
+    """Slots of the two snapshots between which deforming surfaces are blended; weight of the newer snapshot, 0..1."""
 
     older: int
     newer: int | None

@@ -98,8 +98,7 @@ _EMPTY = _Slot()
 
 
 class SnapshotRing:
-    """Buffers of records for `slots` slots and for any further slots in use, and the vertex arrays that read these
-    buffers."""
+    """Buffers of records for `slots` slots and any further slots in use, and the vertex arrays that read them."""
 
     def __init__(self, context: moderngl.Context, slots: int, capacity: int) -> None:
         self._context = context

@@ -1,5 +1,4 @@
-"""Poses of bodies whose shape is a mesh: the program that writes these poses, and GLSL that all programs of meshes
-share.
+"""Poses of bodies whose shape is a mesh: the program that writes the poses, and GLSL for all programs of meshes.
 
 Computing the pose of a mesh costs as much as computing the pose of another shape. So the pose must not be computed for
 each vertex. One pass with transform feedback computes the poses of all meshes and writes them into a buffer. The pass
@@ -69,8 +68,7 @@ vec4 projected(vec3 at) {
 """
 )
 
-# Like the faces of boxes, each face has one tone. A face is brighter if it is seen from the side. See `shade` in
-# boxes.py.
+# Like the faces of boxes, each face has one tone. A face seen from the side is brighter. See `shade` in boxes.py.
 FLAT_TONE_GLSL = """
 vec3 tone_of(vec3 albedo, vec3 facing) {
     return light_eye.w > 0.5 ? albedo : lit(albedo, facing, 1.0, light_eye.xyz, up_eye.xyz);

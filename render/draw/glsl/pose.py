@@ -95,8 +95,7 @@ bool is_finite(uvec4 place, vec4 orientation, float scale) {
 
 float squared(vec3 v) { return dot(v, v); }
 
-// Weights of a cubic Hermite curve (Hermite 1878): of the displacement, of the older velocity and of the newer
-// velocity.
+// Weights of a cubic Hermite curve (Hermite 1878): of the displacement, the older velocity, the newer velocity.
 vec3 hermite_weights(float s) {
     return vec3(s * s * (3.0 - 2.0 * s), s * (1.0 - s) * (1.0 - s), s * s * (s - 1.0));
 }
@@ -307,8 +306,7 @@ vec3 rotate(vec4 turn, vec3 v) {
 """
 
 QUATERNION_GLSL = """
-// A quaternion of length 0 counts as no rotation. First divides by the largest component, because squares may
-// overflow.
+// A quaternion of length 0 counts as no rotation. Divides by the largest component first: squares may overflow.
 vec4 unit(vec4 turn) {
     vec4 size = abs(turn);
     float largest = max(max(size.x, size.y), max(size.z, size.w));

@@ -33,8 +33,7 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING
 from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
-# TAPS: number of comparisons for a soft edge, a multiple of three. SOFT_PX: half width of the edge in pixels of the
-# map.
+# TAPS: number of comparisons for a soft edge, a multiple of three. SOFT_PX: half the edge's width, pixels of the map.
 TAPS, SOFT_PX = 24, 5.0
 # Radius of contact shading at the target, as a share of half the picture's height.
 CONTACT_SHARE = 0.15
@@ -152,8 +151,7 @@ float open_share(Surface here, vec3 normal, ivec2 px) {
     float width_px = min(contact_m / (w_at(-here.place.z) * picture.z), WIDEST_PX);
     if (width_px < 2.0) return 1.0;
     float reach_m = width_px * w_at(-here.place.z) * picture.z;
-    // The four pixels of a quad look in different directions and to different distances. So together they sample more
-    // places.
+    // The four pixels of a quad look in different directions and to different distances, to sample more places.
     int corner = (px.x & 1) + 2 * (px.y & 1);
     float turn = (6.2831853 / 32.0) * float(corner), farther = FARTHER[corner], hidden = 0.0;
     vec2 way_px = vec2(cos(turn), sin(turn)) * (0.5 * width_px);

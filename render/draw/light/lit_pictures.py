@@ -1,5 +1,4 @@
-"""Pictures with shadows on every surface. They are drawn once from the light and once from the eye, and are then
-composed.
+"""Pictures with shadows on every surface. They are drawn from the light and from the eye, and are then composed.
 
 The shadow map is a picture from the light. From the eye, the bodies are drawn into a target whose depths can be read.
 If the level requires it, the target has several samples per pixel. composing.py makes the final picture from map and

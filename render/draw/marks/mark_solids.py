@@ -26,8 +26,7 @@ SOLID = np.dtype([("position", "<f4", 3), ("orientation", "<f4", 4), ("half_size
 # The same record as one block of bytes, which numpy copies faster.
 BYTES = np.dtype(f"V{SOLID.itemsize}")
 
-# Radius and length of an arrow's head, in radii of its shaft. If an arrow is shorter than its head, the head is scaled
-# down.
+# Radius and length of an arrow's head, in radii of its shaft. The head of a shorter arrow is scaled down.
 HEAD_RADIUS, HEAD_LENGTH = 2.5, 6.0
 # Length of an arrow's head if the radius of the head is given, as a share of the arrow's length.
 HEAD_SHARE = 1 / 3

@@ -65,8 +65,7 @@ class MeshBuffers:
         self._meshes: dict[bytes, MeshOnGpu] = {}
 
     def keep(self, meshes: Iterable[Mesh]) -> None:
-        """Uploads the meshes that are not on the GPU yet, and releases all meshes on the GPU that are not in
-        `meshes`."""
+        """Uploads the meshes that are not on the GPU yet, and releases those that are not in `meshes`."""
         wanted = {mesh.digest: mesh for mesh in meshes}
         for digest in self._meshes.keys() - wanted.keys():
             self._meshes.pop(digest).release()
@@ -281,8 +280,7 @@ class SurfaceBlending:
         return place if place < len(self._rows.bodies) and self._rows.bodies[place] == body else -1
 
     def blended(self, place: int, pair: SurfacePair) -> DrawnSurface | None:
-        """Vertices of the deforming body number `place`, blended between these two snapshots; None if the body is not
-        drawn."""
+        """Vertices of deforming body number `place`, blended between these two snapshots; None if it is not drawn."""
         older, newer = self._fill(pair.older), None
         bounds, share = older.bounds[place], pair.share
         if bounds is None:

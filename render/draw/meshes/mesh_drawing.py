@@ -220,7 +220,7 @@ class MeshDrawing:
         return program
 
     def _instances(self, name: str, drawn: _Drawn, indices: moderngl.Buffer) -> moderngl.VertexArray:
-        """Vertex array of this program, with the vertices of a mesh, and the poses of its bodies, one pose for each
+        """Vertex array of this program with the vertices of a mesh, and the poses of its bodies, one for each
         instance."""
         layer, number, run, mesh, _ = drawn
         array = layer.arrays.get((name, number))

@@ -1,5 +1,4 @@
-"""Arrays of a mesh for the GPU: vertices, triangles, silhouette edges and bounds. This module also handles deforming
-meshes.
+"""Arrays of a mesh for the GPU: vertices, triangles, silhouette edges and bounds. Deforming meshes are included.
 
 In OpenGL, all pixels of a triangle get the `flat` outputs of the triangle's last vertex. So in a flat mesh, the last
 vertex of each face carries the normal of the face, and the other vertices are shared. This needs half as many vertices
@@ -23,8 +22,7 @@ from twixt.ipc.scene.mesh import Mesh
 VERTEX = np.dtype([("place", "<f4", 3), ("normal", "<f4", 3)])
 # Corners of a face, for each of its edges: start of the edge, end of the edge, opposite corner.
 EDGES_OF_FACE = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
-# A mesh is a plate (for example a height field) if its smallest extent is at most this share of its second smallest
-# extent.
+# A mesh is a plate (as a height field is) if its smallest extent is at most this share of its second smallest.
 PLATE_SHARE = 0.1
 
 
@@ -72,8 +70,7 @@ def mesh_bounds(mesh: Mesh) -> MeshBounds:
 
 
 def is_closed(geometry: MeshGeometry) -> bool:
-    """True if the faces enclose a volume, and the front of every face is outside. Backs of faces are then never
-    visible.
+    """True if the faces enclose a volume, with all fronts outside. Backs of faces are then never visible.
 
     Vertices at the same place count as one vertex.
     """
@@ -117,8 +114,7 @@ def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> ND
 
 
 def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometry:
-    """Geometry in which each face has a last vertex of its own: one of the face's original vertices, or a copy if none
-    is free."""
+    """Geometry in which each face has its own last vertex: one of its original vertices, or a copy if none is free."""
     owned, triangles = _owned_last(faces, len(places))
     copies = np.flatnonzero(~owned)
     vertices = np.zeros(len(places) + len(copies), VERTEX)

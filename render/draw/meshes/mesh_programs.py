@@ -182,8 +182,7 @@ void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
 """
 )
 
-# Faces with a material, flat or smooth. Lighting is computed for each pixel, because the image is also read for each
-# pixel.
+# Faces with a material, flat or smooth. Lighting is computed for each pixel, where the image is read.
 _SURFACE_VERTEX = """
 in vec2 uv;
 out vec3 at, on_body;

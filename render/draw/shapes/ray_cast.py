@@ -26,8 +26,7 @@ from twixt.render.draw.glsl.light import FINISH_GLSL, LIGHT_GLSL, OUTLINE_GLSL, 
 from twixt.render.draw.glsl.pose import ROTATE_GLSL, pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant, frame_glsl, switches_glsl
 
-# Rims and shades at the edges of a body fade in between this width (px) and twice this width. Points have no rims and
-# shades.
+# Rims and shades at the edges of a body fade in between this width and twice this width, px. Points have none.
 DETAIL_PX = 22.0
 
 

@@ -327,8 +327,7 @@ class SmallPictures:
         self._used.clear()
 
     def prepare(self) -> bool:
-        """Compiles the program that enlarges pictures; changes no picture. Returns False if the program is already
-        compiled."""
+        """Compiles the program that enlarges pictures; changes no picture. Returns False if it is compiled already."""
         if self._square is not None:
             return False
         screen = self._target.framebuffer

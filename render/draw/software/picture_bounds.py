@@ -38,8 +38,7 @@ CORNERS = np.array([[bit & 1, bit >> 1 & 1, bit >> 2] for bit in range(8)], np.f
 HEIGHT_STEP = 1.25
 NONE_SEEN: Viewport = (0, 0, 0, 0)
 
-# Factor on the radii of balls. It is needed for spheres that are drawn as circles, and for sizes between two
-# snapshots.
+# Factor on the radii of balls, for spheres that are drawn as circles, and for sizes between two snapshots.
 RADIUS_MARGIN = 1.1
 # Largest distance between the curve of motion and the straight line. It is relative to the product of the gap and the
 # sum of the speeds at both ends. Hermite's weights give 4/27.
@@ -82,8 +81,8 @@ class ShadowReach(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Largest radius of a body's bounding ball, and largest distance of this ball from the body's position, at scale
-    1, metres.
+    """Largest radius of a body's bounding ball, and largest distance of the ball from the body's position, at scale 1,
+    metres.
 
     Planes are left out. are_balls: True if each body is a sphere. has_planes: True if there are also planes.
     """

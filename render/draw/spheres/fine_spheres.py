@@ -1,5 +1,4 @@
-"""Spheres in the finest quality: true outline, smooth edge, true depth, and a skin of two tones that makes spin
-visible.
+"""Spheres in the finest quality: true outline, smooth edge, true depth, and a two-tone skin that shows spin.
 
 A small sphere is drawn as a point, the cheapest primitive of OpenGL. The outline of a sphere in the picture is an
 ellipse. A matrix for each sphere maps this ellipse to the unit circle, and the sphere to a hemisphere over this

@@ -190,8 +190,7 @@ def is_wide(camera: CameraMatrices) -> bool:
 
 
 def sphere_points(context: moderngl.Context, variant: PoseVariant, vertex: str, fragment: str) -> moderngl.Program:
-    """Program that draws spheres as points. Draw it with GL_POINTS of bodies. fragment: fragment shader without
-    `#version`."""
+    """Program that draws spheres as points. Draw it with GL_POINTS of bodies. fragment: shader without `#version`."""
     head = "#version 330 core\n" + switches_glsl(variant) + OUTLINE_GLSL
     return context.program(vertex_shader=sphere_vertex_glsl(variant, vertex), fragment_shader=head + fragment)
 
