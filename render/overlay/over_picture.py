@@ -189,8 +189,8 @@ class OverlayLayer:
             self._figures.add(row, newest)
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets whether panels are redrawn less often while the user does not operate them. Reducing redraws leaves more of
-        the core to physics."""
+        """Sets whether panels are redrawn less often while the user does not operate them. Reducing redraws leaves
+        more of the core to physics."""
         if self.panels is not None:
             self.panels.reduce_redraws(is_reduced)
 

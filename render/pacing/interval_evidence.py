@@ -2,8 +2,9 @@
 
 A sustained load differs from a spike and from noise: three of the last four frames were clearly too long, and earlier
 frames were in time. If long frames are frequent, three of four can be long by chance. Then a load requires nine of ten
-long frames. With fewer, the replay decides whether a wider interval is better. Nine of ten frames that are too long only by
-a little are also a load. A load has ended when the number of frames in a row that fit is larger than chance explains.
+long frames. With fewer, the replay decides whether a wider interval is better. Nine of ten frames that are too long
+only by a little are also a load. A load has ended when the number of frames in a row that fit is larger than chance
+explains.
 
 A replay computes the cost of the work of the last seconds at another interval. The cost has two parts. The first part
 is the hitch time in ms per second: the time by which frames are shown later than planned. The second part is 16.7

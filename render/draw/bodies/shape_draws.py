@@ -1,6 +1,7 @@
 """Draw calls of spheres, boxes, capsules, cylinders and ellipsoids.
 
-This module also tests whether spheres intersect. If no spheres intersect, software rendering draws them at a lower cost.
+This module also tests whether spheres intersect. If no spheres intersect, software rendering draws them at a lower
+cost.
 
 Always: every visible body is drawn by exactly one program.
 """
@@ -29,8 +30,8 @@ from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
 
 # Up to this many bodies, a quad is drawn for each body without a query. Most of these quads are empty, but drawing
-# them is faster than a query that asks whether any quad is needed. The query ends OpenGL's current batch, which costs 0.3
-# ms; the query also takes 0.03 us for each body. An empty quad takes 0.13 us.
+# them is faster than a query that asks whether any quad is needed. The query ends OpenGL's current batch, which costs
+# 0.3 ms; the query also takes 0.03 us for each body. An empty quad takes 0.13 us.
 FEW_SPHERES = 2500
 # While the camera stands still, the program is chosen only once in this many pictures, because the sizes of bodies and
 # most of their positions stay the same.

@@ -113,7 +113,8 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(shown, at); }
 """
-# Components of a texture that is drawn into: red, green, blue and alpha. A texture of given pixels has no alpha.
+# Components of a texture that a picture is drawn into: red, green, blue, alpha. A texture of given pixels has no
+# alpha.
 DRAWN_COMPONENTS = 4
 
 

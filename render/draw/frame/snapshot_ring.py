@@ -2,8 +2,8 @@
 
 A snapshot is uploaded once, directly from shared memory, into the slot that the history has chosen. Each frame then
 names the slots from which it is drawn. This module knows only the bytes in a slot. The caller knows which snapshot is
-in a slot, and checks whether the snapshot was overwritten while it was read. Slots beyond the ring contain poses computed
-by the CPU. This module also makes the vertex arrays over these buffers.
+in a slot, and checks whether the snapshot was overwritten while it was read. Slots beyond the ring contain poses
+computed by the CPU. This module also makes the vertex arrays over these buffers.
 
 Always: when a slot is written, its buffer has room for the largest snapshot so far. So an older and a newer snapshot
 of different sizes can be read side by side. For a larger snapshot, the capacity doubles. But only the buffer of the

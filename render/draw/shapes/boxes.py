@@ -17,8 +17,10 @@ _AROUND = "float around(vec3 size) { return length(size); }"
 # EDGE_ON: a face is left out if the cosine of the angle between its normal and the line of sight is smaller than this.
 # The face would be less than a pixel wide, and its depth would not be finite.
 _POINT_VERTEX = """
-flat out vec4 face_x, face_y, face_z;  // depth: change by a pixel right (x), up (y); z: at the middle; w: brightness
-flat out vec4 edge_x, edge_y, edge_z;  // strips along edges: xy: unit vector across; z: half width with soft edge, px
+// Each face: change of depth for a pixel right (x) and up (y); z: depth at the middle; w: brightness.
+flat out vec4 face_x, face_y, face_z;
+// The strip along each edge: x, y: unit vector across it; z: half its width with the soft edge, px.
+flat out vec4 edge_x, edge_y, edge_z;
 flat out vec4 albedo;
 const float EDGE_ON = 0.03;
 #if FINISH
@@ -84,7 +86,8 @@ void main() {
 # The plain quality. Pixels are computed from the three pairs of planes. With parallel rays, the distance to each plane
 # changes by the same amount from pixel to pixel.
 _PLAIN_VERTEX = """
-flat out vec4 right, up;  // along the ray, for each pair: change by a pixel right, or up; w: x, y of the middle, px
+// Each pair of planes, along the ray: change of its middle for a pixel right, or up. w: x, or y, of the middle, px.
+flat out vec4 right, up;
 flat out vec4 half_way;   // along the ray, from the middle of each pair to its planes, m; w: depth at the middle
 flat out vec4 tone;       // brightness of the faces; w: change of depth for each metre towards the eye
 flat out vec3 albedo;

@@ -86,9 +86,9 @@ vec3 skin(vec3 albedo, vec3 normal, float pattern) {
 
 # Light and pattern together are a polynomial in the normal, as for spheres in point_spheres.py.
 PLAIN_SKIN_VERTEX = """
-flat out vec4 by_normal;  // terms of the brightness: constant, u, v, w
-flat out vec4 by_square;  // u^2 - w^2, v^2 - w^2, u v, u w
-flat out vec4 albedo;     // w: term v w
+flat out vec4 by_normal;  // factors of the brightness on 1, u, v, w
+flat out vec4 by_square;  // factors of the brightness on u^2 - w^2, v^2 - w^2, u v, u w
+flat out vec4 albedo;     // w: factor of the brightness on v w
 
 void light_skin(Body body, mat3 uvw, float px) {
     by_normal = vec4(1.0, 0.0, 0.0, 0.0);
@@ -152,9 +152,9 @@ _AROUND = "float around(vec3 size) { return size.x + size.z; }"
 # A body with an axis. Lengths are in radii. Frame: u along the axis as seen in the picture, v across the axis, w
 # towards the eye.
 _AXIS = """
-flat out vec4 turn;  // change of u (x, y) and of v (z, w) for a pixel to the right and for a pixel up
-flat out vec4 form;  // half length of the axis as seen; sine and cosine of its angle; half a radius in px
-flat out vec4 deep;  // change of depth with u, with the axis point, and with w; depth at the middle
+flat out vec4 turn;  // change for a pixel to the right and for a pixel up: of u (x, y), of v (z, w)
+flat out vec4 form;  // half the axis as seen; sine, cosine of its angle to the picture; w: half a radius, px
+flat out vec4 deep;  // change of depth with u (x), with the axis point (y), with w (z); w: depth at the middle
 
 struct Axis {
     mat3 uvw;      // u, v and w in eye space
@@ -193,7 +193,8 @@ AXIAL_POINT_VERTEX = (
     + _AXIS
     + """
 flat out vec4 albedo;   // w: change of depth with v
-flat out vec4 quarter;  // pattern: factors on e^2 - v^2 and on e v (e: like v, across the axis); mean; least
+// Pattern: x, y: factors on e^2 - v^2 and on e v, see `pattern`; z: its mean; w: its least value.
+flat out vec4 quarter;
 
 void show(Body body, vec2 middle) {
     Axis axis = axis_of(body);

@@ -66,9 +66,9 @@ _POINT_VERTEX = (
     POINT_SKIN_VERTEX
     + _BALL
     + """
-// Pattern: the product of the body's x and y at a place. Its mean is turn.w, its least value bent_up.w.
-flat out vec4 first;   // x, y, z: the body's x by u, v, h, times the pattern's strength; w: red
-flat out vec4 second;  // x, y, z: the body's y by u, v, h; w: green; blue is bent_up.z
+// Pattern: the product of the body's x and y at a place. turn.w: its mean; bent_up.w: its least value.
+flat out vec4 first;   // x, y, z: the body's x axis in the frame u, v, h, times the strength; w: red
+flat out vec4 second;  // x, y, z: the body's y axis in the frame u, v, h; w: green; blue is bent_up.z
 
 void show(Body body, vec2 middle) {
     Ball ball = ball_of(body);

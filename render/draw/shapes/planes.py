@@ -47,11 +47,12 @@ in vec3 half_size[];
 in vec4 base_color[];
 out vec2 on_face;         // metres from the middle of the face
 flat out vec4 half_face;  // x, y: half edges, metres; z, w: their reciprocals
-flat out vec4 deep;       // change of depth for a pixel right (x), up (y); z: depth in the middle; w: x of the middle
+flat out vec4 deep;       // x, y: change of depth for a pixel right and up; z: depth in the middle; w: x of the middle
 flat out vec3 middle_y;   // x: y of the picture's middle, px; y: alpha; z: 0 if the plane has its plain colour, else 1
 #if FINISH
 flat out vec3 surface;    // colour under the image
-flat out vec4 facing_by;  // cosine to the eye, times the ray's length: change right (x), up (y); z: middle; w: rim
+// Cosine to the eye, times the ray's length: its change for a pixel right (x) and up (y); z: in the middle. w: rim.
+flat out vec4 facing_by;
 flat out vec4 shine_by;   // the same for the mirrored light; w: strength of the highlight
 flat out vec3 ray_shine;  // x: square of the metres that a pixel spans at 1 m; y, z: arguments of `highlight`
 flat out vec4 image_at;   // image coordinates are metres times xy, plus zw

@@ -42,7 +42,7 @@ flat out vec4 middle;   // xy: middle of the ellipse, px; z: radius / distance; 
 flat out vec4 front;    // direction out of the picture's plane, in the ball's frame; w: red
 flat out vec4 linear;   // factors of the normal on the brightness; w: green
 flat out vec4 light;    // direction towards the light; w: blue
-flat out vec4 first_axis, second_axis;  // axes of the body, divided by a pixel; w: gain of red and of blue in the sun
+flat out vec4 first_axis, second_axis;  // axes of the body per pixel size; w: gain of red and of blue in the sun
 const vec3 COOL = vec3(0.93, 0.99, 1.08), SUNNY = vec3(0.09, 0.0, -0.14);
 
 void main() {
@@ -241,11 +241,11 @@ _QUAD_FRAGMENT = (
     + """
 const float WIDE_PX = 100.0;  // least width of all spheres here, roughly
 flat in vec4 ball;         // xyz: centre in eye space; w: radius
-flat in vec4 first_axis;   // the body's x divided by a pixel; w: 1 / radius
-flat in vec4 second_axis;  // the body's y divided by a pixel; w: converts the room to the outline into coverage
+flat in vec4 first_axis;   // the body's x axis per pixel size; w: 1 / radius
+flat in vec4 second_axis;  // the body's y axis per pixel size; w: converts the room to the outline into coverage
 flat in vec4 albedo;       // colour; w: depth of the pattern, < 0: plain colour without light
 flat in vec4 light;        // direction towards the light; w: y of the direction up
-flat in vec4 lens_flat;    // depth is x + y / distance, or x + y distance; z: metres a pixel spans at 1 m; w: z of up
+flat in vec4 lens_flat;    // depth: x + y / distance (orthographic: x + y distance); z: pixel at 1 m, metres; w: up.z
 flat in vec3 middle;       // xy: middle of the picture in the framebuffer, px; z: x of up
 #if TRANSPARENT
 flat in float alpha;

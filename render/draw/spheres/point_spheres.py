@@ -125,7 +125,7 @@ _SMOOTH_VERTEX = (
     + f"const vec2 HEIGHT = vec2{HEIGHT};\nconst float ALONG = {ALONG};\n"
     + """
 flat out vec4 albedo;   // colour times the brightness in the middle; w: factor on x y
-flat out vec4 shading;  // factors on x, y, x^2, y^2; x: half the radius in px if it is outlined
+flat out vec4 shading;  // factors on x, y, x^2, y^2; with an outline, x is half the radius in px
 // Strength of the pattern: 0 up to a width of 6 px, full from 15 px on.
 float pattern(float width) { return PATTERN * TONES * clamp(0.4 * width - 2.4, 0.0, 3.5); }
 

@@ -48,8 +48,8 @@ uniform vec2 range_px;
 vec4 ball_of(Pose pose) {
     float radius = shape_size.x * mean_scale(pose);
     vec3 center = view * pose.position;
-    // Tests whether the ball is outside the four sides of the view, behind the eye, or beyond the far plane. The test of
-    // the sides uses distances, not angles.
+    // Tests whether the ball is outside the four sides of the view, behind the eye, or beyond the far plane. The test
+    // of the sides uses distances, not angles.
     vec2 slope = 1.0 / lens.xy, beyond = abs(center.xy) - w_at(-center.z) * slope;
     if (!PARALLEL) beyond *= inversesqrt(1.0 + slope * slope);
     float front = center.z + radius;
@@ -108,8 +108,8 @@ float pattern_depth(float px_in_radii) {
 """
 )
 
-# In each picture, an occlusion query asks the GPU whether any sphere does not fit a point. For the query, each sphere that
-# does not fit is drawn as a point of one pixel; all other spheres are clipped. This draw needs only positions and
+# In each picture, an occlusion query asks the GPU whether any sphere does not fit a point. For the query, each sphere
+# that does not fit is drawn as a point of one pixel; all other spheres are clipped. This draw needs only positions and
 # sizes, and changes no pixel. It takes 0.02 us for each body; a draw of empty rectangles takes 0.13 us. So the few
 # large spheres of a picture are never missing. Most pictures have none and do not pay for them. The query must pass if
 # a visible sphere does not fit a point. If the query passes without need, the cost is one empty draw. So expensive
