@@ -1,7 +1,7 @@
 """Use of cores between two samples of the kernel's counts (ten samples a second), and shortage of cores.
 
-Each sample contains times that are summed up to the instant of the sample. Decisions use the median of the last JUDGED
-differences between samples (half a second), so that a single spike has no effect.
+Each sample contains running totals of times. Decisions use the median of the last JUDGED differences between samples
+(half a second), so that a single spike has no effect.
 
 Pure: takes totals and returns differences. There is no difference if the last sample is too old (the process was
 stopped, or no frames were made), or if a total decreased.

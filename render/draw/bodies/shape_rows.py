@@ -208,8 +208,7 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
 
 
 def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> NDArray[np.intp]:
-    """For each row of `after` that the slot's snapshot needs: the row of `before` in which the record of this row is
-    now.
+    """Row of `before` that has the record now, for each row of `after` that the slot's snapshot needs.
 
     held: number of rows in the slot. before, after: None if each body is one row.
     """

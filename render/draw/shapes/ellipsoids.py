@@ -24,8 +24,9 @@ _AROUND = "float around(vec3 size) { return max(max(size.x, size.y), size.z); }"
 _BALL = """
 flat out vec4 turn;    // change of u for a pixel right (x) and up (y); z: change of v for a pixel up
 flat out vec4 deep;    // change of depth with u, v, h; depth at the middle
-flat out vec4 bent;    // x, y, z: factors of u, v, h on the normal's first component; w: of h on the third
-flat out vec4 bent_up; // x, y: factors of v, h on the normal's second component
+// The normal's components: bent.xyz: factors of u, v, h on the first; bent.w: of h on the third.
+flat out vec4 bent;
+flat out vec4 bent_up; // x, y: factors of v, h on the second component
 
 struct Ball {
     vec3 u, v, h;  // in the body's frame

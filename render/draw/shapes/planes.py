@@ -59,7 +59,8 @@ flat out vec4 image_at;   // image coordinates are metres times xy, plus zw
 #if FINISH == 4
 uniform vec3 squares[3];  // colours of the upper left square, of the other squares, of the lines
 uniform vec2 lines;       // half width of the lines; width of a pixel of the image
-flat out vec4 checker_half, checker_mark;  // half the difference of the squares; colour of the lines, w: half width
+// Half the colour difference of the squares; colour of the lines, with half their width as w.
+flat out vec4 checker_half, checker_mark;
 #endif
 #else
 out vec3 surface;         // colour with light, computed at the corners
