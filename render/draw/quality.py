@@ -361,7 +361,6 @@ def tail(costs: Sequence[int]) -> float:
 
 
 def _tails(costs: Sequence[int]) -> list[float]:
-    """The tail of each block."""
     return [tail(costs[first : first + BLOCK]) for first in range(0, len(costs), BLOCK)]
 
 

@@ -217,7 +217,6 @@ def _causes(timing: Intervals, why: Causes) -> dict[str, Any]:
 
 
 def _most_used(frames: FrameTable, column: str) -> str | None:
-    """Most frequent text of a column."""
     if not len(frames):
         return None
     numbers, counts = np.unique(frames[column], return_counts=True)

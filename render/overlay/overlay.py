@@ -212,7 +212,6 @@ class Overlay:
         return self._sheet_ns < self._laid_out_ns
 
     def _step(self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int) -> None:
-        """Does the next step of a redraw."""
         if self._is_laid_out:
             self._draw_sheet(size_px)
         else:
@@ -225,7 +224,6 @@ class Overlay:
         self._draw_sheet(size_px)
 
     def _draw_sheet(self, size_px: tuple[int, int]) -> None:
-        """Draws the last layout into the sheet."""
         with self._sheet.drawing(size_px, self._rectangles, TINT):
             imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
         self._sheet_ns = self._laid_out_ns

@@ -340,7 +340,6 @@ class TimerGrid:
         return FramePlacement(self._start_ns, self._deadline_ns - swap_ns, self._deadline_ns, reason)
 
     def _next_point(self, after_ns: int, interval_ns: int) -> int:
-        """First point of the grid after `after_ns`."""
         point_ns = self._origin_ns + interval_ns
         return point_ns + max(0, (after_ns - point_ns) // interval_ns + 1) * interval_ns
 

@@ -188,8 +188,6 @@ class GpuTimers:
 
 
 class _Loader:
-    """Loader through which moderngl looks up OpenGL functions."""
-
     def __init__(self, function_address: Callable[[str], int]) -> None:
         self.load_opengl_function = function_address
 

@@ -237,7 +237,6 @@ class MeshDrawing:
         return vertex_array(self._context, self._program(name), content, index_buffer=indices)
 
     def _apply(self, program: moderngl.Program, material: Material, mesh: MeshOnGpu) -> None:
-        """Sets a program's uniforms for a mesh of this material."""
         self._materials.apply(program, material, is_by_uv=mesh.uv is not None)
         if isinstance(uniform := program.get("half_size", None), moderngl.Uniform):
             uniform.value = tuple(np.maximum(mesh.bounds.half_size, SMALLEST_M).tolist())

@@ -211,7 +211,6 @@ class BackgroundCache:
             self._release_picture(self._kept.pop(next(iter(self._kept))))
 
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, keeps_depth: bool) -> None:
-        """Caches the pixels that were just drawn."""
         if kept.pixels is not None and kept.pixels.has_depth != keeps_depth:
             self._release_picture(kept)
         if kept.pixels is None:

@@ -216,7 +216,6 @@ def _reach_of(bodies: BodyDraws) -> Reach | None:
 
 
 def _ground_of(scene: Scene, floor: Floor | None) -> Ground:
-    """The ground of a picture that has shadows."""
     light = np.divide(scene.light, math.hypot(*scene.light))
     if floor is None:
         return Ground(scene.ground or 0.0, light, FADE_RADII)
