@@ -66,21 +66,18 @@ class InterruptibleEvent:
     """
 
     def __init__(self) -> None:
-        self._is_set = False
+        self.is_set = False  # an attribute, because it is read with every publish
         self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
-
-    def is_set(self) -> bool:
-        return self._is_set
 
     def set(self) -> None:
         """Ends the present wait, and later ones until `clear`. Never blocks."""
-        if not self._is_set:
+        if not self.is_set:
             self._wakes.put(None)  # first: after an exception between the two lines, the next `set` repeats both
-            self._is_set = True
+            self.is_set = True
 
     def clear(self) -> None:
         """Only for the one thread that waits."""
-        self._is_set = False
+        self.is_set = False
         with contextlib.suppress(queue.Empty):
             while True:
                 self._wakes.get_nowait()
@@ -88,12 +85,12 @@ class InterruptibleEvent:
     def wait(self, timeout_s: float | None = None) -> bool:
         """Waits until the event is set; False if it is not after `timeout_s`, None: no limit."""
         timeout_s = None if timeout_s is None else max(timeout_s, 0.0)
-        while not self._is_set:
+        while not self.is_set:
             try:
                 self._wakes.get(timeout=timeout_s)
             except queue.Empty:
-                return self._is_set
-            self._is_set = True
+                return self.is_set
+            self.is_set = True
             self._wakes.put(None)  # for other threads that wait
         return True
 

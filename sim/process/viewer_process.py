@@ -153,7 +153,7 @@ class ViewerProcess:
     def poll(self) -> int | None:
         """The exit code; the negative number of the signal that killed the child; FAILED if unknown; None while it
         runs."""
-        return self._code if self._ended.is_set() else None
+        return self._code if self._ended.is_set else None
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Waits for the end of the child, and returns the same as `poll`. None after the timeout, and in a forked

@@ -141,7 +141,7 @@ def test_a_window_that_the_user_closed_ends_the_loop_without_a_word_and_may_be_o
     process = view._session._process
     view.reopen()  # there is one already
     assert view._session._process is process
-    until(lambda: publish(view) or view._host.viewer_attached.is_set(), "the other viewer attaches")
+    until(lambda: publish(view) or view._host.viewer_attached.is_set, "the other viewer attaches")
     assert view.is_open
     view.close()
     assert process is not None
@@ -295,7 +295,7 @@ def test_a_loop_whose_viewer_cannot_be_started_goes_on_and_is_told_why_in_one_li
         view.reopen()
         assert capfd.readouterr().err == goes_on
     view.reopen()
-    until(lambda: publish(view) or view._host.viewer_attached.is_set(), "the viewer attaches")
+    until(lambda: publish(view) or view._host.viewer_attached.is_set, "the viewer attaches")
     assert view.closed_because is None
 
 
