@@ -206,7 +206,7 @@ def test_an_error_of_the_loop_shows_at_once_while_the_window_still_shows_it(
     monkeypatch.setattr("twixt.sim.show.session.VIEWER_TIMEOUT_S", PATIENCE_S)
     viewers("shows the crash")
     view = opened()
-    until(view._host.viewer_attached.is_set, "the viewer attaches")
+    until(lambda: view._host.viewer_attached.is_set, "the viewer attaches")
     process = view._session._process
     assert process is not None
     with pytest.raises(ValueError, match="oh"), view:
@@ -223,7 +223,7 @@ def test_an_error_of_the_loop_shows_at_once_while_the_window_still_shows_it(
 def _show_and_forget(has_viewer: bool, is_published: bool) -> None:
     view = show(BALLS, viewer=has_viewer)
     if has_viewer:
-        until(view._host.viewer_attached.is_set, "the viewer attaches")
+        until(lambda: view._host.viewer_attached.is_set, "the viewer attaches")
     if is_published:
         publish(view)
 
