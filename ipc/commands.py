@@ -126,7 +126,7 @@ class CommandQueue:
 
     def drain(self) -> list[Command]:
         """Removes all commands from the queue and returns them in order."""
-        if not self.has_new.is_set():
+        if not self.has_new.is_set:
             return []
         with self._lock:
             if not self._ended:

@@ -67,22 +67,19 @@ class InterruptibleEvent:
     """
 
     def __init__(self) -> None:
-        self._is_set = False
+        self.is_set = False  # an attribute, because it is read with every publish
         self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
-
-    def is_set(self) -> bool:
-        return self._is_set
 
     def set(self) -> None:
         """Ends the current wait. Later waits return at once until `clear` is called. Never blocks."""
-        if not self._is_set:
+        if not self.is_set:
             # before the flag: if an exception comes between the two lines, the next `set` runs both again
             self._wakes.put(None)
-            self._is_set = True
+            self.is_set = True
 
     def clear(self) -> None:
         """Resets the event. Only the one thread that waits may call it."""
-        self._is_set = False
+        self.is_set = False
         with contextlib.suppress(queue.Empty):
             while True:
                 self._wakes.get_nowait()
@@ -91,12 +88,12 @@ class InterruptibleEvent:
         """Waits until the event is set. Returns False if the event is not set within `timeout_s`; None means no
         limit."""
         timeout_s = None if timeout_s is None else max(timeout_s, 0.0)
-        while not self._is_set:
+        while not self.is_set:
             try:
                 self._wakes.get(timeout=timeout_s)
             except queue.Empty:
-                return self._is_set
-            self._is_set = True
+                return self.is_set
+            self.is_set = True
             self._wakes.put(None)  # wakes other threads that wait
         return True
 

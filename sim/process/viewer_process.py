@@ -156,7 +156,7 @@ class ViewerProcess:
     def poll(self) -> int | None:
         """The child's exit code; minus the number of the signal if a signal killed the child; FAILED if the code is
         not known; None while the child runs."""
-        return self._code if self._ended.is_set() else None
+        return self._code if self._ended.is_set else None
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Waits for the end of the child, and returns the same as `poll`. Returns None after the timeout, and in a

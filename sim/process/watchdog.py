@@ -121,7 +121,7 @@ class Watchdog:
     def _raise(self, number: int, frame: object) -> None:
         if not self.is_due:
             self.signal = number
-        if self._has_raised or self._over.is_set() or fork.is_forking():
+        if self._has_raised or self._over.is_set or fork.is_forking():
             return
         self._has_raised = True
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
@@ -132,7 +132,7 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self.is_due:
-            if self._over.is_set():
+            if self._over.is_set:
                 return
             if _is_readable(self._ours, POLL_S):
                 asked = [number for number in self._ours.recv(64) if number in ENDING_SIGNALS]

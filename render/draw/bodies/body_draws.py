@@ -204,8 +204,9 @@ class BodyDraws:
         otherwise only bodies without a material. At the end, depth mask, viewport and blend function are restored to
         the values for pictures.
         """
-        counted = [(one, one.members.drawn(one.layer.bodies)) for one in self._listed(name, layers, finish)]
-        if not any(count for _, count in counted):
+        listed = self._listed(name, layers, finish)
+        counted = [(one, count) for one in listed if (count := one.members.drawn(one.layer.bodies))]
+        if not counted:
             return
         view, target, settings = self._view, self._target.framebuffer, PASSES[name]
         assert view is not None
@@ -214,8 +215,6 @@ class BodyDraws:
             self._context.blend_func = PREMULTIPLIED
         target.depth_mask = settings.writes_depth
         for (layer, members, material, list_key), count in counted:
-            if not count:
-                continue
             indices, list_key = (members.indices, list_key) if order is None else (order, False)
             array = self.array_of(name, layer, indices, list_key, range_px)
             if finish is not None and material is not None:

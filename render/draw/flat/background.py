@@ -110,11 +110,12 @@ class Grid:
         distance_m = math.dist(camera.eye, camera.target)
         if distance_m == 0:
             return
+        x, y, _ = camera.target
         for level in grid_levels(distance_m):
             lines = 2 * math.ceil(level.radius_m / level.spacing_m) + 1
             self._program["lines_each_way"] = lines
             self._program["spacing"] = level.spacing_m
-            self._program["nearest"] = tuple(_nearest_line(at, level.spacing_m) for at in camera.target[:2])
+            self._program["nearest"] = _nearest_line(x, level.spacing_m), _nearest_line(y, level.spacing_m)
             self._program["radius"] = level.radius_m
             self._program["tint"] = (0.55, 0.60, 0.68, level.alpha)
             self._vertex_array.render(moderngl.LINES, vertices=4 * lines)

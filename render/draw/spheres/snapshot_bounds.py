@@ -127,10 +127,6 @@ def together(extents: Sequence[Extent | None]) -> Extent | None:
     known = [extent for extent in extents if extent is not None]
     if not known or len(known) < len(extents):
         return None
-    low, high = [extent.low for extent in known], [extent.high for extent in known]
-    return Extent(
-        (min(at[0] for at in low), min(at[1] for at in low), min(at[2] for at in low)),
-        (max(at[0] for at in high), max(at[1] for at in high), max(at[2] for at in high)),
-        max(extent.speed for extent in known),
-        max(extent.scale for extent in known),
-    )
+    lows, highs, speeds, scales = zip(*known, strict=True)
+    (x, y, z), (high_x, high_y, high_z) = map(min, zip(*lows, strict=True)), map(max, zip(*highs, strict=True))
+    return Extent((x, y, z), (high_x, high_y, high_z), max(speeds), max(scales))

@@ -111,7 +111,7 @@ class GatedPublisher:
         consists of poses and time alone. Call it after `publish_or_defer`."""
         if self._marks.is_quiet and not self._surfaces.count:
             self._deferred.defer_until(self._gate.next_ns)
-            if not self._wake.is_set():  # tested last, because the thread clears `_wake` before it requests a check
+            if not self._wake.is_set:  # tested last, because the thread clears `_wake` before it requests a check
                 self._start_wait()
 
     def end(self) -> None:
@@ -176,7 +176,7 @@ class GatedPublisher:
         flexes = self._surfaces.copy_flexes() if self._surfaces.count else None
         if (older := self._deferred.put(now_ns, geoms, flexes)) is not None:
             self._marks.release_geoms(older)
-        if not self._wake.is_set():
+        if not self._wake.is_set:
             self._start_wait()
 
     def _start_wait(self) -> None:
@@ -197,7 +197,7 @@ def _publish_idle_states(
     reference: weakref.ref[GatedPublisher], deferred: DeferredState, wake: InterruptibleEvent, ended: InterruptibleEvent
 ) -> None:
     published = -1
-    while wake.wait() and not ended.is_set():
+    while wake.wait() and not ended.is_set:
         publisher = reference()
         if publisher is None:
             return
