@@ -31,19 +31,12 @@ WAKE_NS = (1_000, 60_000)
 
 
 class Contestant(Protocol):
-    """Interface of a pacer in the laboratory; all instants in ns of virtual time."""
+    """Interface of a pacer in the laboratory, see `Pacer`; all instants in ns of virtual time."""
 
-    def next_frame(self, now_ns: int) -> FramePlan:
-        """The plan of the next frame."""
-
-    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Returns the instant at which to swap; None: at once."""
-
-    def frame_done(self, times: FrameTimes) -> object:
-        """Processes the times of a frame whose swap has returned."""
-
-    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Processes the display's report of an earlier frame."""
+    def next_frame(self, now_ns: int) -> FramePlan: ...
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None: ...
+    def frame_done(self, times: FrameTimes) -> object: ...
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None: ...
 
 
 class PlayedFrame(NamedTuple):
@@ -65,7 +58,6 @@ ContestantFactory = Callable[[ModelDisplay, Refresh], Contestant]
 
 
 def twixt_pacer(display: ModelDisplay, refresh: Refresh) -> Contestant:
-    """Twixt's own pacer."""
     return Pacer("auto", None, refresh, display.trial)
 
 
@@ -96,23 +88,14 @@ def drive(
             swap_begin_ns = work.awake(swap_at_ns + late.randrange(*WAKE_NS))
         swap_end_ns = work.awake(display.swap(work.handed_over(len(frames), swap_begin_ns)))
         fenced = display.fence(swap_end_ns)
-        presented_ns = _awake(work, fenced.presented_ns)
+        presented_ns = None if fenced.presented_ns is None else work.awake(fenced.presented_ns)
         result = pacer.frame_done(FrameTimes(start_ns, start_ns, work_end_ns, swap_begin_ns, swap_end_ns, presented_ns))
         now_ns = work.awake(work.awake(fenced.return_ns) + OVERHEAD_NS)
-        frames.append(
-            PlayedFrame(
-                start_ns,
-                plan.present_ns,
-                display.visible_ns[-1],
-                plan.interval_ns,
-                plan.planned_refreshes,
-                work_end_ns=work_end_ns,
-                swap_begin_ns=swap_begin_ns,
-                swap_end_ns=swap_end_ns,
-                presented_ns=presented_ns,
-                reason=getattr(result, "reason", ""),
-            )
-        )
+        seen = PlayedFrame(
+            start_ns, plan.present_ns, display.visible_ns[-1], plan.interval_ns, plan.planned_refreshes, work_end_ns,
+            swap_begin_ns, swap_end_ns, presented_ns, getattr(result, "reason", ""),
+        )  # fmt: skip
+        frames.append(seen)
     return frames
 
 
@@ -125,10 +108,6 @@ def probed(display: ModelDisplay) -> tuple[Refresh, int]:
         probe.add(begin_ns, now_ns)
     display.reports()
     return probe.verdict(), now_ns
-
-
-def _awake(work: Work, at_ns: int | None) -> int | None:
-    return None if at_ns is None else work.awake(at_ns)
 
 
 LOST_FRAME_MS = 16.7
@@ -170,15 +149,10 @@ def figures(seen: Sequence[PlayedFrame], display: ModelDisplay, begin_ns: int = 
 
 
 def hitches_ms(visible_ns: Sequence[int], display: ModelDisplay) -> float:
-    """Sum of all hitches, ms."""
     intervals = [later - earlier for earlier, later in pairwise(visible_ns)]
-    return (
-        sum(
-            max(0, interval_ns - max(before_ns, display.mode_at(at_ns).period_ns))
-            for before_ns, interval_ns, at_ns in zip(intervals, intervals[1:], visible_ns[2:], strict=False)
-        )
-        / 1e6
-    )
+    triples = zip(intervals, intervals[1:], visible_ns[2:], strict=False)
+    lasted = (now_ns - max(before_ns, display.mode_at(at_ns).period_ns) for before_ns, now_ns, at_ns in triples)
+    return sum(max(0, hitch_ns) for hitch_ns in lasted) / 1e6
 
 
 def errors_ms(seen: Sequence[PlayedFrame]) -> list[float]:
@@ -190,5 +164,4 @@ def errors_ms(seen: Sequence[PlayedFrame]) -> list[float]:
 
 
 def mean(of: Sequence[Figures]) -> Figures:
-    """Mean of the figures of several runs."""
     return Figures._make(sum(column) / len(of) for column in zip(*of, strict=True))

@@ -14,20 +14,10 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.pacing.displays import COPY_NS, ModelDisplay, Timer
-from bench.pacing.play import (
-    LOST_FRAME_MS,
-    OVERHEAD_NS,
-    Figures,
-    PlayedFrame,
-    figures,
-    hitches_ms,
-    play,
-    probed,
-)
+from bench.pacing.play import LOST_FRAME_MS, OVERHEAD_NS, Figures, PlayedFrame, figures, hitches_ms, play, probed
 from bench.pacing.works import Work
 from twixt.render.pacing import FramePlan, FrameTimes, Refresh
 
@@ -46,7 +36,6 @@ class NeverWiden:
         self._due_ns: int | None = None
 
     def next_frame(self, now_ns: int) -> FramePlan:
-        """Plans a frame that begins at once and is drawn for the next point of the grid that it can reach."""
         ready_ns = now_ns + (sorted(self._works)[len(self._works) // 2] if self._works else 0)
         shown = self._display.visible_ns
         last_ns = shown[-1] if shown else now_ns
@@ -60,7 +49,6 @@ class NeverWiden:
         return FramePlan(now_ns, swap_at_ns, self._due_ns, self._period_ns, 1, "")
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """On a Timer, where swap does not wait, returns the grid point minus the copy time; else None (at once)."""
         began_ns = max(start_ns, self._display.visible_ns[-1]) if self._display.blocks_next_call else start_ns
         self._works.append(max(1, work_end_ns - began_ns))
         return self._due_ns - COPY_NS if self._swaps_itself and self._due_ns is not None else None
@@ -90,37 +78,27 @@ class _SearchState(NamedTuple):
 def best(display: ModelDisplay, work: Work, seconds: float, seed: int = 0) -> tuple[list[PlayedFrame], Figures]:
     """Frames and figures of the cheapest run found."""
     end_ns = round(seconds * 1e9)
-    runs = [_searched(copy.deepcopy(display), work, end_ns)]
-    blind = copy.deepcopy(display)
-    runs.append(_foreseen(play(NeverWiden, blind, work, seconds, seed)))
-    if not runs[0] or _lacks_room(runs[0], display):
-        lengths = _lengths(display)[1:]
-        runs += [_at_length(copy.deepcopy(display), work, end_ns, length) for length in lengths]
-    counted = [(seen, figures(seen, display)) for seen in runs]
-    return min(counted, key=lambda run: run[1].cost)
+
+    def counted(seen: list[PlayedFrame]) -> tuple[list[PlayedFrame], Figures]:
+        return seen, figures(seen, display)
+
+    runs = [counted(_played(copy.deepcopy(display), work, end_ns))]
+    blind = play(NeverWiden, copy.deepcopy(display), work, seconds, seed)
+    runs.append(counted([frame._replace(drawn_ns=frame.visible_ns) for frame in blind]))
+    if runs[0][1].cost > LOST_FRAME_MS:
+        runs += [counted(_played(copy.deepcopy(display), work, end_ns, length)) for length in _lengths(display)[1:]]
+    return min(runs, key=lambda run: run[1].cost)
 
 
-def _lacks_room(seen: Sequence[PlayedFrame], display: ModelDisplay) -> bool:
-    return figures(seen, display).cost > LOST_FRAME_MS
-
-
-def _searched(display: ModelDisplay, work: Work, end_ns: int) -> list[PlayedFrame]:
+def _played(display: ModelDisplay, work: Work, end_ns: int, length: float | None = None) -> list[PlayedFrame]:
+    """Frames at one interval, in refreshes; None: at the cheapest, searched before every few frames."""
     _, now_ns = probed(display)
     state, seen = _SearchState(display, now_ns, 0, display.visible_ns[-1]), list[PlayedFrame]()
     while state.now_ns < end_ns:
-        length = _cheapest(state, work)
-        for _ in range(TAKEN_FRAMES):
-            frame, state = _frame(state, work, length)
+        chosen = _cheapest(state, work) if length is None else length
+        for _ in range(TAKEN_FRAMES if length is None else 1):
+            frame, state = _frame(state, work, chosen)
             seen.append(frame)
-    return seen
-
-
-def _at_length(display: ModelDisplay, work: Work, end_ns: int, length: float) -> list[PlayedFrame]:
-    _, now_ns = probed(display)
-    state, seen = _SearchState(display, now_ns, 0, display.visible_ns[-1]), list[PlayedFrame]()
-    while state.now_ns < end_ns:
-        frame, state = _frame(state, work, length)
-        seen.append(frame)
     return seen
 
 
@@ -164,10 +142,6 @@ def _frame(state: _SearchState, work: Work, length: float) -> tuple[PlayedFrame,
     due_ns = visible_ns if visible_ns > due_ns + length * period_ns else due_ns
     seen = PlayedFrame(start_ns, visible_ns, visible_ns, round(length * period_ns))
     return seen, _SearchState(display, work.awake(return_ns + OVERHEAD_NS), state.number + 1, due_ns)
-
-
-def _foreseen(seen: Sequence[PlayedFrame]) -> list[PlayedFrame]:
-    return [frame._replace(drawn_ns=frame.visible_ns) for frame in seen]
 
 
 def _lengths(display: ModelDisplay) -> tuple[float, ...]:
