@@ -68,8 +68,7 @@ def read_counts(text: str) -> tuple[int, ...]:
 
 
 def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """Returns a function that reads known names, separated by commas, and returns each once, in the order of
-    `known`."""
+    """Returns a function that reads names separated by commas, and returns each once, in the order of `known`."""
 
     def read(text: str) -> tuple[str, ...]:
         wanted = {name.strip() for name in text.split(",")}
@@ -248,8 +247,7 @@ def group() -> click.Group:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the bench of `arguments` (None: of `sys.argv`); returns the exit code. Prints a TwixtError as one line on
-    standard error."""
+    """Runs the bench of `arguments` (None: of `sys.argv`); returns the exit code. Prints a TwixtError as a line."""
     try:
         return command_line(sys.argv[1:] if arguments is None else arguments, group(), PROGRAM)
     except KeyboardInterrupt:

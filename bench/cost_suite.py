@@ -95,8 +95,7 @@ def change(row: Row, earlier: dict[RowKey, EarlierFigure]) -> RatioChange | None
 
 
 def group_blocks(group: str, rows: Sequence[Row], earlier: dict[RowKey, EarlierFigure] | None = None) -> list[Block]:
-    """Table of a group's rows, then their notes. If there is an `earlier` run, the table shows the changes since
-    then."""
+    """Table of a group's rows, then their notes. earlier: run whose ratios the table shows as well."""
     columns = [
         TableColumn("figure", lambda row: row.name, in_terminal=group, wraps=True),
         TableColumn("is", lambda row: row.figure, as_text),
@@ -148,27 +147,23 @@ def fps_of(name: str) -> tuple[str, int] | None:
 
 def draw(rows: Iterable[Row], path: str) -> None:
     """Saves the plot of the shapes that were measured. Raises TwixtError."""
-    ours: dict[str, list[tuple[int, float]]] = {}
-    least: dict[str, list[tuple[int, float]]] = {}
-    empty: list[tuple[int, float]] = []
+    shapes: dict[str, list[tuple[int, float, float]]] = {}
+    empty: list[tuple[int, float, float]] = []
     for row in rows:
-        found = fps_of(row.name)
-        if found is None or row.figure is None or row.limit is None:
-            continue
-        shape, count = found
-        if row.limit_name == EMPTY:
-            empty.append((count, row.limit))
-        else:
-            ours.setdefault(shape, []).append((count, row.figure))
-            least.setdefault(shape, []).append((count, row.limit))
+        if (found := fps_of(row.name)) and row.figure is not None and row.limit is not None:
+            shape, count = found
+            points = empty if row.limit_name == EMPTY else shapes.setdefault(shape, [])
+            points.append((count, row.figure, row.limit))
     figure, (axes,) = new_figure(WIDTH_IN, HEIGHT_IN)
-    for shape, points in ours.items():
+    for shape, points in shapes.items():
+        counts, fps, least = zip(*points, strict=True)
         color = COLORS.get(shape, INK)
-        axes.plot(*zip(*points, strict=True), "-o", color=color, markersize=4, label=shape)
-        axes.plot(*zip(*least[shape], strict=True), "--", color=color, linewidth=1)
+        axes.plot(counts, fps, "-o", color=color, markersize=4, label=shape)
+        axes.plot(counts, least, "--", color=color, linewidth=1)
     axes.plot([], [], "--", color=GREY, linewidth=1, label="the least of the same")
     if empty:
-        axes.plot(*zip(*empty, strict=True), ":", color=GREY, label=EMPTY)
+        counts, _, least = zip(*empty, strict=True)
+        axes.plot(counts, least, ":", color=GREY, label=EMPTY)
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel("bodies", fontsize=FONT_PT, color=INK)
     axes.set_ylabel("frames a second", fontsize=FONT_PT, color=INK)

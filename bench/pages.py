@@ -72,8 +72,7 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of any type, and the columns that read them. title: heading in a terminal; pages have their own
-    headings."""
+    """Rows of any type, and the columns that read them. title: heading in a terminal only."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[Any]

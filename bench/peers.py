@@ -87,8 +87,7 @@ class ShownView:
 
 
 class Passive:
-    """MuJoCo's passive viewer, which draws on a separate thread. It reports no fps, so MuJoCo's renderer is
-    measured."""
+    """MuJoCo's passive viewer, which draws on a thread. It reports no fps, so MuJoCo's renderer is measured."""
 
     def __init__(self, count: int, radius: float) -> None:
         import mujoco
@@ -159,8 +158,7 @@ class Markers:
 
 
 class Peer(NamedTuple):
-    """Another viewer. viewer: its adapter. pip: argument for `pip install`. used: text for the row's note that tells
-    how it is used here."""
+    """Another viewer. viewer: its adapter. pip: argument for `pip install`. used: text on its use, for a note."""
 
     viewer: Callable[[int, float], Viewer]
     pip: str

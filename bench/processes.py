@@ -60,8 +60,7 @@ def json_writer() -> Callable[[object], None]:
 
 
 def version_command(folder: str) -> list[str]:
-    """Command that starts twixt in a checkout, with the checkout's own environment if it has one. Raises
-    TwixtError."""
+    """Command that starts twixt in a checkout, with the environment of that checkout. Raises TwixtError."""
     program = os.path.join(os.path.abspath(folder), "twixt.py")
     if not os.path.isfile(program):
         raise TwixtError(f"--before {folder!r} is no checkout of twixt: it has no twixt.py; give a folder that has one")

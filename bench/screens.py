@@ -32,8 +32,7 @@ _OF_A_DISPLAY = {
 
 @dataclass(frozen=True)
 class Screen:
-    """A display. about: description. environ: environment for programs that draw there. pids: the display's
-    processes."""
+    """A display. environ: environment for programs that draw there. pids: the display's processes."""
 
     about: str
     environ: dict[str, str]

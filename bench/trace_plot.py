@@ -64,8 +64,7 @@ def run(_results: Results, trace: str, picture: str, from_ms: float | None, leng
 
 
 def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: float = LENGTH_MS) -> None:
-    """Draws `length_ms` of the trace, starting `from_ms` after the command's start (None: at the middle of the trace).
-    Raises TwixtError."""
+    """Draws `length_ms` of the trace from `from_ms` after the command's start (None: its middle) on."""
     try:
         with open(trace, encoding="utf-8") as file:
             document = json.load(file)

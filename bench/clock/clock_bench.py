@@ -39,8 +39,7 @@ CLOCKS: dict[str, Make] = {
 
 @dataclass(frozen=True)
 class ClockRow:
-    """One clock on one trace. Figures are the worst of all seeds, but `reversals` and `beyond` are sums. Times in ms,
-    shares 0..1."""
+    """One clock on one trace. Figures are the worst of all seeds, but `reversals` and `beyond` are sums."""
 
     trace: str
     clock: str

@@ -46,11 +46,8 @@ CostNs = Callable[[random.Random, int], float]
 P = ParamSpec("P")
 
 
-def tracer(
-    arrivals: Callable[Concatenate[random.Random, float, P], Iterator[Arrival]],
-) -> Callable[P, Trace]:
-    """Turns a function of a random generator, a length (s) and other values into one of the other values, which returns
-    a trace."""
+def tracer(arrivals: Callable[Concatenate[random.Random, float, P], Iterator[Arrival]]) -> Callable[P, Trace]:
+    """Turns a function of (random generator, seconds, values) into a function of the values that returns a trace."""
     return lambda *values, **named: lambda seed, seconds: list(arrivals(random.Random(seed), seconds, *values, **named))
 
 
@@ -88,8 +85,7 @@ def network(
     generator: random.Random, seconds: float, hz: float, least_ms: float = 60.0, most_ms: float = 100.0,
     lost: float = 0.05,
 ) -> Iterator[Arrival]:  # fmt: skip
-    """Even steps at `hz`, each with a random delay, so snapshots may overtake each other. A share `lost` is
-    missing."""
+    """Even steps at `hz`, each with a random delay, so snapshots may overtake. A share `lost` is missing."""
     for k in range(round(seconds * hz)):
         at = round(k * SECOND / hz)
         delay = round(generator.uniform(least_ms, most_ms) * MS)

@@ -86,8 +86,7 @@ class Frames(NamedTuple):
 
 @contextmanager
 def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames]:
-    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one frame each: offscreen, unpaced, with a
-    log."""
+    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one each: offscreen, unpaced, with a log."""
     config = Config(size_px=SIZE_PX, offscreen=True, pacing="unlimited", overlay=overlay, interpolation=interpolation)
 
     def settle(loop: FrameLoop) -> None:

@@ -156,8 +156,7 @@ class Cloud:
 def _pictures_us(
     ours: Callable[[], object], theirs: Callable[[], object], rounds: int, budget_s: float
 ) -> tuple[list[float], list[float]]:
-    """Times of two ways of drawing in turns, us, after two pictures of each that compile programs and allocate
-    memory."""
+    """Times of two ways of drawing in turns, us. The first two pictures, which compile programs, do not count."""
     for work in (ours, theirs) * 2:
         work()
     times, limits = times_us(rounds, ours, theirs, budget_s=budget_s)
@@ -251,8 +250,7 @@ def _sampled(name: str, rounds: int) -> Row:
 
 
 def look_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of a frame with each kind of shadows in LOOKS, compared with a frame without shadows, for several numbers
-    of bodies."""
+    """Rows of a frame with each kind of shadows in LOOKS, compared with a frame without shadows."""
     with opened_window() as window:
         for count in LOOK_COUNTS if share >= 1 else LOOK_COUNTS[:1]:
             cloud = Cloud(window, count, ground=GROUND_M)

@@ -248,8 +248,7 @@ class WatchedWorld(DrawnStage):
 
 
 def phase_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of each phase, for each window size. share: share of a whole run's rounds to measure; if below 1, only for
-    the first size."""
+    """Rows of each phase, for each window size; in a quick run for the first one."""
     for size_px in SIZES_PX if share >= 1 else SIZES_PX[:1]:
         with opened_window(Config(pacing="unlimited", size_px=size_px)) as window:
             for _ in range(SETTLING):  # until the display has set the window's size

@@ -59,8 +59,7 @@ BARE_LOOP = "a bare loop"
 
 
 class WholeRun(NamedTuple):
-    """A run that has ended. seconds: time from the command until the first picture was shown. report: of `twixt
-    measure`; empty for a bare run."""
+    """A run that has ended. seconds: from the command to its first picture. report: of `twixt measure`, or empty."""
 
     seconds: float
     report: dict[str, Any]

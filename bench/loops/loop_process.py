@@ -64,8 +64,7 @@ class Slowdown(NamedTuple):
 
 
 def slowdown(turns: Sequence[LoopTurn], seed: int = 0) -> Slowdown | None:
-    """Slowdown of the watched turns, each relative to the mean of its two unwatched neighbours. None if no watched
-    turn has two such neighbours."""
+    """Slowdown of the watched turns, each relative to its two unwatched neighbours. None if no turn has two."""
     ratios = np.array(
         [
             2 * turn.step_us / (before.step_us + after.step_us) - 1
@@ -155,10 +154,7 @@ def loop_process(kind: str, settle_s: float, folder: str = HERE, **options: Any)
         "bench.loops.watched_loop:main", folder, kind=kind, commands=reads, settle_s=settle_s, options=options
     )
     # Unbuffered, because after a broken pipe `close` would write the rest of a buffer again, and raise.
-    with (
-        os.fdopen(writes, "wb", buffering=0) as commands,
-        process(call, is_read=True, pass_fds=(reads,)) as child,
-    ):
+    with os.fdopen(writes, "wb", buffering=0) as commands, process(call, is_read=True, pass_fds=(reads,)) as child:
         os.close(reads)
         loop = LoopProcess(child, commands)
         try:

@@ -72,8 +72,7 @@ class LoopViewer(Protocol):
 
 
 class Loop(NamedTuple):
-    """A loop with its viewer. sync: hands the state over to the viewer of a model. pid: of the viewer, if it must be
-    continued at the end."""
+    """A loop. sync: hands the state over to a model's viewer. pid: of a viewer that must be continued at the end."""
 
     step: Step
     viewer: LoopViewer
@@ -105,10 +104,10 @@ class ViewerProcess:
 
 
 def attached(host: Any, process: Any, go_on: Callable[[], object]) -> ViewerProcess:
-    """Calls `go_on` until the viewer has attached. Raises RuntimeError if it ends, or does not attach within
-    TIMEOUT_S."""
+    """Calls `go_on` until the viewer has attached. Raises RuntimeError if it ends, or after TIMEOUT_S."""
     ends_s = time.monotonic() + TIMEOUT_S
-    while not host.viewer_attached.is_set():
+    has_attached = getattr(host, "viewer_attached", None) or host.viewer_came  # its name in earlier versions
+    while not has_attached.is_set():
         if process.poll() is not None or time.monotonic() > ends_s:
             raise RuntimeError(f"no viewer came: it {process.ending}")
         go_on()
@@ -212,8 +211,7 @@ KINDS: dict[str, Callable[..., Iterator[Loop]]] = {WORLD: world_loop, LOOP: show
 
 
 def run_turn(step: Step, seconds: float, watched: bool = True) -> dict[str, int]:
-    """Runs complete steps for about `seconds`. Returns begin_ns and end_ns, and the number of steps and the thread's
-    processor time between these instants."""
+    """Runs complete steps for about `seconds`. Returns instants, number of steps and the thread's processor time."""
     made = begin_made = step(watched)
     begin_cpu_ns = time.thread_time_ns()
     begin_ns = now_ns = time.perf_counter_ns()

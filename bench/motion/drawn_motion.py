@@ -194,8 +194,7 @@ def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) ->
 
 
 class Passed(NamedTuple):
-    """True positions between the two snapshots around each frame: their bounding box, and whether each body has one
-    life there."""
+    """Between the two snapshots around each frame: bounding box of true positions; is each body's life one?"""
 
     low: NDArray[np.floating]  # (f, n, 3)
     high: NDArray[np.floating]  # (f, n, 3)

@@ -126,8 +126,7 @@ def _draw(
     axes: Axes, replay: MotionReplay, rows: Sequence[Arrival], shown: DrawnFrames, body: int, up: int,
     span_s: tuple[float, float],
 ) -> float:  # fmt: skip
-    """Draws the paths of a body in the plane of x and of axis `up`. Returns its largest true coordinate along `up`,
-    metres."""
+    """Draws the paths of a body in the plane of x and of axis `up`. Returns its largest true `up`, metres."""
     truth, (begin_ns, end_ns) = replay.truth, (round(second * 1e9) for second in span_s)
 
     def path(times_ns: NDArray[np.int64], positions: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -167,8 +166,7 @@ class Size(NamedTuple):
 def size(
     worlds: Mapping[str, Subject], troubles: Sequence[str], methods: Sequence[str], seed: int, quick: bool
 ) -> Size:
-    """`Size` for the options of a command. troubles, methods: names; empty: all. Raises TwixtError for an unknown
-    name."""
+    """`Size` for the options of a command; no names: all. Raises TwixtError for an unknown name."""
     for name in troubles:
         if name not in TROUBLES:
             raise TwixtError(f"--trouble must be one of: {'; '.join(TROUBLES)}; got {name!r}")

@@ -83,8 +83,7 @@ SHAPES: dict[str, Shape] = {
 
 
 class ModeChange(NamedTuple):
-    """A change of mode while running, at CHANGE_NS. gap_ns: time during which nothing is shown. work_ms: cost of each
-    frame."""
+    """A change of mode at CHANGE_NS. gap_ns: time in which nothing is shown. work_ms: cost of each frame."""
 
     hz: float
     then_hz: float
@@ -198,8 +197,7 @@ def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Sa
 
 
 def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:
-    """Targets for the costs on displays whose swap does not wait for its own frame, relative to costs on `Blocking`.
-    costs: figures by display and work."""
+    """Targets for costs on TRICKY displays, relative to those on `Blocking`. costs: figures by display and work."""
     for display, work in costs:
         if display.split(",")[0] in TRICKY and (BLOCKING, work) in costs:
             limit = COST_SHARE * costs[BLOCKING, work].cost + COST_MORE

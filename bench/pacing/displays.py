@@ -183,8 +183,7 @@ class ReturnsAtOnce(ModelDisplay):
 
 
 class Queue(ModelDisplay):
-    """Swap returns when fewer than `length` frames wait to be shown. With 2, one frame waits while the next is
-    drawn."""
+    """Swap returns when fewer than `length` frames wait to be shown, with 2 while the next one is drawn."""
 
     length = 2
 

@@ -21,8 +21,18 @@ from bench.pacing import cases
 from bench.pacing.cases import CONTESTANTS, ORACLE, TWIXT, CaseRow, LaboratoryResults
 from bench.pacing.displays import ModelDisplay
 from bench.pacing.pacing_page import draw, page, shown
-from bench.pacing.play import Contestant, Figures, PlayedFrame, errors_ms, figures, mean, play, twixt_pacer
-from bench.pacing.yardsticks import NeverWiden, best
+from bench.pacing.play import (
+    Contestant,
+    Figures,
+    NeverWiden,
+    PlayedFrame,
+    best,
+    errors_ms,
+    figures,
+    mean,
+    play,
+    twixt_pacer,
+)
 from bench.pages import Results, show
 from twixt.cli.progress import Say, progress
 from twixt.ipc.config.files import check_file

@@ -104,8 +104,7 @@ P = ParamSpec("P")
 
 
 def maker(of_seed: Callable[Concatenate[int, P], Work]) -> Callable[P, Make]:
-    """Turns a function of a seed and other values into one of the other values, which returns a function of the
-    seed."""
+    """Turns a function of (seed, values) into a function of the values that returns a function of the seed."""
     return lambda *values, **named: lambda seed: of_seed(seed, *values, **named)
 
 
