@@ -1,1 +1,1 @@
-"""How much a viewer slows a loop down. guest, mujoco_rows: the benches; watched_loop: the measured programs."""
+"""Slowdown of loops by a viewer. guest, mujoco_rows: the benches; watched_loop: the measured programs."""

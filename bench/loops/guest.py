@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench import cost_suite
-from bench.loops.loop_process import LoopTurn, loop_process, slowdown, step_us
-from bench.loops.watched_loop import LOOP, WORLD
+from bench.loops.loop_process import LOOP, WORLD, LoopTurn, loop_process, slowdown, step_us
 from bench.pages import Results
 from bench.processes import HERE, busy_loops, free_cores, version_command
 from bench.rows import Row

@@ -22,6 +22,13 @@ import numpy as np
 from bench.processes import HERE, Process, function_call, process
 from twixt.ipc.errors import TwixtError
 
+WORLD, LOOP, MODEL = "world", "show", "model"
+# Kind of loop -> function that yields it.
+LOOPS = {
+    WORLD: "bench.loops.watched_loop:world_loop",
+    LOOP: "bench.loops.watched_loop:show_loop",
+    MODEL: "bench.loops.model_viewers:model_loop",
+}
 # Time that a viewer may take to close, seconds.
 EXIT_GRACE_S = 10.0
 # Number of bootstrap resamples, and the share of them that lies inside the interval.
@@ -148,10 +155,16 @@ class LoopProcess:
 
 @contextmanager
 def loop_process(kind: str, settle_s: float, folder: str = HERE, **options: Any) -> Iterator[LoopProcess]:
-    """Starts a loop of this kind of `watched_loop.KINDS`. folder: checkout whose twixt it runs."""
+    """Starts a loop of this kind of `LOOPS`. folder: checkout whose twixt it runs."""
     reads, writes = os.pipe()
     call = function_call(
-        "bench.loops.watched_loop:main", folder, kind=kind, commands=reads, settle_s=settle_s, options=options
+        "bench.loops.watched_loop:main",
+        folder,
+        commands=reads,
+        settle_s=settle_s,
+        options=options,
+        has_threads=kind == MODEL,
+        opens=LOOPS[kind],
     )
     # Unbuffered, because after a broken pipe `close` would write the rest of a buffer again, and raise.
     with os.fdopen(writes, "wb", buffering=0) as commands, process(call, is_read=True, pass_fds=(reads,)) as child:

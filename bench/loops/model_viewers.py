@@ -1,4 +1,4 @@
-"""Common interface to the viewers of a MuJoCo model that the benchmark compares.
+"""Common interface to the viewers of a MuJoCo model that the benchmark compares, and the loop that steps a model.
 
 The constructor of a viewer takes a model and its data, and opens the window. It raises an exception if the viewer
 cannot run, for lack of a library, a display or a driver. `sync` is the viewer's own method without a wrapper, because
@@ -13,14 +13,14 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, Protocol
 
 import mujoco
 
-from bench.loops.watched_loop import LoopViewer, attached
+from bench.loops.watched_loop import Loop, LoopViewer, attached
 from bench.processes import process
 
 TWIXT, PASSIVE, STUDIO, VISER = "twixt", "mujoco.viewer", "mujoco.studio", "viser"
@@ -41,6 +41,9 @@ BROWSER_OPTIONS = (
 # Test picture from the browser: its side lengths in pixels, and the smallest standard deviation of its values. A
 # smaller one means that the picture is blank, so the browser does not draw.
 PROBE_PX, LEAST_CONTRAST = (90, 160), 1.0
+# Number of steps after which a model's data is reset, so that all turns see the same states. A humanoid falls for
+# about two seconds in that time.
+RESET_STEPS = 700
 
 
 class ModelViewer(LoopViewer, Protocol):
@@ -200,3 +203,34 @@ def _browser() -> str:
         if path := shutil.which(name):
             return path
     raise RuntimeError("Viser draws in a browser, and no Chromium is here; on Debian: apt-get install chromium")
+
+
+def model_loop(
+    viewer: str, model: str, sync_hz: float | None = None, publish_hz: float | None = None
+) -> Iterator[Loop]:
+    """Steps a MuJoCo model. sync_hz: calls of `sync` per second of the wall clock; None calls it after every step."""
+    made_model = mujoco.MjModel.from_xml_path(model)
+    data = mujoco.MjData(made_model)
+    options = {} if publish_hz is None else {"publish_hz": publish_hz}
+    try:
+        opened = VIEWERS[viewer](made_model, data, **options)
+    except Exception as error:  # a missing library, display or driver
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+    sync, period_ns, next_ns, made = opened.sync, 0 if sync_hz is None else round(1e9 / sync_hz), 0, 0
+
+    def step(watched: bool) -> int:
+        nonlocal made, next_ns
+        if made % RESET_STEPS == 0:
+            mujoco.mj_resetData(made_model, data)
+        mujoco.mj_step(made_model, data)
+        made += 1
+        if watched and (not period_ns or time.perf_counter_ns() >= next_ns):
+            next_ns = time.perf_counter_ns() + period_ns
+            sync()
+        return made
+
+    try:
+        yield Loop(step, opened, sync)
+    finally:
+        with suppress(ProcessLookupError, RuntimeError):
+            opened.close()

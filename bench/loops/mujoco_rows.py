@@ -18,9 +18,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bench import cost_suite
-from bench.loops.loop_process import LoopProcess, LoopTurn, loop_process, slowdown, step_us
+from bench.loops.loop_process import MODEL, LoopProcess, LoopTurn, loop_process, slowdown, step_us
 from bench.loops.model_viewers import PASSIVE, PEERS, TWIXT
-from bench.loops.watched_loop import MODEL
 from bench.pages import Results
 from bench.processes import free_cores
 from bench.rows import Row, not_measured

@@ -31,7 +31,6 @@ import numpy as np
 
 from bench.processes import json_writer
 
-WORLD, LOOP, MODEL = "world", "show", "model"
 # The default world, and a time scale so large that its loop never waits.
 WORLD_NAME, TIME_SCALE = "balls", 1000.0
 # Time at the start of a turn that is not measured, s. STOPPED_S: work of the stopped viewer may still be in progress.
@@ -39,10 +38,6 @@ WORLD_NAME, TIME_SCALE = "balls", 1000.0
 STOPPED_S, GOES_ON_S = 0.1, 0.4
 # Longest time for a viewer to attach, and to end (s).
 TIMEOUT_S, EXIT_GRACE_S = 30.0, 10.0
-# Number of steps after which a model's data is reset, so that all turns see the same states. A humanoid falls for
-# about two seconds in that time.
-RESET_STEPS = 700
-
 # Name -> modules of twixt that define it, in this version and in earlier ones.
 HOMES = {
     "Config": ("ipc.config.flags", "ipc.config.config"),
@@ -172,44 +167,6 @@ def show_loop(bodies: int, log: str) -> Iterator[Loop]:
         yield Loop(step, attached(view._host, process, step), pid=process.pid)
 
 
-def model_loop(
-    viewer: str, model: str, sync_hz: float | None = None, publish_hz: float | None = None
-) -> Iterator[Loop]:
-    """Steps a MuJoCo model. sync_hz: calls of `sync` per second of the wall clock; None calls it after every step."""
-    import mujoco
-
-    from bench.loops.model_viewers import VIEWERS
-
-    made_model = mujoco.MjModel.from_xml_path(model)
-    data = mujoco.MjData(made_model)
-    options = {} if publish_hz is None else {"publish_hz": publish_hz}
-    try:
-        opened = VIEWERS[viewer](made_model, data, **options)
-    except Exception as error:  # a missing library, display or driver
-        raise RuntimeError(f"{type(error).__name__}: {error}") from error
-    sync, period_ns, next_ns, made = opened.sync, 0 if sync_hz is None else round(1e9 / sync_hz), 0, 0
-
-    def step(watched: bool) -> int:
-        nonlocal made, next_ns
-        if made % RESET_STEPS == 0:
-            mujoco.mj_resetData(made_model, data)
-        mujoco.mj_step(made_model, data)
-        made += 1
-        if watched and (not period_ns or time.perf_counter_ns() >= next_ns):
-            next_ns = time.perf_counter_ns() + period_ns
-            sync()
-        return made
-
-    try:
-        yield Loop(step, opened, sync)
-    finally:
-        with contextlib.suppress(ProcessLookupError, RuntimeError):
-            opened.close()
-
-
-KINDS: dict[str, Callable[..., Iterator[Loop]]] = {WORLD: world_loop, LOOP: show_loop, MODEL: model_loop}
-
-
 def run_turn(step: Step, seconds: float, watched: bool = True) -> dict[str, int]:
     """Runs complete steps for about `seconds`. Returns instants, number of steps and the thread's processor time."""
     made = begin_made = step(watched)
@@ -247,14 +204,17 @@ def _syncs(loop: Loop, calls: int) -> dict[str, Any]:
 COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {"turn": _turn, "sync": _syncs}
 
 
-def main(kind: str, commands: int, settle_s: float, options: dict[str, Any]) -> None:
-    """Runs a loop until the file descriptor `commands` is closed. settle_s: time in which the viewer loads its overlay
-    and compiles its programs. options: of the loop."""
+def main(opens: str, commands: int, settle_s: float, options: dict[str, Any], has_threads: bool) -> None:
+    """Runs a loop until the file descriptor `commands` is closed. opens: `module:function` that yields the loop, for
+    these options. settle_s: time in which the viewer loads its overlay and compiles its programs. has_threads: True if
+    threads of a viewer may keep the process alive at its end."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     tell = json_writer()
+    module, _, name = opens.partition(":")
+    opened: Callable[..., Iterator[Loop]] = getattr(importlib.import_module(module), name)
     try:
-        with contextlib.contextmanager(KINDS[kind])(**options) as loop, os.fdopen(commands) as lines:
+        with contextlib.contextmanager(opened)(**options) as loop, os.fdopen(commands) as lines:
             run_turn(loop.step, settle_s)
             loop.viewer.stop()
             try:
@@ -270,8 +230,8 @@ def main(kind: str, commands: int, settle_s: float, options: dict[str, Any]) -> 
             tell({"failure": str(error)})
     except KeyboardInterrupt:
         pass
-    if kind == MODEL:
-        os._exit(0)  # viewers that are threads may keep the process alive
+    if has_threads:
+        os._exit(0)
 
 
 def _interrupt(_number: int, _frame: object) -> None:

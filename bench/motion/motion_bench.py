@@ -181,12 +181,16 @@ def size(
 def run(
     results: Results, worlds: Sequence[str], troubles: Sequence[str], methods: Sequence[str], seed: int, quick: bool
 ) -> int:
+    """The command. Raises TwixtError for an unknown name."""
+    return measure(size(subjects(worlds), troubles, methods, seed, quick), results)
+
+
+def measure(what: Size, results: Results) -> int:
     """Measures, with progress on standard error; shows and writes the results. Returns the exit code. Raises
     TwixtError.
 
     The picture shows `PICTURED`, in which body 0 bounces and body 1 moves on a circle.
     """
-    what = size(subjects(worlds), troubles, methods, seed, quick)
     results.check_files()
     rows: list[Result] = []
     total = len(what.worlds) * len(what.troubles) * len(what.methods)

@@ -56,7 +56,7 @@ BORDERS = {
     "twixt.cli.compare": ("compare_files",),
     "twixt.cli.doctor": ("examine",),
     "bench.cost_suite": ("run",),
-    "bench.motion.motion_bench": ("measured",),
+    "bench.motion.motion_bench": ("measure",),
     "bench.clock.clock_bench": ("run",),
 }
 
