@@ -6,15 +6,16 @@ entries that only copy memory come first.
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from twixt.cli.command_line import HELP_SETTINGS, command_line
-from twixt.cli.flags import CommandGroup, CommandTable, Read, option
+from twixt.cli.flags import CommandGroup, CommandTable, Read, argument, option
 from twixt.cli.runs_in_turns import interrupted_by_signals
 from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError, has_reader_gone, missing_package_advice
 from twixt.ipc.process.notices import print_notice
@@ -33,19 +34,26 @@ Run it in the top folder of a checkout; make bench ARGS="channel --quick" does t
 
 # Largest number of bodies of a bench.
 MOST_BODIES = 100_000
+# Name -> what is measured, and by which functions, see `cost_suite.measure`.
 COSTS = {
-    "channel": "Cost of publishing and reading.",
-    "show": "Cost of a publish through twixt.show.",
-    "guest": "Slowdown of a loop that never waits, by its viewer.",
-    "frame": "Cost of a frame beside its drawing: waking, clock, log.",
-    "interpolation": "Cost of each method, on the GPU and in numpy.",
-    "draw": "Frames a second, by number of bodies and by shape.",
-    "parts": "Processor time of each part of a frame, in three sizes.",
-    "looks": "Cost of shadows, contact shading, four samples a pixel.",
-    "start": "From the command to the first picture.",
-    "million": "A million bodies: failed reads, memory, first picture.",
-    "vsync": "Evenness of frames where swap waits for the display.",
-    "peers": "Other viewers on the same scene, where installed.",
+    "channel": ("Cost of publishing and reading.", "costs.channel:channel_rows"),
+    "show": ("Cost of a publish through twixt.show.", "costs.channel:show_rows"),
+    "guest": ("Slowdown of a loop that never waits, by its viewer.", "loops.guest:rows"),
+    "frame": (
+        "Cost of a frame beside its drawing: waking, clock, log.",
+        "costs.frame:frame_rows costs.frame:still_rows +costs.allocation:allocation_rows",
+    ),
+    "interpolation": ("Cost of each method, on the GPU and in numpy.", "costs.drawing:method_rows"),
+    "draw": (
+        "Frames a second, by number of bodies and by shape.",
+        "costs.live:live_rows costs.drawing:shape_rows costs.drawing:mark_rows",
+    ),
+    "parts": ("Processor time of each part of a frame, in three sizes.", "costs.frame:phase_rows"),
+    "looks": ("Cost of shadows, contact shading, four samples a pixel.", "costs.drawing:look_rows"),
+    "start": ("From the command to the first picture.", "costs.whole_runs:start_rows"),
+    "million": ("A million bodies: failed reads, memory, first picture.", "costs.whole_runs:million_rows"),
+    "vsync": ("Evenness of frames where swap waits for the display.", "costs.whole_runs:vsync_rows"),
+    "peers": ("Other viewers on the same scene, where installed.", "peers:peer_rows"),
 }
 # Measured only on request.
 PEERS = "peers"
@@ -60,8 +68,7 @@ def read_counts(text: str) -> tuple[int, ...]:
 
 
 def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """Returns a function that reads known names, separated by commas, and returns each once, in the order of
-    `known`."""
+    """Returns a function that reads names separated by commas, and returns each once, in the order of `known`."""
 
     def read(text: str) -> tuple[str, ...]:
         wanted = {name.strip() for name in text.split(",")}
@@ -81,6 +88,40 @@ class FiniteRange(click.FloatRange):
         return super().convert(read, parameter, context)
 
 
+def several(name: str, field: str, about: str) -> click.Option:
+    return option(name, field, multiple=True, help=f"{about}; may be given again")
+
+
+benches = CommandTable()
+
+
+def add(name: str, runs: str, about: str, *options: click.Parameter, **fixed: Any) -> None:
+    """Adds a command. runs: `module:function` of `bench`, called with `Results`, the options' values and `fixed`."""
+
+    def command(**chosen: Any) -> int:
+        return call(runs, **chosen, **fixed)
+
+    command.__name__, command.__doc__ = name, about
+    benches.command(*options)(command)
+
+
+@interrupted_by_signals
+def call(
+    runs: str, json_file: str | None = None, out: str | None = None, plot: str | None = None, **chosen: Any
+) -> int:
+    from bench.pages import Results
+
+    module, _, function = runs.partition(":")
+    code: int = getattr(importlib.import_module(f"bench.{module}"), function)(
+        Results(typed(), json_file, out, plot), **chosen
+    )
+    return code
+
+
+def seeds(default: int) -> click.Option:
+    return option("--seeds", type=click.IntRange(min=1), default=default, show_default=True, help="of each trace")
+
+
 TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
 TO_PAGE = option("--out", metavar="FILE", help="write a page about it (Markdown)")
 COST_OPTIONS = (
@@ -89,9 +130,7 @@ COST_OPTIONS = (
     TO_PAGE,
     option("--plot", metavar="FILE", help="draw frames a second against bodies (PNG)"),
     option(
-        "--against",
-        metavar="FILE",
-        help="show beside them the ratios of an earlier --json FILE, and what became worse",
+        "--against", metavar="FILE", help="show beside them the ratios of an earlier --json FILE, and what became worse"
     ),
     option(
         "--fail-over",
@@ -100,72 +139,46 @@ COST_OPTIONS = (
         help="exit with 1 when a ratio is worse than --against by more than this, and by more than the noise",
     ),
 )
+BEFORE = option("--before", metavar="FOLDER", help="a checkout of an earlier version, in turns with this one")
 
+for name, (about, functions) in COSTS.items():
+    add(name, "cost_suite:measure", about, *COST_OPTIONS, groups={name: functions})
 
-@interrupted_by_signals
-def measure_costs(names: Iterable[str], **wanted: Any) -> int:
-    """Measures these entries of `COSTS`; returns the exit code. wanted: fields of `SuiteOptions`."""
-    from bench.cost_suite import GROUPS, SuiteOptions, run
-
-    return run({name: GROUPS[name] for name in names}, SuiteOptions(**wanted, command=typed()))
-
-
-def cost_command(name: str) -> Callable[..., int]:
-    """Command function for one entry of `COSTS`, with the entry's name and help text."""
-
-    def command(**wanted: Any) -> int:
-        return measure_costs([name], **wanted)
-
-    command.__name__, command.__doc__ = name, COSTS[name]
-    return command
-
-
-benches = CommandTable()
-
-for name in COSTS:
-    benches.command(*COST_OPTIONS)(cost_command(name))
-
-
-@benches.command(
+add(
+    "motion",
+    "motion.motion_bench:run",
+    "Errors of each method, for each world and each trouble.",
     TO_JSON,
     TO_PAGE,
     option("--plot", metavar="FILE", help="draw a bounce and a circle as some methods draw them (PNG)"),
-    option("--world", "worlds", multiple=True, help="only this one; may be given again"),
-    option("--trouble", "troubles", multiple=True, help="only this one; may be given again"),
-    option("--method", "methods", multiple=True, help="only this one, or module:Class; may be given again"),
+    several("--world", "worlds", "only this one"),
+    several("--trouble", "troubles", "only this one"),
+    several("--method", "methods", "only this one, or module:Class"),
     option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="of worlds and troubles"),
     option("--quick", is_flag=True, help="one world and two troubles: shows that it works"),
 )
-def motion(
-    json_file: str | None, out: str | None, plot: str | None,
-    worlds: tuple[str, ...], troubles: tuple[str, ...], methods: tuple[str, ...], seed: int, quick: bool,
-) -> int:  # fmt: skip
-    """Errors of each method, for each world and each trouble."""
-    from bench.motion import motion_bench
-    from bench.motion.recordings import subjects
-    from bench.pages import Results
 
-    size = motion_bench.size(subjects(worlds), troubles, methods, seed, quick)
-    return motion_bench.run(size, Results(typed(), json_file, out, plot))
-
-
-@benches.command(
-    option("--json", "as_json", is_flag=True, help="the figures as JSON instead of tables"),
-    option("--seeds", type=click.IntRange(min=1), default=12, show_default=True, help="of each trace"),
+add(
+    "clock",
+    "clock.clock_bench:run",
+    "Smoothness of each playback clock on each trace.",
+    option("--json", "json_file", flag_value="-", help="the figures as JSON instead of tables"),
+    seeds(12),
     TO_PAGE,
 )
-def clock(as_json: bool, seeds: int, out: str | None) -> int:
-    """Smoothness of each playback clock on each trace."""
-    from bench.clock import clock_bench
 
-    return clock_bench.run(as_json, seeds, out)
+add(
+    "pacing",
+    "pacing.laboratory:run",
+    """The pacer on model displays, in virtual time.
 
-
-@benches.command(
-    option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="of each trace"),
+    Compared with a fixed interval and an oracle; the same figures on every machine, however busy it is. Each target is
+    shown with its figure.
+    """,
+    seeds(10),
     option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="others follow it"),
-    option("--display", "displays", multiple=True, help="only this one; may be given again"),
-    option("--work", "works", multiple=True, help="only this one; may be given again"),
+    several("--display", "displays", "only this one"),
+    several("--work", "works", "only this one"),
     option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
     option("--fail", is_flag=True, help="exit with 1 when a bar is not met"),
     TO_JSON,
@@ -173,95 +186,100 @@ def clock(as_json: bool, seeds: int, out: str | None) -> int:
     option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
     option("--frames", metavar="FILE", help="write each frame of the first display, work and seed (CSV), with reasons"),
 )
-def pacing(json_file: str | None, out: str | None, plot: str | None, **chosen: Any) -> int:
-    """The pacer on model displays, in virtual time.
 
-    Compared with a fixed interval and an oracle; the same figures on every machine, however busy it is. Each target is
-    shown with its figure.
-    """
-    from bench.pacing.laboratory import LaboratoryOptions, run
-    from bench.pages import Results
-
-    return run(LaboratoryOptions(**chosen), Results(typed(), json_file, out, plot))
-
-
-@benches.command(
-    *COST_OPTIONS,
-    option("--model", metavar="FILE", default="", help="step this MuJoCo model instead of a humanoid"),
-    option("--only", type=click.Choice(["loops", "sync"]), help="only the slowdown of loops, or the cost of a sync"),
-    option("--peer", "peers", type=click.Choice(["mujoco.viewer", "mujoco.studio", "viser"]), multiple=True,
-           help="only this one beside twixt; may be given again"),
-    option("--pairs", type=click.IntRange(min=2), metavar="N", help="turns of a loop with each viewer (40)"),
-    option("--large", "is_large", is_flag=True, help="also 10,000 bodies, which MuJoCo compiles in 20 s"),
-)  # fmt: skip
-@interrupted_by_signals
-def mujoco(
-    model: str, only: str | None, peers: tuple[str, ...], pairs: int | None, is_large: bool, **wanted: Any
-) -> int:
+add(
+    "mujoco",
+    "loops.mujoco_rows:run",
     """Slowdown of a loop that steps a MuJoCo model; cost of a `sync`.
 
     Beside twixt: MuJoCo's passive viewer, its Studio and Viser in a browser, where they are installed and have a
     display. On a machine without a screen: xvfb-run -s "-screen 0 1280x1024x24" python -m bench mujoco. Half an hour;
     --quick only shows that it works.
-    """
-    from functools import partial
+    """,
+    *COST_OPTIONS,
+    option("--model", metavar="FILE", default="", help="step this MuJoCo model instead of a humanoid"),
+    option("--only", type=click.Choice(["loops", "sync"]), help="only the slowdown of loops, or the cost of a sync"),
+    option(
+        "--peer",
+        "peers",
+        type=click.Choice(["mujoco.viewer", "mujoco.studio", "viser"]),
+        multiple=True,
+        help="only this one beside twixt; may be given again",
+    ),
+    option("--pairs", type=click.IntRange(min=2), metavar="N", help="turns of a loop with each viewer (40)"),
+    option("--large", "is_large", is_flag=True, help="also 10,000 bodies, which MuJoCo compiles in 20 s"),
+)
 
-    from bench.cost_suite import SuiteOptions, run
-    from bench.stepping.model_viewers import PEERS
-    from bench.stepping.mujoco_rows import StepOptions, mujoco_rows
-
-    options = StepOptions(model, only, peers or PEERS, pairs, is_large)
-    rows = partial(mujoco_rows, options=options)
-    return run({"mujoco": rows}, SuiteOptions(**wanted, command=typed(), is_logged=True))
-
-
-@benches.command(
-    option("--bodies", type=Read("N,N", read_counts), default="1000,10000,100000", show_default=True,
-           metavar="N,N", help="how many, one loop for each number"),
-    option("--load", type=click.Choice(["none", "loop"]), default="none", show_default=True,
-           help="another busy program at normal priority meanwhile"),
+add(
+    "guest",
+    "loops.guest:run",
+    COSTS["guest"][0],
+    option(
+        "--bodies",
+        type=Read("N,N", read_counts),
+        default="1000,10000,100000",
+        show_default=True,
+        metavar="N,N",
+        help="how many, one loop for each number",
+    ),
+    option(
+        "--load",
+        type=click.Choice(["none", "loop"]),
+        default="none",
+        show_default=True,
+        help="another busy program at normal priority meanwhile",
+    ),
     option("--seconds", type=FiniteRange(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
-    option("--before", metavar="FOLDER", help="a checkout of an earlier version, measured beside this one"),
+    BEFORE,
     TO_JSON,
     TO_PAGE,
-)  # fmt: skip
-@interrupted_by_signals
-def guest(
-    bodies: tuple[int, ...], load: str, seconds: float, before: str | None, json_file: str | None, out: str | None
-) -> int:
-    """Slowdown of a loop that never waits, by its viewer."""
-    from bench.guest.guest_bench import run
-    from bench.pages import Results
+)
 
-    return run(bodies, load, seconds, before, Results(typed(), json_file, out))
-
-
-@benches.command(
-    option("--xvfb", "display", flag_value="xvfb", help="on an Xvfb of its own, whose swap waits for nothing"),
-    option("--sway", "display", flag_value="sway",
-           help="on a sway of its own, whose swap waits for 60 refreshes a second"),
-    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
-    option("--turns", type=click.IntRange(1, 1000), default=5, show_default=True, help="runs of each case"),
-    option("--load", "loads", type=Read("none,loops", read_names("none", "loops")), default="none,loops",
-           show_default=True, metavar="NAMES", help="free cores, and a busy program at normal priority on each core"),
-    option("--worlds", type=Read("names", read_names("balls", "metronome", "swarm")), default="balls,metronome,swarm",
-           show_default=True, metavar="NAMES", help="which; swarm is one of 2,000"),
-    option("--before", metavar="FOLDER", help="a checkout of an earlier version, in turns with this one"),
-    TO_JSON,
-    TO_PAGE,
-)  # fmt: skip
-@interrupted_by_signals
-def evenness(display: str | None, json_file: str | None, out: str | None, **chosen: Any) -> int:
+add(
+    "evenness",
+    "evenness:run",
     """Evenness of worlds on free cores and under busy programs.
 
     \b
     An hour with all that is measured by default; a first look:
     python -m bench evenness --xvfb --seconds 10 --turns 2 --worlds metronome
-    """
-    from bench.evenness import EvennessOptions, run
-    from bench.pages import Results
-
-    return run(EvennessOptions(display=display or "here", **chosen), Results(typed(), json_file, out))
+    """,
+    option("--xvfb", "display", flag_value="xvfb", help="on an Xvfb of its own, whose swap waits for nothing"),
+    option(
+        "--sway", "display", flag_value="sway", help="on a sway of its own, whose swap waits for 60 refreshes a second"
+    ),
+    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
+    option("--turns", type=click.IntRange(1, 1000), default=5, show_default=True, help="runs of each case"),
+    option(
+        "--load",
+        "loads",
+        type=Read("none,loops", read_names("none", "loops")),
+        default="none,loops",
+        show_default=True,
+        metavar="NAMES",
+        help="free cores, and a busy program at normal priority on each core",
+    ),
+    option(
+        "--worlds",
+        type=Read("names", read_names("balls", "metronome", "swarm")),
+        default="balls,metronome,swarm",
+        show_default=True,
+        metavar="NAMES",
+        help="which; swarm is one of 2,000",
+    ),
+    BEFORE,
+    TO_JSON,
+    TO_PAGE,
+)
+add(
+    "trace",
+    "trace_plot:run",
+    "Picture of a section of a `twixt run --profile` trace.",
+    argument("trace", type=click.Path()),
+    argument("picture", type=click.Path()),
+    option("--from-ms", type=FiniteRange(min=0), help="after the command's start [the middle]"),
+    option("--length-ms", type=FiniteRange(min=0, min_open=True), default=100.0, show_default=True),
+)
 
 
 def group() -> click.Group:
@@ -270,7 +288,8 @@ def group() -> click.Group:
     def measure_all(peers: bool, **wanted: Any) -> int:
         if click.get_current_context().invoked_subcommand is not None:
             return 0
-        return measure_costs([name for name in COSTS if name != PEERS or peers], **wanted)
+        groups = {name: functions for name, (_, functions) in COSTS.items() if name != PEERS or peers}
+        return call("cost_suite:measure", groups=groups, **wanted)
 
     return CommandGroup(
         benches,
@@ -284,8 +303,7 @@ def group() -> click.Group:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the bench of `arguments` (None: of `sys.argv`); returns the exit code. Prints a TwixtError as one line on
-    standard error."""
+    """Runs the bench of `arguments` (None: of `sys.argv`); returns the exit code. Prints a TwixtError as a line."""
     try:
         return command_line(sys.argv[1:] if arguments is None else arguments, group(), PROGRAM)
     except KeyboardInterrupt:
@@ -303,5 +321,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def typed() -> str:
-    """The command as it was typed."""
     return " ".join([PROGRAM, *sys.argv[1:]])

@@ -23,19 +23,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import twixt
-from bench.child_process import process
-from bench.load import busy_loops, free_cores
-from bench.pages import Notes, Results, Table, TableColumn
+from bench.pages import CUT_SHORT, Notes, Results, Table, TableColumn, collected
+from bench.processes import busy_loops, free_cores, process, version_command
 from bench.screens import Screen, screen
 from twixt.cli.cpu_time import CpuTime, usable_cores
-from twixt.cli.progress import progress
+from twixt.cli.progress import Say
 from twixt.cli.turns import order_in_turn, run_in_turns
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
 from twixt.render.measure.evenness import intervals, motion
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report import machine
-from twixt.sim.process.viewer_command import python_program, twixt_command
+from twixt.sim.process.viewer_command import twixt_command
 
 SCHEMA = "twixt-evenness/1"
 # Smallest animation error that an eye may notice, in ms of display time.
@@ -73,19 +72,12 @@ FIGURES = tuple(item.name for item in fields(Evenness) if item.name != "frames")
 MORE_IS_BETTER = ("fps",)
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """One figure over several runs. runs: number of runs that have this figure."""
 
     median: float | None
     worst: float | None
     runs: int
-
-    def text(self, form: str) -> str:
-        """Text of the median, followed by the worst value in brackets if there are several runs."""
-        if self.median is None or self.worst is None:
-            return "-"
-        return f"{self.median:{form}}" + (f" ({self.worst:{form}})" if self.runs > 1 else "")
 
 
 class Case(NamedTuple):
@@ -94,6 +86,10 @@ class Case(NamedTuple):
     load: str
     world: str
     version: str
+
+    @property
+    def name(self) -> str:
+        return f"{WORLD_NAMES[self.world]}, load {self.load}, {self.version}"
 
 
 class EvennessOptions(NamedTuple):
@@ -122,15 +118,9 @@ class CaseRun:
 
     def to_json(self) -> dict[str, Any]:
         """Case, figures and conditions by name, in one flat dict."""
-        return {
-            **self.case._asdict(),
-            "turn": self.turn,
-            **(asdict(self.figures) if self.figures is not None else {}),
-            "free_cores_before": self.free_before,
-            "others_had_cores": self.others,
-            "stolen_cores": self.stolen,
-            "failure": self.failure or None,
-        }
+        figures = asdict(self.figures) if self.figures is not None else {}
+        cores = {"free_cores_before": self.free_before, "others_had_cores": self.others, "stolen_cores": self.stolen}
+        return {**self.case._asdict(), "turn": self.turn, **figures, **cores, "failure": self.failure or None}
 
 
 class CaseFigures(NamedTuple):
@@ -144,17 +134,20 @@ class CaseFigures(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Case, counts and figures by name, in one flat dict."""
-        figures = {name: asdict(spread) for name, spread in self.figures.items()}
         counts = {"turns": self.turns, "frames": self.frames, "failures": self.failures}
-        return self.case._asdict() | counts | figures
-
-    def text(self, name: str, form: str) -> str:
-        """Text of a figure in the format `form`; "not measured" if no turn has figures."""
-        return self.figures[name].text(form) if self.turns else "not measured"
+        return self.case._asdict() | counts | {name: spread._asdict() for name, spread in self.figures.items()}
 
 
 def _figure(title: str, name: str, form: str) -> TableColumn:
-    return TableColumn(title, lambda row: row.text(name, form), right=True)
+    """Column of the median, followed by the worst value in brackets if there are several runs."""
+
+    def text(row: CaseFigures) -> str:
+        median, worst, runs = row.figures[name]
+        if median is None or not row.turns:
+            return "-" if row.turns else "not measured"
+        return f"{median:{form}}" + (f" ({worst:{form}})" if runs > 1 else "")
+
+    return TableColumn(title, text, right=True)
 
 
 COLUMNS = (
@@ -170,32 +163,18 @@ COLUMNS = (
 )
 
 
-def run(choice: EvennessOptions, results: Results) -> int:
+def run(results: Results, display: str | None, **chosen: Any) -> int:
     """Measures; shows and writes the results. Returns the exit code. Raises TwixtError before anything is measured."""
+    choice = EvennessOptions(display or "here", **chosen)
     results.check_files()
     commands = {HERE: twixt_command()}
     if choice.before is not None:
-        commands[BEFORE] = command_in(choice.before)
-    runs: list[CaseRun] = []
-    interrupted = False
-    with screen(choice.display) as display:
-        try:
-            _run_turns(choice, commands, display, runs)
-        except KeyboardInterrupt:
-            interrupted = True
-    write_results(runs, choice, results, conditions(runs, choice, display.about, interrupted))
+        commands[BEFORE] = version_command(choice.before)
+    with screen(choice.display) as shown:
+        runs, interrupted = collected(lambda say: _case_runs(choice, commands, shown, say), is_logged=True)
+    write_results(runs, choice, results, conditions(runs, choice, shown.about, interrupted))
     nothing = not any(one.figures for one in runs)
     return INTERRUPTED if interrupted else FAILED if nothing else FINISHED
-
-
-def command_in(folder: str) -> list[str]:
-    """Command that starts twixt in a checkout, with the checkout's own environment if it has one. Raises
-    TwixtError."""
-    program = os.path.join(os.path.abspath(folder), "twixt.py")
-    if not os.path.isfile(program):
-        raise TwixtError(f"--before {folder!r} is no checkout of twixt: it has no twixt.py; give a folder that has one")
-    python = os.path.join(os.path.abspath(folder), ".venv", "bin", "python")
-    return [python if os.path.exists(python) else python_program(), "-P", program]
 
 
 def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple[int, Case]]:
@@ -209,7 +188,6 @@ def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple
 
 
 def evenness(table: FrameTable) -> Evenness:
-    """Figures of one run's frame log."""
     timing = intervals(table)
     moved = motion(timing)
     seconds = float(np.nansum(timing.interval_ms)) / 1e3 if len(timing.frames) else 0.0
@@ -227,14 +205,11 @@ def evenness(table: FrameTable) -> Evenness:
 
 
 def several(runs: Sequence[Evenness]) -> dict[str, Spread]:
-    """Median and worst of each figure over several runs, by the figure's name."""
     found = {}
     for name in FIGURES:
         values = [value for run in runs if (value := getattr(run, name)) is not None and math.isfinite(value)]
         worst = min if name in MORE_IS_BETTER else max
-        found[name] = Spread(
-            statistics.median(values) if values else None, worst(values) if values else None, len(values)
-        )
+        found[name] = Spread(statistics.median(values), worst(values), len(values)) if values else Spread(None, None, 0)
     return found
 
 
@@ -260,14 +235,14 @@ def write_results(runs: Sequence[CaseRun], choice: EvennessOptions, results: Res
         "rows": [one.to_json() for one in cases],
         "runs": [one.to_json() for one in runs],
     }
+    failures = [f"{one.case.name}, turn {one.turn + 1}: no figures: {one.failure}" for one in runs if one.failure]
     # The page shows FOLDER, because its readers do not have that folder.
     command = results.command.replace(choice.before, "FOLDER") if choice.before else results.command
-    table, notes = Table(COLUMNS, cases), Notes([LEGEND, *_conditions_in_words(where), *_failures(runs)])
+    table, notes = Table(COLUMNS, cases), Notes([LEGEND, *_conditions_in_words(where), *failures])
     results.write(document, page=[f"Made by `{command}`.", table, notes], shown=[table, notes])
 
 
 def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, interrupted: bool) -> dict[str, Any]:
-    """Conditions under which the figures were measured."""
     free = [one.free_before for one in runs if one.free_before is not None]
     others = [one.others for one in runs if one.others is not None]
     where: dict[str, Any] = machine() | {
@@ -278,31 +253,22 @@ def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, i
         "free_cores_before": [min(free), max(free)] if free else None,
         "others_had_cores": [min(others), max(others)] if others else None,
     }
-    if interrupted:
-        where["cut_short"] = "ended with Ctrl-C: what was not measured by then is missing"
-    return where
+    return where | CUT_SHORT if interrupted else where
 
 
-def _run_turns(choice: EvennessOptions, commands: dict[str, list[str]], display: Screen, runs: list[CaseRun]) -> None:
+def _case_runs(choice: EvennessOptions, commands: dict[str, list[str]], display: Screen, say: Say) -> Iterator[CaseRun]:
     cases = list(in_order(choice, list(commands)))
-
-    def name(turn_and_case: tuple[int, Case]) -> str:
-        case = turn_and_case[1]
-        return f"{WORLD_NAMES[case.world]}, load {case.load}, {case.version}"
 
     def run(turn_and_case: tuple[int, Case]) -> CaseRun:
         turn, case = turn_and_case
         return _measured(case, turn, commands[case.version], choice.seconds, display)
 
-    with progress(is_logged=True) as say:
-        for made in run_in_turns(cases, lambda _made: len(cases), name, run, say):
-            runs.append(made)
+    return (made for _, made in run_in_turns(cases, run, len(cases), say, lambda turn_and_case: turn_and_case[1].name))
 
 
 def _measured(case: Case, turn: int, command: list[str], seconds: float, display: Screen) -> CaseRun:
-    free = free_cores()
+    free, figures = free_cores(), None
     begin = CpuTime.now(*display.pids)
-    figures = None
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
         log = os.path.join(folder, "frames.csv")
         arguments = ["measure", *WORLDS[case.world], "--seconds", f"{seconds:g}", "--log", log]
@@ -311,37 +277,25 @@ def _measured(case: Case, turn: int, command: list[str], seconds: float, display
             failure = child.failure(seconds + TIMEOUT_S)
         end = CpuTime.now(*display.pids)  # after the busy loops have ended, so that their time counts as our own
         if not failure:
-            figures, failure = _figures(log)
+            try:
+                figures = evenness(read_log(log))
+            except TwixtError as error:
+                failure = str(error)
+    if figures is not None and figures.fps is None:
+        figures, failure = None, "it showed fewer than two frames"
     return CaseRun(case, turn, figures, free, end.others_since(begin), end.stolen_since(begin), failure)
-
-
-def _figures(log: str) -> tuple[Evenness | None, str]:
-    """Figures of a log and "", or None and the reason why there are no figures."""
-    try:
-        found = evenness(read_log(log))
-    except TwixtError as error:
-        return None, str(error)
-    return (found, "") if found.fps is not None else (None, "it showed fewer than two frames")
 
 
 def _conditions_in_words(where: dict[str, Any]) -> list[str]:
     def between(ends: list[float] | None) -> str:
         return "unknown" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
 
+    machine = f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}"
     return [
-        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; {where['turns']} turns of "
-        f"{where['seconds']:g} s each",
+        f"{machine}; {where['turns']} turns of {where['seconds']:g} s each",
         f"cores free before the runs: {between(where['free_cores_before'])}; other programs had meanwhile, beside the "
         f"busy ones: {between(where['others_had_cores'])} cores; load average {where['load_1_min']}",
         *([where["cut_short"]] if "cut_short" in where else []),
-    ]
-
-
-def _failures(runs: Sequence[CaseRun]) -> list[str]:
-    return [
-        f"{WORLD_NAMES[case.world]}, load {case.load}, {case.version}, turn {one.turn + 1}: no figures: {one.failure}"
-        for one in runs
-        if one.failure and (case := one.case)
     ]
 
 

@@ -4,10 +4,8 @@ A column has a title, a function that reads its value from a row, and a format. 
 blocks: texts, `Table`, `Notes`. The prose of the pages in docs/ is written by hand; a bench replaces only the figures
 between two marker lines.
 
-    results = Results(command, json_file, out, plot)
     results.check_files()                      # before anything is measured
-    with progress() as say:                    # on standard error
-        found = [measured(case, say) for case in cases]
+    found, is_cut_short = collected(rows)      # with progress on standard error
     table, notes = Table(COLUMNS, found), Notes(lines)
     results.write({"rows": ...}, page=[table, notes], shown=[table, notes], draw=lambda path: plot(found, path))
 
@@ -20,10 +18,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from twixt.cli.progress import write_each
+from twixt.cli.progress import Say, progress, write_each
 from twixt.ipc.config.files import check_file, write_json, write_text
 from twixt.render.measure.report import print_table, standard_output
 
@@ -34,10 +33,11 @@ if TYPE_CHECKING:
 BOTH, TERMINAL, PAGE = "both", "terminal", "page"
 # Width of a table that is printed into a file or a pipe, in characters. A terminal uses its own width.
 FILE_WIDTH = 150
-WIDTH_VARIABLE = "COLUMNS"
-
 # Marker lines before and after the figures in a page of docs/.
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+# Condition of an interrupted measurement.
+CUT_SHORT = {"cut_short": "ended with Ctrl-C: what was not measured by then is missing"}
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ class TableColumn:
     wraps: bool = False
 
     def text_of(self, row: Any) -> str:
-        """Text of the column's cell in this row."""
         value = self.read(row)
         if isinstance(value, str):
             return value
@@ -73,8 +72,7 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of any type, and the columns that read them. title: heading in a terminal; pages have their own
-    headings."""
+    """Rows of any type, and the columns that read them. title: heading in a terminal only."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[Any]
@@ -84,15 +82,12 @@ class Table:
         """The table as Markdown, without its title."""
         columns = [column for column in self.columns if column.where != TERMINAL]
         marks = ["---:" if column.is_right else "---" for column in columns]
-        lines = [
-            [column.title for column in columns],
-            *([column.text_of(row) for column in columns] for row in self.rows),
-        ]
+        lines = [[column.title for column in columns]]
+        lines += ([column.text_of(row) for column in columns] for row in self.rows)
         head, *body = [f"| {' | '.join(cells)} |" for cells in lines]
         return "\n".join([head, f"|{'|'.join(marks)}|", *body])
 
     def grid(self) -> Grid:
-        """The table for a terminal."""
         from rich.table import Table as Grid
         from rich.text import Text
 
@@ -111,8 +106,6 @@ class Table:
 
 @dataclass(frozen=True)
 class Notes:
-    """Remarks and conditions, one per line."""
-
     lines: Sequence[str]
 
     def markdown(self) -> str:
@@ -163,6 +156,18 @@ class Results:
         write_each(*ways)
 
 
+def collected(rows: Callable[[Say], Iterable[Found]], is_logged: bool = False) -> tuple[list[Found], bool]:
+    """All that `rows` yields until its end or Ctrl-C, and True if it was Ctrl-C. is_logged: see `progress`."""
+    found: list[Found] = []
+    try:
+        with progress(is_logged) as say:
+            for row in rows(say):
+                found.append(row)  # one by one, so that what was measured before Ctrl-C remains
+    except KeyboardInterrupt:
+        return found, True
+    return found, False
+
+
 def markdown(page: Iterable[Block]) -> str:
     """Markdown of these blocks, with blank lines between them."""
     texts = [block.strip("\n") if isinstance(block, str) else block.markdown() for block in page]
@@ -177,11 +182,9 @@ def filled(page: str, figures: str) -> str:
 
 
 def _write_page(path: str, blocks: Iterable[Block]) -> None:
-    try:
-        with open(path, encoding="utf-8") as file:
-            page = file.read()
-    except (OSError, ValueError):
-        page = ""
+    page = ""
+    with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+        page = file.read()
     write_text(path, filled(page, markdown(blocks)))
 
 
@@ -190,13 +193,11 @@ def show(*blocks: Block) -> None:
     from rich.text import Text
 
     console = standard_output()
-    if not console.is_terminal and WIDTH_VARIABLE not in os.environ:
+    if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = max(console.width, FILE_WIDTH)
     for block in blocks:
         if isinstance(block, Table):
             print_table(console, block.grid())
-        elif isinstance(block, Notes):
-            for line in block.lines:
-                console.print(Text(f"- {line}"), soft_wrap=True)
-        elif isinstance(block, str):
-            console.print(Text(block), soft_wrap=True)
+            continue
+        for line in [block] if isinstance(block, str) else [f"- {line}" for line in block.lines]:
+            console.print(Text(line), soft_wrap=True)

@@ -19,17 +19,19 @@ import importlib
 import json
 import math
 import operator
+import signal
 import statistics
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from bench.child_process import process, python
+from bench.processes import function_call, json_writer, process
 from twixt.cli.progress import Say
+from twixt.cli.turns import run_in_turns
 from twixt.ipc.errors import TwixtError
 
 # Smallest number of rounds for a median.
@@ -42,13 +44,14 @@ MORE_IS_BETTER = ("fps",)
 _COMPARED: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge}
 
 Work = Callable[[], object]
+Result = TypeVar("Result")
 
 
 class Row(NamedTuple):
     """One figure and its limit, both in `unit`. rounds: number of times that both were measured.
 
     noise: uncertainty of the ratio, as a share of the ratio; None if it is not known. bar: required value of `figure`,
-    `ratio` or `over`, such as "ratio <= 1.05"; empty: no bar.
+    `ratio` or `over`, such as "ratio <= 1.05"; empty: no bar. more: further figures for the JSON document.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Row(NamedTuple):
     note: str = ""
     noise: float | None = None
     bar: str = ""
+    more: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def ratio(self) -> float | None:
@@ -71,19 +75,34 @@ class Row(NamedTuple):
         """The figure minus the limit, in their unit."""
         return self.figure - self.limit if self.figure is not None and self.limit is not None else None
 
+    @property
+    def holds(self) -> bool | None:
+        """True if the row meets its bar; None if it has no bar or no figure."""
+        if not self.bar:
+            return None
+        what, sign, value = self.bar.split()
+        found = getattr(self, what)
+        return None if found is None else _COMPARED[sign](found, float(value))
 
-def holds(measured: Row) -> bool | None:
-    """True if the row meets its bar; None if it has no bar or no figure."""
-    if not measured.bar:
-        return None
-    what, sign, value = measured.bar.split()
-    found = getattr(measured, what)
-    return None if found is None else _COMPARED[sign](found, float(value))
+
+def not_measured(name: str, limit_name: str = "", reason: str = "") -> Row:
+    return Row(name, "", None, limit_name, None, 0, f"not measured: {reason}")
 
 
 def rounds_of(whole: int, share: float) -> int:
     """Number of rounds: the `share` of the rounds of a whole run, at least FEWEST_ROUNDS."""
     return max(FEWEST_ROUNDS, round(whole * share))
+
+
+def in_turns(
+    works: Mapping[str, Callable[[], Result]], rounds: int, budget_s: float = math.inf, say: Say | None = None
+) -> dict[str, list[Result]]:
+    """Results of each work, one per round. Each round calls all works. budget_s: see `turns`."""
+    results: dict[str, list[Result]] = {name: [] for name in works}
+    order = (name for _ in turns(rounds, budget_s) for name in works)
+    for name, result in run_in_turns(order, lambda name: works[name](), rounds * len(works), say):
+        results[name].append(result)
+    return results
 
 
 def times_us(
@@ -94,23 +113,24 @@ def times_us(
 
     before: called before each turn, not timed. budget_s: time after which no new round starts, see `turns`.
     """
-    all_times: list[list[float]] = [[] for _ in works]
+
+    def timed(work: Work) -> float:
+        if before is not None:
+            before()
+        begin_ns = time.perf_counter_ns()
+        for _ in range(calls):
+            work()
+        return (time.perf_counter_ns() - begin_ns) / calls / 1e3
+
     with uncollected():
-        for _ in turns(rounds, budget_s):
-            for work, times in zip(works, all_times, strict=True):
-                if before is not None:
-                    before()
-                begin_ns = time.perf_counter_ns()
-                for _ in range(calls):
-                    work()
-                times.append((time.perf_counter_ns() - begin_ns) / calls / 1e3)
-    return all_times
+        found = in_turns({str(n): lambda work=work: timed(work) for n, work in enumerate(works)}, rounds, budget_s)  # type: ignore[misc]
+    return list(found.values())
 
 
 def turns(rounds: int, budget_s: float) -> Iterator[int]:
-    """Numbers of the rounds. Once `budget_s` has passed, no new round starts, but at least FEWEST_ROUNDS are made."""
+    """Numbers of the rounds. Once `budget_s` has passed, no new round starts after the first FEWEST_ROUNDS."""
     ends_s = time.perf_counter() + budget_s
-    for number in range(max(FEWEST_ROUNDS, rounds)):
+    for number in range(rounds):
         if number >= FEWEST_ROUNDS and time.perf_counter() > ends_s:
             return
         yield number
@@ -164,8 +184,7 @@ class Memcpy:
 
 def rows_of(function: str, share: float, say: Say) -> Iterator[Row]:
     """Runs a function (`module:function`) in a separate process and yields its rows. Raises TwixtError."""
-    code = f"from bench.rows import measure_function\nmeasure_function({function!r}, {share!r})"
-    with process(python(code), is_read=True) as child:
+    with process(function_call("bench.rows:measure_function", rows=function, share=share), is_read=True) as child:
         for line in child.lines():
             kind, told = json.loads(line)
             match kind:
@@ -178,19 +197,15 @@ def rows_of(function: str, share: float, say: Say) -> Iterator[Row]:
         child.wait()
 
 
-def measure_function(function: str, share: float) -> None:
+def measure_function(rows: str, share: float) -> None:
     """Runs a function (`module:function`) and writes its rows to standard output, as lines of JSON."""
-    out = sys.stdout
-    sys.stdout = sys.stderr  # other output must not come between the lines of JSON
-
-    def tell(kind: str, told: object) -> None:
-        print(json.dumps([kind, told]), file=out, flush=True)
-
-    module, _, name = function.partition(":")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that SIGTERM ends the function's own processes
+    tell = json_writer()
+    module, _, name = rows.partition(":")
     try:
-        for row in getattr(importlib.import_module(module), name)(share, lambda what: tell("say", what)):
-            tell("row", row._asdict())
+        for row in getattr(importlib.import_module(module), name)(share, lambda what: tell(["say", what])):
+            tell(["row", row._asdict() | {"more": dict(row.more)}])
     except TwixtError as error:
-        tell("error", str(error))
+        tell(["error", str(error)])
     except (KeyboardInterrupt, BrokenPipeError):
         pass

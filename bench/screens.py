@@ -1,37 +1,30 @@
-"""Displays for a measurement: Xvfb, whose swap never blocks, and sway, whose swap does.
+"""Displays for a measurement: Xvfb, whose swap never blocks, and sway, whose swap does; twixt's window.
 
 Always: a display ends with its context. If its program is missing, the error names the package to install.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
-import select
 import shutil
-import signal
 import socket
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
-from bench.child_process import end
+from bench.processes import process
+from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, TwixtError
+from twixt.render.display.display import open_display
 
 SCREEN_PX = (1280, 800)
 SWAY_HZ = 60
-# Time limits for starting and for ending a display, seconds.
-START_LIMIT_S = 30.0
+# Time for a display to end, seconds.
 EXIT_GRACE_S = 10.0
 # sway refuses to run as root. Any user without processes can be used instead.
 SWAY_USER = 65534
-HERE, XVFB, SWAY = "here", "xvfb", "sway"
-PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 _OF_A_DISPLAY = {
     "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_SESSION_TYPE", "PYGLFW_LIBRARY", "PYGLFW_LIBRARY_VARIANT"
 }  # fmt: skip
@@ -39,8 +32,7 @@ _OF_A_DISPLAY = {
 
 @dataclass(frozen=True)
 class Screen:
-    """A display. about: description. environ: environment for programs that draw there. pids: the display's
-    processes."""
+    """A display. environ: environment for programs that draw there. pids: the display's processes."""
 
     about: str
     environ: dict[str, str]
@@ -49,11 +41,12 @@ class Screen:
 
 @contextmanager
 def screen(kind: str) -> Iterator[Screen]:
-    """Runs a display of this kind for as long as the context lasts. Raises TwixtError."""
-    if kind == XVFB:
+    """Runs a display ("xvfb", "sway") for as long as the context lasts; "here" is the environment's own. Raises
+    TwixtError."""
+    if kind == "xvfb":
         with _xvfb() as made:
             yield made
-    elif kind == SWAY:
+    elif kind == "sway":
         with _sway() as made:
             yield made
     else:
@@ -63,24 +56,22 @@ def screen(kind: str) -> Iterator[Screen]:
 
 
 @contextmanager
-def _xvfb() -> Iterator[Screen]:
-    program = _program("Xvfb", "xvfb")
-    read_fd, write_fd = os.pipe()
+def opened_window(config: Config = Config(pacing="unlimited")) -> Iterator[Any]:  # noqa: B008
+    """Yields a display as a viewer opens it, by default one without pacing."""
+    window = open_display(config)
     try:
-        size = "{}x{}x24".format(*SCREEN_PX)
-        command = [program, "-noreset", "-nolisten", "tcp", "-displayfd", str(write_fd), "-screen", "0", size]
-        with _running(command, os.environ.copy(), pass_fds=(write_fd,)) as process:
-            os.close(write_fd)
-            write_fd = -1
-            ready = select.select([read_fd], [], [], START_LIMIT_S)[0]
-            number = os.read(read_fd, 16).decode().strip() if ready else ""
-            if not number:
-                raise TwixtError(f"Xvfb did not come up (exit code {process.poll()}); is /tmp/.X11-unix writable?")
-            yield Screen(f"Xvfb, {size}", _environ(DISPLAY=f":{number}"), (process.pid,))
+        yield window
     finally:
-        os.close(read_fd)
-        if write_fd >= 0:
-            os.close(write_fd)
+        window.close()
+
+
+@contextmanager
+def _xvfb() -> Iterator[Screen]:
+    size = "{}x{}x24".format(*SCREEN_PX)
+    command = [_program("Xvfb", "xvfb"), "-noreset", "-nolisten", "tcp", "-displayfd", "1", "-screen", "0", size]
+    with process(command, is_apart=True, grace_s=EXIT_GRACE_S) as child:
+        child.until(lambda: child.out.endswith("\n"), "it had a number; is /tmp/.X11-unix writable?")
+        yield Screen(f"Xvfb, {size}", _environ(DISPLAY=f":{child.out.strip()}"), (child.pid,))
 
 
 @contextmanager
@@ -96,58 +87,32 @@ def _sway() -> Iterator[Screen]:
                 'for_window [app_id=".*"] floating enable\n'  # else sway makes every window as large as the output
             )
         os.chmod(config, 0o644)
-        other_user = {}
+        how: dict[str, Any] = {"cwd": "/"}
         if os.geteuid() == 0:
             os.chown(folder, SWAY_USER, SWAY_USER)
-            other_user = {"user": SWAY_USER, "group": SWAY_USER, "extra_groups": []}
+            how |= {"user": SWAY_USER, "group": SWAY_USER, "extra_groups": []}
         environ = {
             "PATH": os.environ.get("PATH", os.defpath), "HOME": folder, "XDG_RUNTIME_DIR": folder,
             "WLR_BACKENDS": "headless", "WLR_LIBINPUT_NO_DEVICES": "1", "WLR_RENDERER": "pixman",
         }  # fmt: skip
-        with _running([program, "-c", config], environ, cwd="/", **other_user) as process:
-            path = _socket_in(folder, process)
-            yield Screen(f"sway without a screen, {SWAY_HZ} Hz", _environ(WAYLAND_DISPLAY=path), (process.pid,))
+        with process([program, "-c", config], environ, is_apart=True, grace_s=EXIT_GRACE_S, **how) as child:
+            child.until(lambda: bool(_sockets(folder)), "it accepted connections; try it with --xvfb")
+            made = _environ(WAYLAND_DISPLAY=_sockets(folder)[0])
+            yield Screen(f"sway without a screen, {SWAY_HZ} Hz", made, (child.pid,))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _socket_in(folder: str, process: subprocess.Popen[bytes]) -> str:
-    """Path of a compositor's socket, once it accepts connections. Raises TwixtError."""
-    ends_s = time.monotonic() + START_LIMIT_S
-    while time.monotonic() < ends_s and process.poll() is None:
-        for name in os.listdir(folder):
-            path = os.path.join(folder, name)
-            with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
-                if name.startswith("wayland-") and not name.endswith(".lock"):
-                    probe.connect(path)
-                    return path
-        time.sleep(0.02)
-    raise TwixtError(f"sway did not come up (exit code {process.poll()}); try it with --xvfb")
-
-
-@contextmanager
-def _running(command: list[str], environ: dict[str, str], **how: object) -> Iterator[subprocess.Popen[bytes]]:
-    # In its own process group, so that Ctrl-C ends first the measured program and then the display.
-    try:
-        process = subprocess.Popen(
-            command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            process_group=0, preexec_fn=end_with_parent, **how,
-        )  # type: ignore[call-overload]  # fmt: skip
-    except OSError as error:
-        raise TwixtError(
-            f"cannot start {command[0]}: {error.strerror}; install it anew, or see who may run it"
-        ) from None
-    try:
-        yield process
-    finally:
-        end(process, EXIT_GRACE_S)
-
-
-def end_with_parent() -> None:
-    """Called in the child before its program starts. Makes the display end with its parent, however it ends
-    (Linux)."""
-    if _LIBC is not None:
-        _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+def _sockets(folder: str) -> list[str]:
+    """Paths of a compositor's sockets that accept connections."""
+    found = []
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
+            if name.startswith("wayland-") and not name.endswith(".lock"):
+                probe.connect(path)
+                found.append(path)
+    return found
 
 
 def _program(name: str, package: str) -> str:

@@ -1,4 +1,4 @@
-"""Picture (PNG) of a section of a `--profile` trace, for a page: `python -m bench.trace_plot`.
+"""`python -m bench trace`: picture (PNG) of a section of a `--profile` trace, for a page.
 
 The layout is like that of a trace viewer. Time runs to the right; each process has one row per depth of its spans; an
 arrow leads from each publish to the first frame that draws its snapshot.
@@ -6,11 +6,12 @@ arrow leads from each publish to the first frame that draws its snapshot.
 
 from __future__ import annotations
 
-import argparse
 import json
 from typing import Any, NamedTuple
 
+from bench.pages import Results
 from twixt.ipc.errors import TwixtError
+from twixt.render.measure.plots import FONT_PT, INK, new_figure, save
 
 LENGTH_MS = 100.0
 WIDTH_IN, ROW_IN = 9.0, 0.4
@@ -36,7 +37,6 @@ class TraceSpan(NamedTuple):
 
 
 def trace_spans(document: dict[str, Any]) -> list[TraceSpan]:
-    """The spans of each process's main thread, with their depths."""
     names = {e["pid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name"}
     spans = [event for event in document["traceEvents"] if event["ph"] == "X" and event["tid"] == 1]
     found: list[TraceSpan] = []
@@ -58,9 +58,13 @@ def arrows(document: dict[str, Any]) -> list[tuple[float, float]]:
     return [(begins[event["id"]], event["ts"] / 1e3) for event in document["traceEvents"] if event["ph"] == "f"]
 
 
+def run(_results: Results, trace: str, picture: str, from_ms: float | None, length_ms: float) -> int:
+    trace_plot(trace, picture, from_ms, length_ms)
+    return 0
+
+
 def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: float = LENGTH_MS) -> None:
-    """Draws `length_ms` of the trace, starting `from_ms` after the command's start (None: at the middle of the trace).
-    Raises TwixtError."""
+    """Draws `length_ms` of the trace from `from_ms` after the command's start (None: its middle) on."""
     try:
         with open(trace, encoding="utf-8") as file:
             document = json.load(file)
@@ -69,8 +73,6 @@ def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: fl
         raise TwixtError(f"cannot read the trace {trace!r}: {error}; make one with: twixt run --profile FILE") from None
     if not found:
         raise TwixtError(f"the trace {trace!r} has no spans; make one with: twixt run --profile FILE")
-    from twixt.render.measure.plots import FONT_PT, INK, new_figure, save
-
     begin_ms = from_ms if from_ms is not None else (found[0].begin_ms + max(span.end_ms for span in found)) / 2
     end_ms = begin_ms + length_ms
     shown = [span for span in found if span.end_ms > begin_ms and span.begin_ms < end_ms]
@@ -99,17 +101,3 @@ def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: fl
             axes.barh(0, 0, color=color, label=name)
     figure.legend(loc="outside upper center", ncols=6, frameon=False, fontsize=FONT_PT - 1)
     save(figure, out)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Draw a stretch of a --profile trace.")
-    parser.add_argument("trace")
-    parser.add_argument("out", help="a PNG file")
-    parser.add_argument("--from-ms", type=float, help="after the command's start [the middle]")
-    parser.add_argument("--length-ms", type=float, default=LENGTH_MS)
-    asked = parser.parse_args()
-    trace_plot(asked.trace, asked.out, asked.from_ms, asked.length_ms)
-
-
-if __name__ == "__main__":
-    main()

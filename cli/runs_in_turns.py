@@ -264,7 +264,7 @@ def make_runs(
 
     try:
         sides = iter(lambda: turns.next_side, None)
-        for run in run_in_turns(sides, lambda made: max(2 * repeat, made + 1), str, run_of, say):
+        for _, run in run_in_turns(sides, run_of, 2 * repeat, say):
             turns.runs.append(run)
             if run.is_refused:  # the other runs of this side would be refused as well
                 raise TwixtError(f"a run of {run.side} was refused: {run.fault}")

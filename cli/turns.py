@@ -1,6 +1,6 @@
 """Makes runs in turns, A B B A, so that a drift of the machine affects both sides alike.
 
-Always: runs are made one at a time, in the given order. Each run is announced, with an estimate of the remaining time.
+Always: runs are made one at a time, in the given order.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ def order_in_turn(sides: Sequence[Side], turn: int) -> Sequence[Side]:
 
 def run_in_turns(
     cases: Iterable[Side],
-    wanted: Callable[[int], int],
-    name: Callable[[Side], str],
     run: Callable[[Side], Run],
-    say: Say,
-) -> Iterator[Run]:
-    """Runs each case and yields its result. cases: read one at a time, so the next case may depend on the results so
-    far. wanted: function that returns the expected number of all runs, from the number of runs made so far. name:
-    function that returns a case's name. say: function that is called with a text about the progress."""
+    wanted: int = 0,
+    say: Say | None = None,
+    name: Callable[[Side], str] = str,
+) -> Iterator[tuple[Side, Run]]:
+    """Runs each case and yields it with its result. cases: read one at a time, so the next case may depend on the
+    results so far. say: is called before each run with its number, the number of `wanted` runs, the case's name and an
+    estimate of the remaining time."""
     begin_s = time.monotonic()
     for made, case in enumerate(cases):
-        total = wanted(made)
-        left_s = (time.monotonic() - begin_s) / made * (total - made) if made else 0.0
-        say(f"run {made + 1} of {total}: {name(case)}" + (f", {left_s:.0f} s to go" if made else ""))
-        yield run(case)
+        if say is not None:
+            total = max(wanted, made + 1)
+            left_s = (time.monotonic() - begin_s) / made * (total - made) if made else 0.0
+            say(f"run {made + 1} of {total}: {name(case)}" + (f", {left_s:.0f} s to go" if made else ""))
+        yield case, run(case)

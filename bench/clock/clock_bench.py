@@ -6,21 +6,20 @@ worst of all seeds. Only the cost of a call is measured in real time. Writes the
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
 
-from bench.clock.traces import SECOND, SETTLING_NS, TRACES, Arrival, ClockFigures, Trace, clock_figures, play
+from bench.clock.traces import SECOND, SETTLING_NS, TRACES, Arrival, ClockFigures, arriving, clock_figures, play
 from bench.pages import Block, Results, Table, TableColumn
 from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
 from twixt.render.playback import PREFERENCES, PlaybackClock
 
 SCHEMA = "twixt-bench-clock-1"
+FPS = 60.0
 # Long enough for two changes of load and four stalls.
 SECONDS = 20.0
 # Trace of stalls, its length in s, and the initial time that is excluded from the figures, which covers two stalls.
@@ -40,8 +39,7 @@ CLOCKS: dict[str, Make] = {
 
 @dataclass(frozen=True)
 class ClockRow:
-    """One clock on one trace. Figures are the worst of all seeds, but `reversals` and `beyond` are sums. Times in ms,
-    shares 0..1."""
+    """One clock on one trace. Figures are the worst of all seeds, but `reversals` and `beyond` are sums."""
 
     trace: str
     clock: str
@@ -56,8 +54,8 @@ class ClockRow:
 
 def table(
     seeds: int = 12,
-    fps: float = 60.0,
-    seconds: float = SECONDS,
+    fps: float = FPS,
+    seconds: float | None = None,
     settling_ns: int = SETTLING_NS,
     traces: Sequence[str] = tuple(TRACES),
     say: Say = str,
@@ -67,12 +65,15 @@ def table(
     for name in traces:
         for clock, make in CLOCKS.items():
             say(f"{name}: {clock}")
-            seen = [_shown(make, TRACES[name], seed, fps, seconds, settling_ns) for seed in range(seeds)]
+            seen = []
+            for seed in range(seeds):
+                arrivals = TRACES[name](seed, SECONDS if seconds is None else seconds)
+                seen.append(clock_figures(play(make(), arrivals, seed, fps), arrivals, settling_ns))
             rows.append(_worst(name, clock, seen))
     return rows
 
 
-def stalls(seeds: int = 12, fps: float = 60.0, say: Say = str) -> list[ClockRow]:
+def stalls(seeds: int = 12, fps: float = FPS, say: Say = str) -> list[ClockRow]:
     """Figures of every clock on a minute of stalls, without the first two. They show the effect of each preference."""
     return table(seeds, fps, STALL_SECONDS, STALL_SETTLING_NS, [STALLS], say)
 
@@ -103,7 +104,6 @@ def broken_rules(rows: Sequence[ClockRow]) -> str:
 
 
 def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Block]:
-    """Figures for docs/playback.md."""
     return [
         f"The worst of {seeds} seeds, {fps:g} frames a second, {SECONDS:g} s each, the first {SETTLING_NS // SECOND} s "
         "left out.",
@@ -116,14 +116,13 @@ def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, f
     ]
 
 
-def run(json: bool = False, seeds: int = 12, out: str | None = None, fps: float = 60.0) -> int:
-    """Plays all traces, with progress on standard error; shows the tables, or JSON; writes `out`. The exit code.
+def run(results: Results, seeds: int = 12, fps: float = FPS) -> int:
+    """Plays all traces, with progress on standard error; shows and writes the results. The exit code.
 
-    Raises TwixtError, before anything is played, if seeds < 1 or if `out` cannot be written.
+    Raises TwixtError, before anything is played, if seeds < 1 or if a file cannot be written.
     """
     if seeds < 1:
         raise TwixtError(f"seeds must be >= 1, got {seeds}")
-    results = Results(json_file="-" if json else None, out=out)
     results.check_files()
     with progress() as status:
         say: Say = lambda trace: status(f"playing {seeds} seeds of {trace}")  # noqa: E731
@@ -131,21 +130,21 @@ def run(json: bool = False, seeds: int = 12, out: str | None = None, fps: float 
         status("measuring the cost of a call")
         costs = cost_us()
     cost = ", ".join(f"{us:.0f} us ({name})" for name, us in costs.items())
-    results.write(
-        document(rows, stall_rows, costs, seeds, fps),
-        page=page(rows, stall_rows, seeds, fps),
-        shown=[
-            Table(SHOWN, rows, f"The worst of {seeds} seeds at {fps:g} fps"),
-            Table(SHOWN, stall_rows, f"A minute of stalls, the first {STALL_SETTLING_NS // SECOND} s left out"),
-            f"one frame of the clock, median, its snapshots observed: {cost}",
-        ],
-    )
+    run_length = {"seconds": SECONDS, "stall_seconds": STALL_SECONDS}
+    document = {
+        "schema": SCHEMA,
+        "conditions": {"seeds": seeds, "fps": fps, **run_length},
+        "rows": list(map(asdict, rows)),
+        "stalls": list(map(asdict, stall_rows)),
+        "cost_us": costs,
+    }
+    shown: list[Block] = [
+        Table(SHOWN, rows, f"The worst of {seeds} seeds at {fps:g} fps"),
+        Table(SHOWN, stall_rows, f"A minute of stalls, the first {STALL_SETTLING_NS // SECOND} s left out"),
+        f"one frame of the clock, median, its snapshots observed: {cost}",
+    ]
+    results.write(document, page(rows, stall_rows, seeds, fps), shown)
     return 0
-
-
-def _shown(make: Make, trace: Trace, seed: int, fps: float, seconds: float, settling_ns: int) -> ClockFigures:
-    rows = trace(seed, seconds)
-    return clock_figures(play(make(), rows, seed, fps), rows, settling_ns)
 
 
 def _worst(trace: str, clock: str, seen: Sequence[ClockFigures]) -> ClockRow:
@@ -173,33 +172,14 @@ def _error(row: ClockRow) -> str:
 
 
 def _frame_us(clock: PlaybackClock, rows: list[Arrival]) -> float:
-    arrivals, arrived, costs = sorted(rows, key=lambda row: row.arrival_ns), 0, []
-    interval_ns = SECOND // 60
-    for present_ns in range(arrivals[0].arrival_ns, rows[-1].due_ns, interval_ns):
-        new = []
-        while arrived < len(arrivals) and arrivals[arrived].arrival_ns <= present_ns:
-            new.append(arrivals[arrived])
-            arrived += 1
+    costs, first_ns = [], min(row.arrival_ns for row in rows)
+    for present_ns, new in arriving(rows, range(first_ns, rows[-1].due_ns, SECOND // 60)):
         start_ns = time.perf_counter_ns()
         for row in new:
             clock.observe(row.sim_ns, row.due_ns, row.arrival_ns)
         clock.draw_time_ns(present_ns)
         costs.append(time.perf_counter_ns() - start_ns)
     return statistics.median(costs[COST_FIRST:]) / 1e3
-
-
-def document(
-    rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], costs: dict[str, float], seeds: int, fps: float
-) -> dict[str, Any]:
-    """The document of `--json`."""
-    run_length = {"seconds": SECONDS, "stall_seconds": STALL_SECONDS}
-    return {
-        "schema": SCHEMA,
-        "conditions": {"seeds": seeds, "fps": fps, **run_length},
-        "rows": [dataclasses.asdict(row) for row in rows],
-        "stalls": [dataclasses.asdict(row) for row in stall_rows],
-        "cost_us": costs,
-    }
 
 
 SHOWN = (

@@ -12,9 +12,9 @@ clock.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Concatenate, NamedTuple, ParamSpec, Protocol
 
 import numpy as np
 
@@ -42,59 +42,55 @@ class Arrival(NamedTuple):
 
 
 Trace = Callable[[int, float], list[Arrival]]
+CostNs = Callable[[random.Random, int], float]
+P = ParamSpec("P")
 
 
-def steady(hz: float, early_ns: int = 0, jitter_ns: int = JITTER_NS) -> Trace:
+def tracer(arrivals: Callable[Concatenate[random.Random, float, P], Iterator[Arrival]]) -> Callable[P, Trace]:
+    """Turns a function of (random generator, seconds, values) into a function of the values that returns a trace."""
+    return lambda *values, **named: lambda seed, seconds: list(arrivals(random.Random(seed), seconds, *values, **named))
+
+
+@tracer
+def steady(
+    generator: random.Random, seconds: float, hz: float, early_ns: int = 0, jitter_ns: int = JITTER_NS
+) -> Iterator[Arrival]:
     """Even steps at `hz`, published `early_ns` before they are due. Each is late by the absolute value of a normal
     distribution with standard deviation `jitter_ns`."""
-
-    def rows(seed: int, seconds: float) -> list[Arrival]:
-        generator = random.Random(seed)
-        made = []
-        for k in range(round(seconds * hz)):
-            at = round(k * SECOND / hz)
-            late = abs(round(generator.gauss(0, jitter_ns)))
-            made.append(Arrival(at, START_NS + at, START_NS + at - early_ns + late))
-        return made
-
-    return rows
+    for k in range(round(seconds * hz)):
+        at = round(k * SECOND / hz)
+        late = abs(round(generator.gauss(0, jitter_ns)))
+        yield Arrival(at, START_NS + at, START_NS + at - early_ns + late)
 
 
-def dilated(cost_ns: Callable[[random.Random, int], float], lead_ns: int = 0) -> Trace:
+@tracer
+def dilated(generator: random.Random, seconds: float, cost_ns: CostNs, lead_ns: int = 0) -> Iterator[Arrival]:
     """Steps of 1/60 s of simulated time that their cost may delay: due = max(previous due + step, now).
 
     cost_ns: returns the cost of a step, given a random generator and the wall time (ns) since the start. lead_ns: a
     step is published this long before its due instant, if its cost allows.
     """
-
-    def rows(seed: int, seconds: float) -> list[Arrival]:
-        generator = random.Random(seed)
-        now = due = START_NS
-        made = [Arrival(0, due, now)]
-        while now - START_NS < seconds * SECOND:
-            now = max(now + max(0, round(cost_ns(generator, now - START_NS))), due + STEP_NS - lead_ns)
-            due = max(due + STEP_NS, now)
-            made.append(Arrival(len(made) * STEP_NS, due, now))
-        return made
-
-    return rows
+    now = due = START_NS
+    yield Arrival(0, due, now)
+    sim = 0
+    while now - START_NS < seconds * SECOND:
+        sim += STEP_NS
+        now = max(now + max(0, round(cost_ns(generator, now - START_NS))), due + STEP_NS - lead_ns)
+        due = max(due + STEP_NS, now)
+        yield Arrival(sim, due, now)
 
 
-def network(hz: float, least_ms: float = 60.0, most_ms: float = 100.0, lost: float = 0.05) -> Trace:
-    """Even steps at `hz`, each with a random delay, so snapshots may overtake each other. A share `lost` is
-    missing."""
-
-    def rows(seed: int, seconds: float) -> list[Arrival]:
-        generator = random.Random(seed)
-        made = []
-        for k in range(round(seconds * hz)):
-            at = round(k * SECOND / hz)
-            delay = round(generator.uniform(least_ms, most_ms) * MS)
-            if generator.random() >= lost:
-                made.append(Arrival(at, START_NS + at, START_NS + at + delay))
-        return made
-
-    return rows
+@tracer
+def network(
+    generator: random.Random, seconds: float, hz: float, least_ms: float = 60.0, most_ms: float = 100.0,
+    lost: float = 0.05,
+) -> Iterator[Arrival]:  # fmt: skip
+    """Even steps at `hz`, each with a random delay, so snapshots may overtake. A share `lost` is missing."""
+    for k in range(round(seconds * hz)):
+        at = round(k * SECOND / hz)
+        delay = round(generator.uniform(least_ms, most_ms) * MS)
+        if generator.random() >= lost:
+            yield Arrival(at, START_NS + at, START_NS + at + delay)
 
 
 def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_NS) -> Trace:
@@ -116,22 +112,20 @@ def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_
     return rows
 
 
-def found_late(cost_ns: Callable[[random.Random, int], float]) -> Trace:
+@tracer
+def found_late(generator: random.Random, seconds: float, cost_ns: CostNs) -> Iterator[Arrival]:
     """Steps whose due instants follow the plan until the schedule detects overload, see `OverloadWindow`."""
-
-    def rows(seed: int, seconds: float) -> list[Arrival]:
-        generator = random.Random(seed)
-        now = due = START_NS
-        made, window = [Arrival(0, due, now)], OverloadWindow()
-        while now - START_NS < seconds * SECOND:
-            cost = round(cost_ns(generator, now - START_NS))
-            window.add(cost)
-            now = max(now, due - STEP_NS) + cost
-            due = max(due + STEP_NS, now) if window.exceeds(STEP_NS) else due + STEP_NS
-            made.append(Arrival(len(made) * STEP_NS, due, now))
-        return made
-
-    return rows
+    now = due = START_NS
+    window = OverloadWindow()
+    yield Arrival(0, due, now)
+    sim = 0
+    while now - START_NS < seconds * SECOND:
+        sim += STEP_NS
+        cost = round(cost_ns(generator, now - START_NS))
+        window.add(cost)
+        now = max(now, due - STEP_NS) + cost
+        due = max(due + STEP_NS, now) if window.exceeds(STEP_NS) else due + STEP_NS
+        yield Arrival(sim, due, now)
 
 
 def slow_cost_ns(generator: random.Random, wall_ns: int) -> float:
@@ -176,7 +170,6 @@ class TriedClock(Protocol):
     """Interface of a clock under test; all times in ns."""
 
     def observe(self, sim_time_ns: int, due_ns: int, arrival_ns: int) -> None: ...
-
     def draw_time_ns(self, present_ns: int) -> int: ...
 
 
@@ -220,20 +213,31 @@ def presents(seed: int, first_ns: int, last_ns: int, fps: float = 60.0, missed: 
         k += 1
 
 
+def arriving(rows: Iterable[Arrival], instants_ns: Iterable[int]) -> Iterator[tuple[int, list[Arrival]]]:
+    """Each instant with the snapshots that arrived since the instant before, in order of arrival."""
+    arrivals = sorted(rows, key=lambda row: row.arrival_ns)
+    arrived = 0
+    for at_ns in instants_ns:
+        first = arrived
+        while arrived < len(arrivals) and arrivals[arrived].arrival_ns <= at_ns:
+            arrived += 1
+        yield at_ns, arrivals[first:arrived]
+
+
 def play(
     clock: TriedClock, rows: list[Arrival], seed: int = 0, fps: float = 60.0, latch_ns: int = 0, missed: float = 0.0
 ) -> list[TriedFrame]:
     """Plays the trace `rows`. Each frame observes, in order, all snapshots that arrived until `latch_ns` before the
     frame's visible instant."""
-    arrivals = sorted(rows, key=lambda row: row.arrival_ns)
-    arrived, newest, frames = 0, arrivals[0].sim_ns, []
-    for present in presents(seed, arrivals[0].arrival_ns + latch_ns, rows[-1].due_ns, fps, missed):
-        while arrived < len(arrivals) and arrivals[arrived].arrival_ns <= present - latch_ns:
-            row = arrivals[arrived]
+    first = min(rows, key=lambda row: row.arrival_ns)
+    newest, frames = first.sim_ns, []
+    visible_ns = presents(seed, first.arrival_ns + latch_ns, rows[-1].due_ns, fps, missed)
+    for latched_ns, new in arriving(rows, (present_ns - latch_ns for present_ns in visible_ns)):
+        for row in new:
             clock.observe(row.sim_ns, row.due_ns, row.arrival_ns)
             newest = max(newest, row.sim_ns)
-            arrived += 1
-        frames.append(TriedFrame(present, clock.draw_time_ns(present), newest))
+        present_ns = latched_ns + latch_ns
+        frames.append(TriedFrame(present_ns, clock.draw_time_ns(present_ns), newest))
     return frames
 
 

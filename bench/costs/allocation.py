@@ -18,25 +18,23 @@ import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
-from bench.rows import Row
+from bench.costs.channel import Channel
+from bench.costs.live import running_loop
+from bench.rows import Row, uncollected
+from bench.screens import opened_window
 from twixt.cli.progress import Say
 from twixt.ipc.config.flags import Config
 from twixt.ipc.plan import Plan
-from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.session import open_listener
-from twixt.ipc.session.host import Host
 from twixt.ipc.session.link import Link, attach
-from twixt.ipc.snapshot import Head, new_bodies
-from twixt.render.display.display import open_display
+from twixt.ipc.snapshot import Head
 from twixt.render.measure.frame_log import FrameLog
-from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer.loop import FrameLoop
 
 # Number of frames that fill all histories of a viewer. The longest is the playback clock's, of 1024 snapshots.
@@ -68,7 +66,6 @@ class Allocation(NamedTuple):
 
 
 def allocation_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of objects per frame, with overlay and log."""
     say("objects that frames leave behind")
     with frames() as made:
         found = measured(made)
@@ -89,70 +86,60 @@ class Frames(NamedTuple):
 
 @contextmanager
 def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames]:
-    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one frame each: offscreen, unpaced, with a
-    log."""
+    """Draws `FRAMES_AT_FIRST` frames, then yields functions that draw one each: offscreen, unpaced, with a log."""
     config = Config(size_px=SIZE_PX, offscreen=True, pacing="unlimited", overlay=overlay, interpolation=interpolation)
-    window = open_display(config)
-    try:
-        with tempfile.TemporaryDirectory() as folder, _physics() as (publish, link):
-            log = FrameLog(os.path.join(folder, "frames.csv"))
-            loop = FrameLoop(config, window, link, Pacer("unlimited"), log)
 
-            def without_news() -> None:
-                loop.frame()
-                log.write_some()
+    def settle(loop: FrameLoop) -> None:
+        publish()
+        loop.frame()
+        loop.is_starting = False
+        if overlay:
+            loop.over.make_panels(window.framebuffer_size, window.content_scale)
+        for _ in range(FRAMES_AT_FIRST):
+            publish()
+            loop.frame()
+            log.write_some()
 
-            def frame() -> None:
-                publish()
-                without_news()
+    with (
+        opened_window(config) as window,
+        tempfile.TemporaryDirectory() as folder,
+        _physics() as (publish, link),
+        closing(FrameLog(os.path.join(folder, "frames.csv"))) as log,
+        running_loop(config, window, link, settle, log) as loop,
+    ):
 
-            try:
-                frame()
-                loop.is_starting = False
-                if overlay:
-                    loop.over.make_panels(window.framebuffer_size, window.content_scale)
-                for _ in range(FRAMES_AT_FIRST):
-                    frame()
-                gc.collect()
-                gc.freeze()
-                yield Frames(frame, without_news)
-            finally:
-                gc.unfreeze()
-                loop.close()
-                loop.release()
-                log.close()
-    finally:
-        window.close()
+        def without_news() -> None:
+            loop.frame()
+            log.write_some()
+
+        def with_news() -> None:
+            publish()
+            without_news()
+
+        yield Frames(with_news, without_news)
 
 
 @contextmanager
 def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
     """Starts a host in this process. Yields a function that publishes the next snapshot, and a link to the host."""
-    listener = open_listener(f"frames-{os.getpid()}")
-    host = Host(listener, Scene([Sphere(0.1)] * BODIES), BODIES)
-    bodies = new_bodies(BODIES)
-    bodies["position"] = np.random.default_rng(0).uniform(-1, 1, (BODIES, 3))
-    host.ring.write_plan(Plan(1, 0, time.perf_counter_ns(), 0, 1.0))
-    ticks = count()
+    ticks, began_ns = count(), time.perf_counter_ns()
+    with Channel(BODIES, radius=0.1) as channel:
+        bodies = channel.bodies
+        bodies["position"] = np.random.default_rng(0).uniform(-1, 1, (BODIES, 3))
+        channel.host.ring.write_plan(Plan(1, 0, began_ns, 0, 1.0))
 
-    def publish() -> None:
-        tick = next(ticks)
-        now_ns = time.perf_counter_ns()
-        bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001  # up, then down, so that bodies stay in view
-        with host.ring.begin(BODIES) as slot:
-            slot.write(bodies)
-            slot.head = Head(tick, now_ns - began_ns + LEAD_NS, now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES)
+        def publish() -> None:
+            tick = next(ticks)
+            now_ns = time.perf_counter_ns()
+            # Up, then down, so that bodies stay in view.
+            bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001
+            with channel.host.ring.begin(BODIES) as slot:
+                slot.write(bodies)
+                slot.head = Head(tick, now_ns - began_ns + LEAD_NS, now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES)
 
-    began_ns = time.perf_counter_ns()
-    try:
         publish()
-        link = attach(listener.name)
-        try:
+        with closing(attach(channel.host.name)) as link:
             yield publish, link
-        finally:
-            link.close()
-    finally:
-        host.end()
 
 
 def measured(made: Frames, growth_frames: int = GROWTH_FRAMES) -> Allocation:
@@ -161,10 +148,7 @@ def measured(made: Frames, growth_frames: int = GROWTH_FRAMES) -> Allocation:
     Python holds up to a few thousand freed tuples and similar objects for reuse. A garbage collection frees their
     memory, so one is made before each count.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    gc.collect()
-    try:
+    with uncollected():
         blocks = sys.getallocatedblocks()
         for _ in range(growth_frames):
             made.with_news()
@@ -172,9 +156,6 @@ def measured(made: Frames, growth_frames: int = GROWTH_FRAMES) -> Allocation:
         growth = (sys.getallocatedblocks() - blocks) / growth_frames
         with_snapshot, _ = _one_by_one(made.with_news)
         counts, places = _one_by_one(made.without_news)
-    finally:
-        if was_enabled:
-            gc.enable()
     where = {place: count / COUNTED_FRAMES for place, count in places.most_common(20)}
     return Allocation(median(counts), median(with_snapshot), growth, garbage, where)
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.child_process import process, python
+from bench.processes import process, python
 from bench.rows import FEWEST_ROUNDS, Memcpy, Row, rounds_of, row, times_us
 from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
@@ -37,7 +37,7 @@ BODIES = 10_000
 # Size of a large snapshot. It exceeds every cache, so main memory is measured.
 LARGE_BYTES = 64 << 20
 # Numbers of rounds in a whole run. Each group of rows takes about a second.
-ROUNDS, LARGE_ROUNDS = 2000, 31
+ROUNDS, LARGE_ROUNDS, WAKE_ROUNDS = 2000, 31, 400
 # Number of reads of pairs, reads per second, and the environment variable that sets another number. They take 10 s.
 PAIRS, PAIRS_HZ, PAIRS_VARIABLE = 600, 60, "TWIXT_BENCH_PAIRS"
 READ_BUDGET_BYTES = 256 << 20
@@ -45,13 +45,11 @@ READ_BUDGET_BYTES = 256 << 20
 SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
 # Limit of a publish through `twixt.show`, us: SHOW_BODY_US per body plus SHOW_US per call.
 SHOW_BODY_US, SHOW_US = 0.012, 20
-# Number of rounds in a whole run. Each row takes one to two seconds.
-WAKE_ROUNDS = 400
 # Number of bodies published to a waiting viewer -> limit of the publish's time above that of the copy, us. 64 bodies
 # are 4 KiB; BODIES is the usual number.
 BARS = {64: "over <= 8", BODIES: "over <= 15"}
-# Time from a viewer's request for a wake until the viewer surely sleeps, ns; longest wait for that request, s.
-FALLING_ASLEEP_NS, TIMEOUT_S = 300_000, 20.0
+# Time from a viewer's request for a wake until the viewer surely sleeps, ns.
+FALLING_ASLEEP_NS = 300_000
 # Program of a viewer that only waits for snapshots and draws nothing.
 VIEWER = """
 from twixt.ipc.session import attach
@@ -75,19 +73,18 @@ while poller.poll() and os.read(pipe, 64):
 
 
 class Channel:
-    """A host in this process; each call of `publish` publishes `count` bodies."""
+    """A host in this process; each call of `publish` publishes `count` bodies as the snapshot of the next tick."""
 
-    def __init__(self, count: int) -> None:
-        self.bodies = new_bodies(count)
-        self.host = Host(open_listener(f"bench-{os.getpid()}"), Scene([Sphere()]), count)
+    def __init__(self, count: int, radius: float = 0.5) -> None:
+        self.count, self.bodies = count, new_bodies(count)
+        self.host = Host(open_listener(f"bench-{os.getpid()}"), Scene([Sphere(radius)]), count)
         self._tick = 0
 
     def publish(self) -> None:
-        """Publishes all bodies as the snapshot of the next tick."""
         self._tick += 1
-        with self.host.ring.begin(len(self.bodies)) as slot:
+        with self.host.ring.begin(self.count) as slot:
             slot.write(self.bodies)
-            slot.head = Head(tick=self._tick, count=len(self.bodies))
+            slot.head = Head(tick=self._tick, count=self.count)
 
     def __enter__(self) -> Channel:
         return self
@@ -97,44 +94,35 @@ class Channel:
 
 
 def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of publishing, reading and waking. share: share of a whole run's rounds to measure. Raises TwixtError."""
+    """Rows of publishing, reading and waking. Raises TwixtError."""
     reads = pairs_wanted(os.environ.get(PAIRS_VARIABLE, ""), share)
-    rounds = rounds_of(ROUNDS, share)
-    size = BODIES * BODY.itemsize
+    rounds, size, slots = rounds_of(ROUNDS, share), BODIES * BODY.itemsize, Layout.for_bodies(BODIES).slots
     with Channel(BODIES) as channel:
         say(f"publish {BODIES:,} bodies")
-        yield from _publish(channel, size, rounds)
+        # Copies into one place stay in the cache; copies into as many places as the ring has slots do not.
+        for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
+            published, copied = times_us(rounds, channel.publish, Memcpy(size, places))
+            yield row(f"publish {BODIES:,} bodies", "us", published, limit_name, copied)
+        yield _in_place(channel, rounds)
         say(f"read {BODIES:,} bodies")
-        link = attach(channel.host.name)
-        try:
+        with contextlib.closing(attach(channel.host.name)) as link:
             yield from _read(channel, link, size, rounds)
-        finally:
-            link.close()
-    yield from wake_rows(share, say)
+    yield from _wake_rows(share, say)
     say("publish 64 MiB")
     rounds = rounds_of(LARGE_ROUNDS, share)
     with Channel(LARGE_BYTES // BODY.itemsize) as channel:
         published, copied = (
-            [us / 1e3 for us in taken] for taken in times_us(rounds, channel.publish, Memcpy(LARGE_BYTES))
+            [us / 1e3 for us in us_of] for us_of in times_us(rounds, channel.publish, Memcpy(LARGE_BYTES))
         )
         yield row("publish 64 MiB", "ms", published, "memcpy", copied, "ratio <= 1.05")
-        yield _in_place(channel, LARGE_BYTES // BODY.itemsize, rounds)
+        yield _in_place(channel, rounds)
         say("read pairs of 64 MiB")
-        yield from pairs_read(channel, reads)
+        yield _pairs_read(channel, reads)
 
 
-def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
-    """Rows of a publish. The first compares it with copies into one place, which stays in the cache; the second with
-    copies into as many places in turn as the ring has slots."""
-    name, slots = f"publish {BODIES:,} bodies", Layout.for_bodies(BODIES).slots
-    for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
-        published, copied = times_us(rounds, channel.publish, Memcpy(size, places))
-        yield row(name, "us", published, limit_name, copied)
-    yield _in_place(channel, BODIES, rounds)
-
-
-def _in_place(channel: Channel, count: int, rounds: int) -> Row:
+def _in_place(channel: Channel, rounds: int) -> Row:
     """Row of a publish that writes bodies directly into the slot, compared with the same write into an array."""
+    count = channel.count
     head, plain = Head(count=count), np.full(count * BODY.itemsize // 8, 7, np.uint64)
 
     def publish() -> None:
@@ -153,14 +141,14 @@ def pairs_wanted(asked: str, share: float) -> int:
     return int(asked) if asked else rounds_of(PAIRS, share)
 
 
-def pairs_read(channel: Channel, reads: int) -> Iterator[Row]:
+def _pairs_read(channel: Channel, reads: int) -> Row:
     """Row of failed reads of the two newest snapshots while a thread publishes PAIRS_HZ times a second. Each read
     copies both snapshots. The note has the failed reads while a thread publishes without a pause. Before the call at
     least two snapshots must have been published."""
-    link = attach(channel.host.name)
-    failed, retried = dict[float, int](), dict[float, int]()
-    try:
-        for period_s, times in ((1 / PAIRS_HZ, reads), (0.0, rounds_of(min(reads, PAIRS), 0.2))):
+    failed, retried = list[int](), list[int]()
+    fewer = rounds_of(min(reads, PAIRS), 0.2)
+    with contextlib.closing(attach(channel.host.name)) as link:
+        for period_s, times in ((1 / PAIRS_HZ, reads), (0.0, fewer)):
             stop = threading.Event()
             writer = threading.Thread(target=_publish_on, args=(channel, period_s, stop))
             before = link.counters
@@ -173,14 +161,10 @@ def pairs_read(channel: Channel, reads: int) -> Iterator[Row]:
             finally:
                 stop.set()
                 writer.join()
-            failed[period_s] = link.counters["pairs_failed"] - before["pairs_failed"]
-            retried[period_s] = link.counters["retries"] - before["retries"]
-    finally:
-        link.close()
-    note = f"of {reads}; {retried[1 / PAIRS_HZ]} tried again; with a writer that never rests {failed[0.0]} of {times}"
-    yield Row(
-        "failed pair reads of 64 MiB", "reads", failed[1 / PAIRS_HZ], "all", reads, reads, note, bar="figure <= 0"
-    )
+            failed.append(link.counters["pairs_failed"] - before["pairs_failed"])
+            retried.append(link.counters["retries"] - before["retries"])
+    note = f"of {reads}; {retried[0]} tried again; with a writer that never rests {failed[1]} of {fewer}"
+    return Row("failed pair reads of 64 MiB", "reads", failed[0], "all", reads, reads, note, bar="figure <= 0")
 
 
 def _publish_on(channel: Channel, period_s: float, stop: threading.Event) -> None:
@@ -189,7 +173,7 @@ def _publish_on(channel: Channel, period_s: float, stop: threading.Event) -> Non
 
 
 def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]:
-    source, taken = channel.bodies.view(np.uint8), np.empty(size, np.uint8)
+    source, target = channel.bodies.view(np.uint8), np.empty(size, np.uint8)
     failed = 0
 
     def publish_one() -> None:
@@ -204,13 +188,13 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
     def read_unread() -> None:
         nonlocal failed
         for view in link.unread(READ_BUDGET_BYTES):
-            np.copyto(taken, np.frombuffer(view.bodies, np.uint8))
+            np.copyto(target, np.frombuffer(view.bodies, np.uint8))
             failed += not view.is_valid()
 
     channel.publish()
     for name, work, copies in (("pair", read_pair, 2), ("unread", read_unread, 1)):
         failed = 0
-        read, copied = times_us(rounds, work, lambda: np.copyto(taken, source), before=publish_one)
+        read, copied = times_us(rounds, work, lambda: np.copyto(target, source), before=publish_one)
         notes = [f"{failed} of {rounds} failed"] if failed else []
         if work is read_pair:  # a pair is copied into new memory, whose first use is slow
             (anew,) = times_us(rounds_of(rounds, 0.2), lambda: (source.copy(), source.copy()))
@@ -222,12 +206,12 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
 def show_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     """Rows of a publish through `twixt.show`. How much the viewer slows a loop down is in `python -m bench guest`."""
     for count, rounds in SHOWN.items():
-        for kind in (np.float32, np.float64):
-            say(f"twixt.show, {count:,} bodies, {np.dtype(kind).name}")
-            yield _show_row(count, np.dtype(kind), rounds_of(rounds, share))
+        for kind in ("float32", "float64"):
+            say(f"twixt.show, {count:,} bodies, {kind}")
+            yield _show_row(count, kind, rounds_of(rounds, share))
 
 
-def _show_row(count: int, kind: np.dtype, rounds: int) -> Row:
+def _show_row(count: int, kind: str, rounds: int) -> Row:
     """Row of a publish through `twixt.show`, with position and orientation as arrays of dtype `kind`."""
     random = np.random.default_rng(0)
     position = random.random((count, 3)).astype(kind)
@@ -245,52 +229,38 @@ def _show_row(count: int, kind: np.dtype, rounds: int) -> Row:
         published, copied = times_us(rounds, publish, Memcpy(count * BODY.itemsize))
     note = f"{(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns a body and {SHOW_US} us"
     bar = f"figure <= {SHOW_BODY_US * count + SHOW_US:.0f}"
-    return row(f"show {count:,} bodies, {kind.name}", "us", published, "memcpy", copied, bar, note)
+    return row(f"show {count:,} bodies, {kind}", "us", published, "memcpy", copied, bar, note)
 
 
-def wake_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of waking. share: share of a whole run's rounds to measure. Raises TwixtError."""
+def _wake_rows(share: float, say: Say) -> Iterator[Row]:
     rounds = rounds_of(WAKE_ROUNDS, share)
     say("wake a viewer that waits")
-    wake = _wake(rounds)
+    with Channel(min(BARS)) as channel, _waiting_viewer(channel.host) as is_waiting, _sleeper() as write:
+        woken, written = times_us(rounds, channel.host._service.wakes.wake_all, write, before=is_waiting)
+    wake = row("wake a viewer that waits", "us", woken, "a bare write that wakes", written)
     yield wake
+    note = f"{wake.limit:.1f} us of it is a bare write that wakes"
     for count, bar in BARS.items():
         say(f"publish {count:,} bodies to a viewer that waits")
-        yield _woken(count, bar, rounds, f"{wake.limit:.1f} us of it is a bare write that wakes")
-
-
-def _wake(rounds: int) -> Row:
-    with Channel(min(BARS)) as channel, waiting_viewer(channel.host) as is_waiting, sleeper() as write:
-        wake = channel.host._service.wakes.wake_all
-        woken, written = times_us(rounds, wake, write, before=is_waiting)
-    return row("wake a viewer that waits", "us", woken, "a bare write that wakes", written)
-
-
-def _woken(count: int, bar: str, rounds: int, note: str) -> Row:
-    """Row of a publish that wakes a viewer in another process. The viewer sleeps until there is a snapshot."""
-    slots = Layout.for_bodies(count).slots
-    with Channel(count) as channel, waiting_viewer(channel.host) as is_waiting:
-        copy = Memcpy(count * BODY.itemsize, slots)
-        published, copied = times_us(rounds, channel.publish, copy, before=is_waiting)
-    name, limit_name = f"publish {count:,} bodies and wake", f"memcpy, {slots} places"
-    return row(name, "us", published, limit_name, copied, bar, note)
+        slots = Layout.for_bodies(count).slots
+        with Channel(count) as channel, _waiting_viewer(channel.host) as is_waiting:
+            copy = Memcpy(count * BODY.itemsize, slots)
+            published, copied = times_us(rounds, channel.publish, copy, before=is_waiting)
+        name = f"publish {count:,} bodies and wake"
+        yield row(name, "us", published, f"memcpy, {slots} places", copied, bar, note)
 
 
 @contextmanager
-def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
+def _waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
     """A viewer in another process that only waits for snapshots.
 
     Yields a function that returns once the viewer sleeps. The function raises TwixtError if the viewer has ended or
-    does not request a wake within TIMEOUT_S.
+    does not request a wake.
     """
     with process(python(VIEWER.format(name=host.name))) as viewer:
 
         def is_waiting() -> None:
-            patience_ends_s = time.monotonic() + TIMEOUT_S
-            while not len(host._service.wakes):
-                if not viewer.is_alive or time.monotonic() > patience_ends_s:
-                    raise TwixtError(f"the viewer that was to wait did not: {viewer.last_error_line()}")
-                time.sleep(0)
+            viewer.until(lambda: len(host._service.wakes) > 0, "it waited for a snapshot", poll_s=0)
             asleep_ns = time.perf_counter_ns() + FALLING_ASLEEP_NS
             while time.perf_counter_ns() < asleep_ns:
                 time.sleep(0)  # lets the thread that received the request go to sleep too
@@ -299,7 +269,7 @@ def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def sleeper() -> Iterator[Callable[[], object]]:
+def _sleeper() -> Iterator[Callable[[], object]]:
     """A process that sleeps until a byte arrives. Yields a function that writes a byte."""
     reading, writing = os.pipe()
     try:

@@ -14,22 +14,26 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
-from bench.child_process import command, process
+from bench.cost_suite import EMPTY, fps_name
 from bench.lean.lean_draws import LeanSpheres
-from bench.rows import Row, rounds_of, row, turns, uncollected
+from bench.processes import process
+from bench.rows import Row, in_turns, rounds_of, row, uncollected
+from bench.screens import opened_window
 from twixt.cli.progress import Say
 from twixt.ipc.config.flags import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.session import running
 from twixt.ipc.session.link import Link, attach
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.display.display import open_display
+from twixt.render.measure.frame_log import FrameLog
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer.loop import FrameLoop
+from twixt.sim.process.viewer_command import twixt_command
 
 WORLD, PUBLISH_HZ = "swarm", 30
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
@@ -46,99 +50,52 @@ FRAMES_BEFORE, BEFORE_S = 5, 0.1
 # Number of frames before the first turn, in which programs are compiled and the playback clock settles; longest time
 # for these frames.
 FRAMES_AT_FIRST, PATIENCE_NS = 40, 20_000_000_000
-OURS, OVERLAY, LEAN, EMPTY = "ours", "with overlay", "lean draw", "clear + swap"
+OURS, OVERLAY, LEAN = "ours", "with overlay", "lean draw"
 
 Frame = Callable[[], object]
 
 
-class Stretches(NamedTuple):
-    """Frames per second of each kind of frame, one value per turn."""
-
-    fps: dict[str, list[float]]
-    uploads: int  # number of frames that had a newer snapshot
-
-
 def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of frames per second compared with lean drawing, for each number of bodies, and one with the overlay.
-    share: share of a whole run to measure."""
-    is_whole = share >= 1
+    """Rows of frames per second compared with lean drawing, for each number of bodies, and one with the overlay."""
     config = Config(pacing="unlimited")  # the overlay is available, but is not drawn without a panel
-    window = open_display(config)
-    try:
-        for count in COUNTS if is_whole else COUNTS[:1]:
+    rounds, stretch_s = rounds_of(ROUNDS, share), STRETCH_S * min(1.0, 4 * share)
+    with opened_window(config) as window:
+        for count in COUNTS if share >= 1 else COUNTS[:1]:
             say(f"{count:,} spheres, as a viewer draws them")
-            with _simulation(WORLD, "--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ)) as link:
-                kinds = (OURS, LEAN, EMPTY, *([OVERLAY] if count == OVERLAY_COUNT else []))
-                found = measure(config, window, link, kinds, rounds_of(ROUNDS, share), STRETCH_S * min(1.0, 4 * share))
-            yield from _rows(count, found)
-    finally:
-        window.close()
-
-
-def fps_name(shape: str, count: int) -> str:
-    """Name of a row of frames per second, in the form that `fps_of` parses."""
-    return f"{shape} fps, {count:,} bodies"
-
-
-def fps_of(name: str) -> tuple[str, int] | None:
-    """Shape and number of bodies in the name of a row of frames per second; None for other rows."""
-    shape, found, rest = name.partition(" fps, ")
-    words = rest.split()
-    return (shape, int(words[0].replace(",", ""))) if found and words[1:] == ["bodies"] else None
-
-
-def _rows(count: int, found: Stretches) -> Iterator[Row]:
-    ours, lean, empty = (found.fps[kind] for kind in (OURS, LEAN, EMPTY))
-    name = fps_name("sphere", count)
-    yield row(
-        name, "fps", ours, LEAN, lean, f"ratio >= {BARS[count]:g}", f"{found.uploads} frames took in a newer snapshot"
-    )
-    yield row(name, "fps", ours, EMPTY, empty)
-    if OVERLAY in found.fps:
-        yield row(f"{name}, overlay", "fps", found.fps[OVERLAY], LEAN, lean, f"ratio >= {OVERLAY_BAR:g}")
-
-
-def measure(
-    config: Config, window: Any, link: Link, kinds: tuple[str, ...], rounds: int, stretch_s: float
-) -> Stretches:
-    """Frames per second of each of `kinds`, in `rounds` turns of about `stretch_s` seconds each."""
-    with _frame_loop(config, window, link) as loop:
-        ticks: set[int] = set()
-        frames = _frames(window, link, loop, ticks)
-        lean_s = _seconds(frames[LEAN], FEWEST_FRAMES) / FEWEST_FRAMES
-        length = max(FEWEST_FRAMES, round(stretch_s / lean_s))
-        fps: dict[str, list[float]] = {kind: [] for kind in kinds}
-        with uncollected():
-            for _ in turns(rounds, BUDGET_S):
-                for kind in kinds:
-                    _settle(frames[kind])
-                    fps[kind].append(length / _seconds(frames[kind], length))
-        return Stretches(fps, len(ticks))
+            kinds = (OURS, LEAN, EMPTY, *([OVERLAY] if count == OVERLAY_COUNT else []))
+            ticks = set[int]()
+            with _simulation(count) as link, running_loop(config, window, link, _settle) as loop:
+                frames = _frames(window, link, loop, ticks)
+                length = max(FEWEST_FRAMES, round(stretch_s / _seconds(frames[LEAN], FEWEST_FRAMES) * FEWEST_FRAMES))
+                with uncollected():
+                    fps = in_turns({kind: partial(_fps, frames[kind], length) for kind in kinds}, rounds, BUDGET_S)
+                loop.stage.renderer.release()
+            name, note = fps_name("sphere", count), f"{len(ticks)} frames took in a newer snapshot"
+            yield row(name, "fps", fps[OURS], LEAN, fps[LEAN], f"ratio >= {BARS[count]:g}", note)
+            yield row(name, "fps", fps[OURS], EMPTY, fps[EMPTY])
+            if OVERLAY in fps:
+                yield row(f"{name}, overlay", "fps", fps[OVERLAY], LEAN, fps[LEAN], f"ratio >= {OVERLAY_BAR:g}")
 
 
 @contextmanager
-def _simulation(*arguments: str) -> Iterator[Link]:
-    """Runs `twixt sim ARGUMENTS...` in another process. Yields a link to it."""
+def _simulation(count: int) -> Iterator[Link]:
+    """Runs `twixt sim` with this number of bodies. Yields a link to it."""
     name = f"bench-{os.getpid()}"
-    with process(command("sim", *arguments, "--name", name)) as physics:
+    flags = ("--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ), "--name", name)
+    with process(twixt_command("sim", WORLD, *flags)) as physics:
         physics.until(lambda: name in running(), "it took its name")
-        link = attach(name)
-        try:
+        with closing(attach(name)) as link:
             yield link
-        finally:
-            link.close()
 
 
 @contextmanager
-def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
-    """Makes a frame loop and draws its first frames."""
-    loop = FrameLoop(config, window, link, Pacer("unlimited"))
+def running_loop(
+    config: Config, window: Any, link: Link, settle: Callable[[FrameLoop], object], log: FrameLog | None = None
+) -> Iterator[FrameLoop]:
+    """Makes a frame loop without pacing. settle: draws its first frames. What exists then is never garbage."""
+    loop = FrameLoop(config, window, link, Pacer("unlimited"), log)
     try:
-        ends_ns, count = time.perf_counter_ns() + PATIENCE_NS, 0
-        while count < FRAMES_AT_FIRST and time.perf_counter_ns() < ends_ns:
-            count += loop.frame().mode not in ("none", "held")
-        loop.is_starting = False
-        loop.begin_anew()
+        settle(loop)
         gc.collect()
         gc.freeze()
         yield loop
@@ -146,7 +103,14 @@ def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
         gc.unfreeze()
         loop.close()
         loop.release()
-        loop.stage.renderer.release()
+
+
+def _settle(loop: FrameLoop) -> None:
+    ends_ns, count = time.perf_counter_ns() + PATIENCE_NS, 0
+    while count < FRAMES_AT_FIRST and time.perf_counter_ns() < ends_ns:
+        count += loop.frame().mode not in ("none", "held")
+    loop.is_starting = False
+    loop.begin_anew()
 
 
 def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
@@ -196,12 +160,14 @@ def _frames(window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[s
     return {OURS: ours(False), OVERLAY: ours(True), LEAN: lean_frame, EMPTY: empty_frame}
 
 
-def _settle(frame: Frame) -> None:
+def _fps(frame: Frame, count: int) -> float:
+    """Frames per second over `count` frames, after a few that do not count."""
     ends_s = time.perf_counter() + BEFORE_S
     for _ in range(FRAMES_BEFORE):
         frame()
         if time.perf_counter() > ends_s:
-            return
+            break
+    return count / _seconds(frame, count)
 
 
 def _seconds(frame: Frame, count: int) -> float:

@@ -20,19 +20,21 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, NamedTuple
 
-from bench.child_process import Process, command, process
-from bench.rows import Row, rounds_of, row
+from bench.lean import lean_window
+from bench.processes import Process, process
+from bench.rows import Row, in_turns, not_measured, row
 from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.snapshot import BODY
 from twixt.render.display import glfw_library
 from twixt.render.draw.frame.snapshot_ring import gpu_slots
-from twixt.sim.process.viewer_command import python_program
+from twixt.sim.process.viewer_command import python_program, twixt_command
 
 # World that is started, limit of the time to its first picture (s), and number of rounds of about two seconds each.
 START_WORLD, START_BAR, START_ROUNDS = "balls", "figure <= 0.5", 7
@@ -40,7 +42,7 @@ START_WORLD, START_BAR, START_ROUNDS = "balls", "figure <= 0.5", 7
 START_SECONDS = 0.05
 NUMPY = "import numpy, time; print(time.perf_counter_ns())"
 BARE = "two bare processes"
-LEAN_WINDOW = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lean", "lean_window.py")
+REPORT = "report.json"
 
 SWARM, MILLION, FEWER, PUBLISH_HZ = "swarm", 1_000_000, 20_000, 30
 MILLION_SECONDS, MILLION_QUICK_SECONDS, MILLION_STARTS = 8.0, 0.5, 3
@@ -56,27 +58,23 @@ VSYNC_SECONDS, VSYNC_QUICK_SECONDS = 6.0, 0.2
 BARE_LOOP = "a bare loop"
 
 
-class Start(NamedTuple):
-    """A measured start. seconds: time from the command until the first picture was shown. report: the run's report."""
+class WholeRun(NamedTuple):
+    """A run that has ended. seconds: from the command to its first picture. report: of `twixt measure`, or empty."""
 
     seconds: float
     report: dict[str, Any]
 
 
 def start_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Row of the time from the command to the first picture. share: if below 1, a single round. Raises TwixtError."""
-    rounds = rounds_of(START_ROUNDS, share) if share >= 1 else 1
+    """Row of the time from the command to the first picture. Raises TwixtError."""
     if share >= 1:
         say("a first start, which does not count")
-        first_picture(START_WORLD), bare_s()
-    ours, bare = [], []
-    for number in range(rounds):
-        say(f"start {number + 1} of {rounds}")
-        ours.append(first_picture(START_WORLD))
-        bare.append(bare_s())
-    usual = sorted(ours)[len(ours) // 2]  # the start with the median time
-    seconds = [start.seconds for start in ours]
-    yield row("first picture", "s", seconds, BARE, bare, START_BAR, _parts(usual.report))
+        _start(START_WORLD), _bare_start()
+    ours, bare = _starts(START_WORLD, (), START_ROUNDS if share >= 1 else 1, say)
+    usual = sorted(ours)[len(ours) // 2]  # with the median time
+    parts = usual.report["latency"].get("first_frame_parts_ms") or {}
+    text = ", ".join(f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in parts.items() if ms is not None)
+    yield _start_row("first picture", ours, bare, START_BAR, f"in ms: {text}" if text else "")
 
 
 def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
@@ -85,92 +83,98 @@ def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     flags = ("--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ), "--no-overlay", "--pacing", "unlimited")
     say(f"{count:,} bodies, {seconds:g} s")
     yield from _watched(count, seconds, flags)
-    times, bare = [], []
-    for number in range(MILLION_STARTS if share >= 1 else 1):
-        say(f"{count:,} bodies, start {number + 1}")
-        times.append(first_picture(SWARM, *flags).seconds)
-        bare.append(bare_s())
-    yield row(f"first picture of {count:,} bodies", "s", times, BARE, bare, FIRST_BAR)
+    ours, bare = _starts(SWARM, flags, MILLION_STARTS if share >= 1 else 1, say)
+    yield _start_row(f"first picture of {count:,} bodies", ours, bare, FIRST_BAR)
 
 
 def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of the frame interval's p99, for several numbers of bodies. share: if below 1, one short round. Raises
-    TwixtError."""
-    is_whole = share >= 1
-    rounds, seconds = (VSYNC_ROUNDS, VSYNC_SECONDS) if is_whole else (1, VSYNC_QUICK_SECONDS)
-    for count in VSYNC_COUNTS if is_whole else VSYNC_COUNTS[:1]:
+    """Rows of the frame interval's p99, for several numbers of bodies. share: if below 1, one short round."""
+    rounds, seconds = (VSYNC_ROUNDS, VSYNC_SECONDS) if share >= 1 else (1, VSYNC_QUICK_SECONDS)
+    for count in VSYNC_COUNTS if share >= 1 else VSYNC_COUNTS[:1]:
         name = f"frame interval p99, {count:,} bodies"
-        ours, bare = [], []
-        for number in range(rounds):
-            say(f"{count:,} bodies, round {number + 1} of {rounds}")
-            report = _report_with_log(count, seconds)
-            if not report["display"]["swap_blocks"]:
-                why = f"not measured: no display that waits for vsync ({report['conditions'][0]})"
-                yield Row(name, "ms", None, BARE_LOOP, None, 0, why)
-                return
-            ours.append(report["frames"]["interval_ms"]["p99"])
-            bare.append(_bare_p99_ms(seconds))
+        works: dict[str, Callable[[], float]] = {
+            "twixt": partial(_p99_ms, count, seconds), BARE_LOOP: partial(_bare_p99_ms, seconds)
+        }  # fmt: skip
+        try:
+            ours, bare = in_turns(works, rounds, say=say).values()
+        except TwixtError as error:
+            yield not_measured(name, BARE_LOOP, str(error))
+            return
         yield row(name, "ms", ours, BARE_LOOP, bare, VSYNC_BAR)
 
 
-def first_picture(world: str, *flags: str) -> Start:
+def _starts(world: str, flags: tuple[str, ...], rounds: int, say: Say) -> Iterable[list[WholeRun]]:
+    works: dict[str, Callable[[], WholeRun]] = {"twixt": partial(_start, world, *flags), BARE: _bare_start}
+    return in_turns(works, rounds, say=say).values()
+
+
+def _start_row(name: str, ours: list[WholeRun], bare: list[WholeRun], bar: str, note: str = "") -> Row:
+    seconds, least = ([start.seconds for start in starts] for starts in (ours, bare))
+    return row(name, "s", seconds, BARE, least, bar, note)
+
+
+def _start(world: str, *flags: str) -> WholeRun:
     """Runs twixt with this world until it has shown a snapshot. Raises TwixtError."""
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log.csv")
         with _run(folder, world, START_SECONDS, "--log", log, *flags) as run:
             run.wait()
-        return Start((_shown_ns(log) - run.begin_ns) / 1e9, _report(folder))
+        with open(log, newline="", encoding="utf-8") as file:
+            shown = (int(row["present_ns"]) for row in csv.DictReader(file) if row["mode"] != "none")
+            if (shown_ns := next(shown, None)) is None:
+                raise TwixtError("the run showed no snapshot")
+        return WholeRun((shown_ns - run.begin_ns) / 1e9, _report(folder))
 
 
-def bare_s() -> float:
-    """Time (s) until one process has swapped a bare window and another has imported numpy. Both start at once."""
+def _bare_start() -> WholeRun:
+    """One process swaps a bare window and another imports numpy. Both start at once; the later end counts."""
     environ = dict(os.environ)
     glfw_library.choose(environ)  # so that the bare window, like twixt's, need not search for its library
     with (
         process([python_program(), "-P", "-c", NUMPY]) as numpy,
-        process([python_program(), "-P", LEAN_WINDOW], environ) as window,
+        process([python_program(), "-P", lean_window.__file__], environ) as window,
     ):
         for each in (window, numpy):
             each.wait()
-        return (max(int(window.out), int(numpy.out)) - min(window.begin_ns, numpy.begin_ns)) / 1e9
+        return WholeRun((max(int(window.out), int(numpy.out)) - min(window.begin_ns, numpy.begin_ns)) / 1e9, {})
 
 
-@contextmanager
-def _run(folder: str, world: str, seconds: float, *flags: str) -> Iterator[Process]:
-    """Starts `twixt measure`, which writes its report into `folder`. Yields its process."""
-    with process(command("measure", world, "--seconds", f"{seconds:g}", "--json", _report_path(folder), *flags)) as run:
-        yield run
+def _p99_ms(count: int, seconds: float) -> float:
+    """The frame interval's p99 with the default pacing, the overlay and a log. Raises TwixtError if swap does not wait
+    for the display."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log.csv")
+        with _run(folder, SWARM, seconds, "--set", f"count={count}", "--log", log) as run:
+            run.wait()
+        report = _report(folder)
+    if not report["display"]["swap_blocks"]:
+        raise TwixtError(f"no display that waits for vsync ({report['conditions'][0]})")
+    return float(report["frames"]["interval_ms"]["p99"])
+
+
+def _bare_p99_ms(seconds: float) -> float:
+    variant = {"PYGLFW_LIBRARY_VARIANT": "wayland"} if "WAYLAND_DISPLAY" in os.environ else {}
+    command = [python_program(), "-P", lean_window.__file__, str(seconds)]
+    with process(command, {**os.environ, **variant}) as bare:
+        bare.wait()
+        return float(json.loads(bare.out)["p99"])
+
+
+def _run(folder: str, world: str, seconds: float, *flags: str) -> AbstractContextManager[Process]:
+    """Starts `twixt measure`, which writes its report into `folder`."""
+    report = os.path.join(folder, REPORT)
+    return process(twixt_command("measure", world, "--seconds", f"{seconds:g}", "--json", report, *flags))
 
 
 def _report(folder: str) -> dict[str, Any]:
-    with open(_report_path(folder), encoding="utf-8") as file:
+    with open(os.path.join(folder, REPORT), encoding="utf-8") as file:
         return json.load(file)
 
 
-def _report_path(folder: str) -> str:
-    return os.path.join(folder, "report.json")
-
-
-def _shown_ns(log: str) -> int:
-    """Instant (ns) at which the first frame with a snapshot was shown. Raises TwixtError if there is no such frame."""
-    with open(log, newline="", encoding="utf-8") as file:
-        for found in csv.DictReader(file):
-            if found["mode"] != "none":
-                return int(found["present_ns"])
-    raise TwixtError("the run showed no snapshot")
-
-
-def _parts(report: dict[str, Any]) -> str:
-    """Text with the durations of the parts of a start, from the run's report."""
-    parts = report["latency"].get("first_frame_parts_ms") or {}
-    text = ", ".join(f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in parts.items() if ms is not None)
-    return f"in ms: {text}" if text else ""
-
-
 def _watched(count: int, seconds: float, flags: tuple[str, ...]) -> Iterator[Row]:
+    held = 0
     with tempfile.TemporaryDirectory() as folder:
         with _run(folder, SWARM, seconds, *flags) as run:
-            held = 0
             while run.is_alive:
                 held = max(held, _held(run.pid))
                 time.sleep(MEMORY_INTERVAL_S)
@@ -207,19 +211,3 @@ def _held(pid: int) -> int:
 def _pss_bytes(pid: int) -> int:
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("Pss:")) * KIB
-
-
-def _report_with_log(count: int, seconds: float) -> dict[str, Any]:
-    """Report of a run with the default pacing, the overlay and a log."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = os.path.join(folder, "log.csv")
-        with _run(folder, SWARM, seconds, "--set", f"count={count}", "--log", log) as run:
-            run.wait()
-        return _report(folder)
-
-
-def _bare_p99_ms(seconds: float) -> float:
-    variant = {"PYGLFW_LIBRARY_VARIANT": "wayland"} if "WAYLAND_DISPLAY" in os.environ else {}
-    with process([python_program(), "-P", LEAN_WINDOW, str(seconds)], {**os.environ, **variant}) as bare:
-        bare.wait()
-        return json.loads(bare.out)["p99"]

@@ -8,7 +8,7 @@ point. The background is only cleared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -129,17 +129,12 @@ void main() {
 class _LeanDraw:
     """Draws points of one size and colour. rows: vertex shader's input -> values, shape (n, 3) or (n, 4)."""
 
-    def __init__(
-        self, context: moderngl.Context, vertex: str, fragment: str, rows: Mapping[str, NDArray[np.floating]]
-    ) -> None:
+    def __init__(self, context: moderngl.Context, vertex: str, fragment: str, **rows: NDArray[np.floating]) -> None:
         self._context = context
         self._program = context.program(vertex_shader=vertex, fragment_shader=fragment)
-        self._set("color", COLOR)
-        self._buffers = [context.buffer(np.ascontiguousarray(values, "<f4")) for values in rows.values()]
-        inputs = [
-            (buffer, f"{values.shape[1]}f", name)
-            for buffer, (name, values) in zip(self._buffers, rows.items(), strict=True)
-        ]
+        self._program["color"] = COLOR
+        self._buffers = {name: context.buffer(np.ascontiguousarray(values, "<f4")) for name, values in rows.items()}
+        inputs = [(self._buffers[name], f"{values.shape[1]}f", name) for name, values in rows.items()]
         self._array = context.vertex_array(self._program, inputs)
 
     def draw(self, camera: CameraMatrices, viewport: Viewport, alpha: float) -> None:
@@ -149,12 +144,11 @@ class _LeanDraw:
         target.clear(0.0, 0.0, 0.0, 1.0, depth=1.0)
         self._context.enable_only(moderngl.DEPTH_TEST | moderngl.PROGRAM_POINT_SIZE)
         self._look(camera, viewport[3])
-        self._set("alpha", alpha)
+        self._program["alpha"] = alpha
         self._array.render(moderngl.POINTS)
 
     def release(self) -> None:
-        """Releases the GPU memory."""
-        for buffer in self._buffers:
+        for buffer in self._buffers.values():
             buffer.release()
         self._array.release()
         self._program.release()
@@ -162,9 +156,6 @@ class _LeanDraw:
     def _look(self, camera: CameraMatrices, height_px: int) -> None:
         """Sets the camera's uniforms."""
         raise NotImplementedError
-
-    def _set(self, name: str, value: object) -> None:
-        self._program[name] = value
 
     def _set_matrix(self, name: str, matrix: NDArray[np.floating]) -> None:
         self._program[name].write(matrix.T.astype("<f4").tobytes())  # type: ignore[union-attr]
@@ -176,46 +167,39 @@ class LeanSpheres(_LeanDraw):
     def __init__(
         self, context: moderngl.Context, older: NDArray[np.floating], newer: NDArray[np.floating], radius: float
     ) -> None:
-        super().__init__(context, _SPHERE_VERTEX, _SPHERE_FRAGMENT, {"older": older, "newer": newer})
+        super().__init__(context, _SPHERE_VERTEX, _SPHERE_FRAGMENT, older=older, newer=newer)
         self._radius = radius
 
     def _look(self, camera: CameraMatrices, height_px: int) -> None:
         self._set_matrix("to_clip", camera.projection @ camera.view)
-        self._set("width_px", self._radius * float(camera.projection[1, 1]) * height_px)
+        self._program["width_px"] = self._radius * float(camera.projection[1, 1]) * height_px
 
 
-class _LeanTurning(_LeanDraw):
-    """Bodies that turn. older, newer: bodies in two snapshots, dtype `BODY`. half_size: of every body, metres."""
+class LeanBoxes(_LeanDraw):
+    """Boxes that turn. older, newer: bodies in two snapshots, dtype `BODY`. half_size: half of each edge, metres."""
 
-    vertex = fragment = ""
+    vertex, fragment = _POINT_VERTEX.replace("REACH", "x + y + z"), _CAST_BOX
 
     def __init__(
         self, context: moderngl.Context, older: NDArray[np.void], newer: NDArray[np.void], half_size: Vector
     ) -> None:
-        rows = {"older": older["position"], "newer": newer["position"]}
-        turns = {"older_turn": older["orientation"], "newer_turn": newer["orientation"]}
-        super().__init__(context, self.vertex, self.fragment, rows | turns)
-        self._set("half_size", half_size)
+        super().__init__(
+            context, self.vertex, self.fragment, older=older["position"], newer=newer["position"],
+            older_turn=older["orientation"], newer_turn=newer["orientation"],
+        )  # fmt: skip
+        self._program["half_size"] = half_size
 
     def _look(self, camera: CameraMatrices, height_px: int) -> None:
         projection = camera.projection
         self._set_matrix("view", camera.view)
-        self._set("lens", (*(float(projection[axis, axis]) for axis in range(3)), float(projection[2, 3])))
-        self._set("height_px", float(height_px))
+        self._program["lens"] = (*(float(projection[axis, axis]) for axis in range(3)), float(projection[2, 3]))
+        self._program["height_px"] = float(height_px)
 
 
-class LeanBoxes(_LeanTurning):
-    """Boxes. half_size: half of each edge, metres."""
+class LeanCapsules(LeanBoxes):
+    """Capsules that turn. half_size: radius, radius, half the length of the straight part, metres."""
 
-    vertex = _POINT_VERTEX.replace("REACH", "x + y + z")
-    fragment = _CAST_BOX
-
-
-class LeanCapsules(_LeanTurning):
-    """Capsules. half_size: radius, radius, half the length of the straight part, metres."""
-
-    vertex = _POINT_VERTEX.replace("REACH", "z + half_size.x")
-    fragment = _CAST_CAPSULE
+    vertex, fragment = _POINT_VERTEX.replace("REACH", "z + half_size.x"), _CAST_CAPSULE
 
 
 @contextmanager

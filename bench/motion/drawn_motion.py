@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.clock.traces import MS, SECOND, SETTLING_NS, TRACES, Arrival, Trace, presents, steady
+from bench.clock.traces import MS, SECOND, SETTLING_NS, TRACES, Arrival, Trace, arriving, presents, steady
 from bench.motion.recordings import Flags, RecordedPoses, Recording, Times, Truth
 from twixt.ipc.snapshot import CONTINUITY_MASK
 from twixt.render.interpolation import Method, Poses, create
@@ -79,17 +79,16 @@ class TroubleTrace(NamedTuple):
     trace: Trace
 
 
+ABOUT = {
+    "20 Hz, 4 ms jitter": "20 a second, published when due, up to some 10 ms late",
+    "steps 20-120 ms": "steps of 16.7 ms that take 20 to 120 ms to make",
+    "net 30 Hz": "30 a second, 60 to 100 ms on their way, one in 20 lost",
+    "stall 500 ms every 5 s": "60 a second; for half a second nothing comes",
+}
 TROUBLES = {
     "ahead 60 Hz": TroubleTrace("60 a second, each there before it is due: a healthy run", TRACES["ahead 60 Hz"]),
     "ahead 10 Hz": TroubleTrace("10 a second, each there before it is due", steady(10, early_ns=SECOND // 10)),
-    "20 Hz, 4 ms jitter": TroubleTrace(
-        "20 a second, published when due, up to some 10 ms late", TRACES["20 Hz, 4 ms jitter"]
-    ),
-    "steps 20-120 ms": TroubleTrace("steps of 16.7 ms that take 20 to 120 ms to make", TRACES["steps 20-120 ms"]),
-    "net 30 Hz": TroubleTrace("30 a second, 60 to 100 ms on their way, one in 20 lost", TRACES["net 30 Hz"]),
-    "stall 500 ms every 5 s": TroubleTrace(
-        "60 a second; for half a second nothing comes", TRACES["stall 500 ms every 5 s"]
-    ),
+    **{name: TroubleTrace(about, TRACES[name]) for name, about in ABOUT.items()},
 }
 
 
@@ -127,20 +126,17 @@ class MotionReplay:
         or before the draw time. Frames before the clock has settled are excluded.
         """
         clock = PlaybackClock()
-        arrivals = sorted(rows, key=lambda row: row.arrival_ns)
         due_ns, sim_ns = _map_of(rows)
         by_time = {state.sim_time_ns: state for state in self._states}
-        first_ns, taken = arrivals[0].arrival_ns, 0
+        first_ns = min(row.arrival_ns for row in rows)
         known: list[int] = []
-        frames: list[tuple[int, int, int, int, int]] = []
+        frames: list[tuple[int, ...]] = []
         drawn: list[Poses] = []
-        for present_ns in presents(seed, first_ns, int(due_ns[-1]), FPS):
-            while taken < len(arrivals) and arrivals[taken].arrival_ns <= present_ns:
-                row = arrivals[taken]
+        for present_ns, new in arriving(rows, presents(seed, first_ns, int(due_ns[-1]), FPS)):
+            for row in new:
                 clock.observe(*row)
                 method.add(by_time[row.sim_ns])
                 insort(known, row.sim_ns)
-                taken += 1
             clock.reach_ns = method.reach_ns
             asked_ns = clock.draw_time_ns(present_ns)
             if present_ns < first_ns + SETTLING_NS - BEFORE_NS:
@@ -150,18 +146,17 @@ class MotionReplay:
                 poses = compose(poses, self._parents)
             if present_ns < first_ns + SETTLING_NS:
                 continue
-            drawn_ns = poses.draw_time_ns
             if of_the_present:
                 asked_ns = int(np.interp(present_ns - due_ns[0], due_ns - due_ns[0], sim_ns))
             after = bisect_right(known, asked_ns)
             previous_ns = known[after - 1] if after else asked_ns
             next_ns = known[after] if after < len(known) else asked_ns
-            if as_published:
-                drawn_ns = known[-1] if of_the_present else previous_ns
+            published_ns = known[-1] if of_the_present else previous_ns
+            drawn_ns = published_ns if as_published else poses.draw_time_ns
             frames.append((present_ns, asked_ns, drawn_ns, previous_ns, next_ns))
             drawn.append(poses)
-        present, asked, shown, previous, following = np.array(frames, np.int64).reshape(-1, 5).T
-        return DrawnFrames(present, asked, shown, previous, following, _stacked(drawn, self.truth.count))
+        times = np.array(frames, np.int64).reshape(-1, 5).T
+        return DrawnFrames._make([*times, _stacked(drawn, self.truth.count)])
 
 
 def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) -> MotionFigures:
@@ -178,17 +173,17 @@ def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) ->
     off_now = _lengths(drawn.position - now.position)[_comparable(drawn, now) & truth.moves]
     age_ms = (shown.present_ns - origin - np.interp(shown.drawn_ns, sim_ns, due_ns - origin)) / MS
     out_of_box = np.maximum(passed.low - drawn.position, drawn.position - passed.high).max(axis=2)
-    off, jumps, turned = _lengths(error)[counts], _lengths(np.diff(error, axis=0))[unbroken], angle[counts]
-    overshoot = np.maximum(out_of_box[counts], 0.0)
+    off, jumps, turned = _lengths(error)[counts], _lengths(np.diff(error, axis=0))[unbroken], np.degrees(angle[counts])
+    overshoot, off_path = np.maximum(out_of_box[counts], 0.0), _off_path(truth, shown, passed)
     return MotionFigures(
         position_p50_mm=_at(off, 50) * 1e3,
         position_p99_mm=_at(off, 99) * 1e3,
         position_max_mm=_at(off, 100) * 1e3,
-        rotation_p99_deg=float(np.degrees(_at(turned, 99))),
-        rotation_max_deg=float(np.degrees(_at(turned, 100))),
+        rotation_p99_deg=_at(turned, 99),
+        rotation_max_deg=_at(turned, 100),
         overshoot_p99_mm=_at(overshoot, 99) * 1e3,
         overshoot_max_mm=_at(overshoot, 100) * 1e3,
-        off_path_max_mm=_at(_off_path(truth, shown, passed), 100) * 1e3,
+        off_path_max_mm=_at(off_path, 100) * 1e3,
         jump_p99_mm=_at(jumps, 99) * 1e3,
         jump_max_mm=_at(jumps, 100) * 1e3,
         now_p50_mm=_at(off_now, 50) * 1e3,
@@ -199,8 +194,7 @@ def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) ->
 
 
 class Passed(NamedTuple):
-    """True positions between the two snapshots around each frame: their bounding box, and whether each body has one
-    life there."""
+    """Between the two snapshots around each frame: bounding box of true positions; is each body's life one?"""
 
     low: NDArray[np.floating]  # (f, n, 3)
     high: NDArray[np.floating]  # (f, n, 3)

@@ -17,16 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import twixt
+from bench.clock.traces import Arrival
 from bench.motion.drawn_motion import (
     FPS,
     SECONDS,
     TROUBLES,
+    DrawnFrames,
     MotionFigures,
     MotionReplay,
     TroubleTrace,
     motion_figures,
 )
-from bench.motion.recordings import PICTURED, Recording, Subject
+from bench.motion.recordings import PICTURED, Recording, Subject, subjects
 from bench.pages import BOTH, PAGE, Block, Results, Table, TableColumn
 from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
@@ -88,22 +90,12 @@ def tables(results: Sequence[Result]) -> list[Block]:
 
 
 def page(what: Size, results: Sequence[Result]) -> Iterator[Block]:
-    """Figures for docs/motion.md."""
     yield f"Seed {what.seed}, {what.seconds:g} s each."
     yield "## Figures"
     for world, rows in groupby(results, key=lambda result: result.world):
         yield f"<details><summary>{world}</summary>"
         yield Table((TableColumn("trouble", lambda row: row.trouble), METHOD, *FIGURES), list(rows))
         yield "</details>"
-
-
-class BodyPath(NamedTuple):
-    """Paths of one body in the plane of its motion: true positions, drawn positions, snapshots; (f, 2) each,
-    metres."""
-
-    true: NDArray[np.floating]
-    drawn: NDArray[np.floating]
-    snapshots: NDArray[np.floating]
 
 
 def picture(recorded: Recording, path: str, seed: int = 0) -> None:
@@ -115,48 +107,41 @@ def picture(recorded: Recording, path: str, seed: int = 0) -> None:
     replay = MotionReplay(recorded)
     axes = figure.subplots(2, len(PICTURED_METHODS))
     for column, method in enumerate(PICTURED_METHODS):
-        bounce, circle = (_body_path(replay, method, seed, *how) for how in ((0, 2, BOUNCE_S), (1, 1, ROUND_S)))
         upper, lower = axes[:, column]
         upper.axhspan(-1.0, 0.0, color=FLOOR, linewidth=0)
         upper.set_title(method, fontsize=FONT_PT + 2, color=INK)
-        _draw(upper, bounce)
-        _draw(lower, circle)
-        upper.set_ylim(-BELOW_M, bounce.true[:, 1].max() + BELOW_M)
+        rows = replay.rows(TROUBLES[TROUBLE].trace(seed, SECONDS))
+        highest_m = _draw(upper, replay, rows, replay.show(rows, method, seed), 0, 2, BOUNCE_S)
+        _draw(lower, replay, rows, replay.show(rows, method, seed), 1, 1, ROUND_S)
+        upper.set_ylim(-BELOW_M, highest_m + BELOW_M)
         lower.set_aspect("equal")
     for one, name in zip(axes[:, 0], ("a bounce", "a circle"), strict=True):
         one.set_ylabel(name, fontsize=FONT_PT, color=INK)
-    figure.legend(
-        *axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=FONT_PT, frameon=False
-    )
+    handles = axes[0][0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3, fontsize=FONT_PT, frameon=False)
     save(figure, path)
 
 
-def _body_path(
-    replay: MotionReplay, method: str, seed: int, body: int, up: int, span_s: tuple[float, float]
-) -> BodyPath:
-    rows = replay.rows(TROUBLES[TROUBLE].trace(seed, SECONDS))
-    shown = replay.show(rows, method, seed)
+def _draw(
+    axes: Axes, replay: MotionReplay, rows: Sequence[Arrival], shown: DrawnFrames, body: int, up: int,
+    span_s: tuple[float, float],
+) -> float:  # fmt: skip
+    """Draws the paths of a body in the plane of x and of axis `up`. Returns its largest true `up`, metres."""
     truth, (begin_ns, end_ns) = replay.truth, (round(second * 1e9) for second in span_s)
-    sim_ns = np.array([row.sim_ns for row in rows])
 
-    def within(times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return (times_ns >= begin_ns) & (times_ns <= end_ns)
+    def path(times_ns: NDArray[np.int64], positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        within = (times_ns >= begin_ns) & (times_ns <= end_ns)
+        return positions[within, body][:, (0, up)]
 
-    plane = (0, up)
-    return BodyPath(
-        truth.states.position[within(truth.times_ns), body][:, plane],
-        shown.places.position[within(shown.asked_ns), body][:, plane],
-        truth.at(sim_ns[within(sim_ns)]).position[:, body][:, plane],
-    )
-
-
-def _draw(axes: Axes, body_path: BodyPath) -> None:
-    axes.plot(*body_path.true.T, color=TRUE, linewidth=3, label="where it truly was")
-    axes.plot(*body_path.snapshots.T, "o", color="none", markeredgecolor=KNOWN, markersize=8, label="a snapshot of it")
-    axes.plot(*body_path.drawn.T, "-o", color=DRAWN, linewidth=0.6, markersize=2.6, label="drawn, one dot a frame")
+    true, sim_ns = path(truth.times_ns, truth.states.position), np.array([row.sim_ns for row in rows])
+    axes.plot(*true.T, color=TRUE, linewidth=3, label="where it truly was")
+    snapshots = path(sim_ns, truth.at(sim_ns).position)
+    axes.plot(*snapshots.T, "o", color="none", markeredgecolor=KNOWN, markersize=8, label="a snapshot of it")
+    drawn = path(shown.asked_ns, shown.places.position)
+    axes.plot(*drawn.T, "-o", color=DRAWN, linewidth=0.6, markersize=2.6, label="drawn, one dot a frame")
     axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
-    for side in axes.spines.values():
-        side.set_visible(False)
+    axes.spines[:].set_visible(False)
+    return float(true[:, 1].max())
 
 
 class Result(NamedTuple):
@@ -181,8 +166,7 @@ class Size(NamedTuple):
 def size(
     worlds: Mapping[str, Subject], troubles: Sequence[str], methods: Sequence[str], seed: int, quick: bool
 ) -> Size:
-    """`Size` for the options of a command. troubles, methods: names; empty: all. Raises TwixtError for an unknown
-    name."""
+    """`Size` for the options of a command; no names: all. Raises TwixtError for an unknown name."""
     for name in troubles:
         if name not in TROUBLES:
             raise TwixtError(f"--trouble must be one of: {'; '.join(TROUBLES)}; got {name!r}")
@@ -194,7 +178,14 @@ def size(
     return Size(worlds, chosen, methods or tuple(METHODS), QUICK_SECONDS if quick else SECONDS, seed)
 
 
-def run(what: Size, results: Results) -> int:
+def run(
+    results: Results, worlds: Sequence[str], troubles: Sequence[str], methods: Sequence[str], seed: int, quick: bool
+) -> int:
+    """The command. Raises TwixtError for an unknown name."""
+    return measure(size(subjects(worlds), troubles, methods, seed, quick), results)
+
+
+def measure(what: Size, results: Results) -> int:
     """Measures, with progress on standard error; shows and writes the results. Returns the exit code. Raises
     TwixtError.
 
@@ -207,11 +198,9 @@ def run(what: Size, results: Results) -> int:
         for row in measured(what, lambda doing: say(f"{doing} ({len(rows)} of {total})")):
             rows.append(row)
     results.write(
-        document(what, rows),
-        page=page(what, rows),
-        shown=tables(rows),
+        document(what, rows), page(what, rows), tables(rows),
         draw=lambda path: picture(PICTURED.record(SECONDS, what.seed), path),
-    )
+    )  # fmt: skip
     return 0
 
 
@@ -229,7 +218,6 @@ def measured(what: Size, say: Say = str) -> Iterator[Result]:
 
 
 def document(what: Size, results: Sequence[Result]) -> dict[str, Any]:
-    """The document of `--json`."""
     return {
         "schema": SCHEMA,
         "version": twixt.__version__,

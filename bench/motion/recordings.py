@@ -141,10 +141,6 @@ class Known(World):
         self._write()
 
     def _write(self) -> None:
-        self._write_bounce()
-        self._write_circle()
-
-    def _write_bounce(self) -> None:
         impact_m_s = math.sqrt(2 * self.GRAVITY_M_S2 * self.DROP_M)
         # Durations of the flights between impacts. The first flight is only a fall, half of a full flight.
         speeds = [impact_m_s * self.RESTITUTION**bounce for bounce in range(self.BOUNCES + 1)]
@@ -160,14 +156,11 @@ class Known(World):
         if drops != self._drops:
             self._drops = int(drops)
             self.bodies.teleport(0, place)
-        self.bodies.position[0] = place
-        self.bodies.velocity[0] = (self.DRIFT_M_S, 0.0, up_m_s - self.GRAVITY_M_S2 * since_s)
-
-    def _write_circle(self) -> None:
         angle, radius = self.CIRCLE_RAD_S * self._time_s, self.CIRCLE_RADIUS_M
         across, along, speed = math.cos(angle), math.sin(angle), radius * self.CIRCLE_RAD_S
-        self.bodies.position[1] = (radius * across, radius * along, 1.0)
-        self.bodies.velocity[1] = (-speed * along, speed * across, 0.0)
+        self.bodies.position[:] = (place, (radius * across, radius * along, 1.0))
+        fall_m_s = up_m_s - self.GRAVITY_M_S2 * since_s
+        self.bodies.velocity[:] = ((self.DRIFT_M_S, 0.0, fall_m_s), (-speed * along, speed * across, 0.0))
         self.bodies.orientation[1] = (0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2))
         self.bodies.angular_velocity[1] = (0.0, 0.0, self.CIRCLE_RAD_S)
 

@@ -9,33 +9,14 @@ Always: each case is created from its seed again for every contestant, so all co
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from bench.pacing.displays import (
-    ALWAYS,
-    TRIED,
-    Blocking,
-    DisplayMode,
-    ModelDisplay,
-    Queue,
-    QueueOfThree,
-    ReturnsAtOnce,
-    Timer,
-    Variable,
-    changing,
-    steady,
-)
-from bench.pacing.play import (
-    SETTLING_NS,
-    VISIBLE_ERROR_MS,
-    ContestantFactory,
-    Figures,
-    PlayedFrame,
-    errors_ms,
-    play,
-)
+from bench.pacing import displays
+from bench.pacing.displays import ALWAYS, TRIED, Blocking, ModelDisplay, Timer, Variable
+from bench.pacing.play import SETTLING_NS, VISIBLE_ERROR_MS, ContestantFactory, Figures, PlayedFrame, errors_ms, play
 from bench.pacing.works import ALL_WORKS, MS, SECOND, Make, Work, constant, single, spikes, step
 from twixt.cli.progress import Say
 
@@ -63,21 +44,25 @@ class Shape(NamedTuple):
         """A display of this kind, with rate and phase chosen from the seed."""
         choose = random.Random(seed * 13 + 1)
         hz = self.hz if self.kind is Timer else self.hz * (1 + choose.uniform(-OFF_NOMINAL, OFF_NOMINAL))
-        return self._of(steady(hz, -choose.randrange(round(1e9 / hz))), seed)
+        return self._of(displays.steady(hz, -choose.randrange(round(1e9 / hz))), seed)
 
     def changing(self, then_hz: float, at_ns: int, gap_ns: int, seed: int) -> ModelDisplay:
         """A display of this kind that changes its mode while running, at `at_ns` or up to LATEST_CHANGE_NS later."""
         later_ns = random.Random(seed).randrange(LATEST_CHANGE_NS)
-        return self._of(changing(self.hz, then_hz, at_ns + later_ns, gap_ns), seed)
+        return self._of(displays.changing(self.hz, then_hz, at_ns + later_ns, gap_ns), seed)
 
-    def _of(self, modes: tuple[DisplayMode, ...], seed: int) -> ModelDisplay:
+    def _of(self, modes: tuple[displays.DisplayMode, ...], seed: int) -> ModelDisplay:
         return self.kind(modes, fence_mode=self.fence_mode, sends_reports=self.sends_reports, seed=seed)
 
 
 FENCE, WORD = ", fence", ", own word"
 # Displays on which the cost must be close to the cost on `Blocking`. Each is played without additions, with a fence,
 # and with the display's reports.
-TRICKY = {"returns at once": ReturnsAtOnce, "queue of two": Queue, "queue of three": QueueOfThree}
+TRICKY = {
+    "returns at once": displays.ReturnsAtOnce,
+    "queue of two": displays.Queue,
+    "queue of three": displays.QueueOfThree,
+}
 # How fences are made on these displays. On a queue, twixt's window tries no fence, because swaps wait; there a fence
 # is always made, to measure its effect.
 FENCES = {"returns at once": TRIED, "queue of two": ALWAYS, "queue of three": ALWAYS}
@@ -98,8 +83,7 @@ SHAPES: dict[str, Shape] = {
 
 
 class ModeChange(NamedTuple):
-    """A change of mode while running, at CHANGE_NS. gap_ns: time during which nothing is shown. work_ms: cost of each
-    frame."""
+    """A change of mode at CHANGE_NS. gap_ns: time in which nothing is shown. work_ms: cost of each frame."""
 
     hz: float
     then_hz: float
@@ -136,11 +120,11 @@ TRIALS: dict[str, Trial] = {
     LOAD: Trial(step(8, LOAD_MS, 3, LOAD_SECONDS), 11.0),
     SPIKES: Trial(spikes(8, 25, 30), SECONDS),
 }
-TRIED_ON: Callable[[str], tuple[str, ...]] = {
+TRIED_ON = {
     SINGLE: ("timer", BLOCKING, "returns at once" + FENCE),
     LOAD: ("timer", BLOCKING, "returns at once" + FENCE),
     SPIKES: ("timer",),
-}.__getitem__
+}
 
 
 def works(quick: bool) -> dict[str, Make]:
@@ -173,26 +157,29 @@ class Target(NamedTuple):
 
     @property
     def is_met(self) -> bool:
-        """True if the figure keeps the limit."""
         return self.figure <= self.limit if self.is_most else self.figure >= self.limit
 
 
-def most(name: str, figure: float, limit: float, unit: str) -> Target:
-    """Target whose figure must be <= the limit."""
-    return Target(name, figure, limit, unit, True)
-
-
-def least(name: str, figure: float, limit: float, unit: str) -> Target:
-    """Target whose figure must be >= the limit."""
-    return Target(name, figure, limit, unit, False)
+most, least = partial(Target, is_most=True), partial(Target, is_most=False)
 
 
 def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Target]:
     """Targets for a single long frame, for a temporary load, and for spikes."""
-    for trial, read in ((SINGLE, _single), (LOAD, _load), (SPIKES, _spikes)):
-        for display in TRIED_ON(trial):
+    for trial, displays_tried in TRIED_ON.items():
+        for display in displays_tried:
             say(f"{trial} on {display}")
-            yield from read(display, [tried(make_contestant, trial, display, seed) for seed in seeds])
+            runs = [tried(make_contestant, trial, display, seed) for seed in seeds]
+            if trial == SINGLE:
+                slow = max(map(_slow_intervals, runs))
+                yield most(f"one 25 ms frame, {display}: slow intervals", slow, MOST_SLOW, "intervals")
+            elif trial == LOAD:
+                name, widened = f"20 ms load, {display}", max(map(_frames_to_widen, runs))
+                yield most(f"{name}: frames until widened", widened, MOST_FRAMES_TO_WIDEN, "frames")
+                yield least(f"{name}: shortest interval then", min(map(_shortest_ms, runs)), LOAD_MS, "ms")
+                yield most(f"{name}: back after", max(map(_seconds_back, runs)), MOST_SECONDS_BACK, "s")
+            else:
+                fps = min(_fps_from(run, SETTLING_NS) for run in runs)
+                yield least(f"25 ms in one of 30, {display}", fps, LEAST_FPS, "fps")
 
 
 def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Target]:
@@ -205,13 +192,12 @@ def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Sa
                 fps = min(_fps_from(run, FOLLOW_NS) for run in runs)
                 yield least(f"{name}, {display}: after 3 s", fps, FOLLOWED * 144, "fps")
             else:
-                off = max(_off_from(run) for run in runs)
+                off = max(map(_off_from, runs))
                 yield most(f"{name}, {display}: off by > 2 ms after it", 100 * off, 100 * MOST_OFF, "% of frames")
 
 
 def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Target]:
-    """Targets for the costs on displays whose swap does not wait for its own frame, relative to costs on `Blocking`.
-    costs: figures by display and work."""
+    """Targets for costs on TRICKY displays, relative to those on `Blocking`. costs: figures by display and work."""
     for display, work in costs:
         if display.split(",")[0] in TRICKY and (BLOCKING, work) in costs:
             limit = COST_SHARE * costs[BLOCKING, work].cost + COST_MORE
@@ -230,12 +216,10 @@ class PlayedRun(NamedTuple):
 def changed(make_contestant: ContestantFactory, name: str, display_name: str, seed: int) -> PlayedRun:
     """Plays a change of mode of CHANGES on a display of SHAPES."""
     hz, then_hz, gap_ns, work_ms = CHANGES[name]
-    shape = SHAPES[display_name]._replace(hz=hz)
-    display = shape.changing(then_hz, CHANGE_NS, gap_ns, seed)
+    display = SHAPES[display_name]._replace(hz=hz).changing(then_hz, CHANGE_NS, gap_ns, seed)
     work = constant(work_ms)(seed)
-    return PlayedRun(
-        play(make_contestant, display, work, CHANGE_SECONDS, seed), display, work, display.modes[1].begin_ns
-    )
+    seen = play(make_contestant, display, work, CHANGE_SECONDS, seed)
+    return PlayedRun(seen, display, work, display.modes[1].begin_ns)
 
 
 def tried(make_contestant: ContestantFactory, trial: str, display_name: str, seed: int) -> PlayedRun:
@@ -245,22 +229,10 @@ def tried(make_contestant: ContestantFactory, trial: str, display_name: str, see
     return PlayedRun(play(make_contestant, display, work, seconds, seed), display, work)
 
 
-def _single(display: str, runs: list[PlayedRun]) -> Iterator[Target]:
-    slow = max(_slow_intervals(run) for run in runs)
-    yield most(f"one 25 ms frame, {display}: slow intervals", slow, MOST_SLOW, "intervals")
-
-
 def _slow_intervals(run: PlayedRun) -> int:
     shown = [frame.visible_ns for frame in run.seen if frame.visible_ns >= SETTLING_NS]
     limit_ns = SLOW * run.display.modes[0].period_ns
     return sum(later - earlier > limit_ns for earlier, later in pairwise(shown))
-
-
-def _load(display: str, runs: list[PlayedRun]) -> Iterator[Target]:
-    name = f"20 ms load, {display}"
-    yield most(f"{name}: frames until widened", max(map(_frames_to_widen, runs)), MOST_FRAMES_TO_WIDEN, "frames")
-    yield least(f"{name}: shortest interval then", min(map(_shortest_ms, runs)), LOAD_MS, "ms")
-    yield most(f"{name}: back after", max(map(_seconds_back, runs)), MOST_SECONDS_BACK, "s")
 
 
 def _loaded(run: PlayedRun) -> list[PlayedFrame]:
@@ -283,16 +255,9 @@ def _shortest_ms(run: PlayedRun) -> float:
 def _seconds_back(run: PlayedRun) -> float:
     """Seconds from the end of the load to the last frame that is planned wider than the display's own interval."""
     (load,) = run.work.loads
-    wide = [
-        frame.start_ns
-        for frame in run.seen
-        if frame.start_ns >= load.end_ns and frame.interval_ns > BACK * run.display.modes[0].period_ns
-    ]
+    limit_ns, later = BACK * run.display.modes[0].period_ns, [f for f in run.seen if f.start_ns >= load.end_ns]
+    wide = [frame.start_ns for frame in later if frame.interval_ns > limit_ns]
     return (max(wide) - load.end_ns) / SECOND if wide else 0.0
-
-
-def _spikes(display: str, runs: list[PlayedRun]) -> Iterator[Target]:
-    yield least(f"25 ms in one of 30, {display}", min(_fps_from(run, SETTLING_NS) for run in runs), LEAST_FPS, "fps")
 
 
 def _fps_from(run: PlayedRun, after_ns: int) -> float:
@@ -317,8 +282,6 @@ class CaseRow(NamedTuple):
 
 
 class LaboratoryResults(NamedTuple):
-    """Results of the laboratory."""
-
     rows: list[CaseRow]
     targets: list[Target]
     changes: list[CaseRow]  # `work` names the change of mode; figures count from the change on

@@ -54,14 +54,13 @@ class Fenced(NamedTuple):
 
 
 class DisplayReport(NamedTuple):
-    """The display's report: when a frame became visible, and the refresh period at that time (None: variable rate)."""
+    """When a frame became visible, and the refresh period at that time (None: variable rate)."""
 
     presented_ns: int
     refresh_ns: int | None
 
 
 def steady(hz: float, begin_ns: int = 0) -> tuple[DisplayMode, ...]:
-    """One mode without end."""
     return (DisplayMode(begin_ns, round(SECOND / hz)),)
 
 
@@ -83,21 +82,11 @@ class ModelDisplay:
     varies = False
 
     def __init__(
-        self,
-        modes: Sequence[DisplayMode],
-        fence_mode: str = "",
-        sends_reports: bool = False,
-        ahead_ns: int = AHEAD_NS,
-        seed: int = 0,
-    ) -> None:
-        self.modes, self.fence_mode, self.sends_reports, self.ahead_ns = (
-            tuple(modes),
-            fence_mode,
-            sends_reports,
-            ahead_ns,
-        )
-        self.trial = FenceTrial()
-        self.visible_ns: list[int] = []
+        self, modes: Sequence[DisplayMode], fence_mode: str = "", sends_reports: bool = False,
+        ahead_ns: int = AHEAD_NS, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.modes, self.fence_mode, self.sends_reports = tuple(modes), fence_mode, sends_reports
+        self.ahead_ns, self.trial, self.visible_ns = ahead_ns, FenceTrial(), list[int]()
         choose = random.Random(seed)
         self._returns_ns = tuple(choose.randrange(*RETURN_NS) for _ in range(RETURNS))
         self._reported = 0  # frames reported
@@ -108,13 +97,11 @@ class ModelDisplay:
         return SECOND / self.modes[0].period_ns
 
     def mode_at(self, at_ns: int) -> DisplayMode:
-        """The mode that is active at that instant."""
         if len(self.modes) == 1:
             return self.modes[0]
         return next((mode for mode in reversed(self.modes) if mode.begin_ns <= at_ns), self.modes[0])
 
     def refresh_after(self, at_ns: int) -> int:
-        """The first refresh after at_ns."""
         for begin_ns, period_ns, end_ns in self.modes:
             if at_ns < begin_ns:
                 return begin_ns
@@ -125,11 +112,8 @@ class ModelDisplay:
 
     def refreshes_between(self, begin_ns: int, end_ns: int) -> float:
         """Number of refreshes between two instants, not rounded."""
-        return sum(
-            max(0, min(end_ns, end_ns if mode.end_ns is None else mode.end_ns) - max(begin_ns, mode.begin_ns))
-            / mode.period_ns
-            for mode in self.modes
-        )
+        shown = ((min(end_ns, mode.end_ns or end_ns) - max(begin_ns, mode.begin_ns), mode) for mode in self.modes)
+        return sum(max(0, shown_ns) / mode.period_ns for shown_ns, mode in shown)
 
     def first_call(self, at_ns: int) -> int:
         """Instant at which the first GL call of a frame returns. at_ns: instant of the call."""
@@ -157,7 +141,6 @@ class ModelDisplay:
         return Fenced(return_ns, return_ns if is_present else None)
 
     def reports(self) -> list[DisplayReport]:
-        """The display's reports since the last call."""
         if not self.sends_reports:
             return []
         until = max(self._reported, len(self.visible_ns) - WORD_FRAMES_LATER)
@@ -200,8 +183,7 @@ class ReturnsAtOnce(ModelDisplay):
 
 
 class Queue(ModelDisplay):
-    """Swap returns when fewer than `length` frames wait to be shown. With 2, one frame waits while the next is
-    drawn."""
+    """Swap returns when fewer than `length` frames wait to be shown, with 2 while the next one is drawn."""
 
     length = 2
 
@@ -212,8 +194,6 @@ class Queue(ModelDisplay):
 
 
 class QueueOfThree(Queue):
-    """A queue of three frames."""
-
     length = 3
 
 

@@ -14,63 +14,59 @@ from __future__ import annotations
 import csv
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from bench.pacing import cases
 from bench.pacing.cases import CONTESTANTS, ORACLE, TWIXT, CaseRow, LaboratoryResults
 from bench.pacing.displays import ModelDisplay
 from bench.pacing.pacing_page import draw, page, shown
-from bench.pacing.play import Contestant, Figures, PlayedFrame, errors_ms, figures, mean, play, twixt_pacer
-from bench.pacing.yardsticks import NeverWiden, best
+from bench.pacing.play import (
+    Contestant,
+    Figures,
+    NeverWiden,
+    PlayedFrame,
+    best,
+    errors_ms,
+    figures,
+    mean,
+    play,
+    twixt_pacer,
+)
 from bench.pages import Results, show
 from twixt.cli.progress import Say, progress
 from twixt.ipc.config.files import check_file
-from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
-from twixt.render.pacing import FramePlan, FrameTimes, Refresh
+from twixt.ipc.errors import FAILED, FINISHED, TwixtError
+from twixt.render.pacing import Refresh
 
 DISPLAY, WORK = cases.BLOCKING, "evening"
 SETTLED_FRAMES = 60
-
-
-class CallCost(NamedTuple):
-    """Total time of the pacer's calls in one frame; median, p99 and longest over the frames of a run."""
-
-    median_us: float
-    p99_us: float
-    longest_us: float
 
 
 class _Timed:
     """A contestant that measures the time of its own calls. spent_ns: total time of the calls in each frame."""
 
     def __init__(self, pacer: Contestant) -> None:
-        self.spent_ns: list[int] = []
-        self._pacer = pacer
+        self._pacer, self.spent_ns = pacer, list[int]()
 
-    def next_frame(self, now_ns: int) -> FramePlan:
-        begin_ns = time.perf_counter_ns()
-        plan = self._pacer.next_frame(now_ns)
-        self.spent_ns.append(time.perf_counter_ns() - begin_ns)
-        return plan
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        call = getattr(self._pacer, name)
 
-    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        begin_ns = time.perf_counter_ns()
-        swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
-        self.spent_ns[-1] += time.perf_counter_ns() - begin_ns
-        return swap_at_ns
+        def timed(*values: Any) -> Any:
+            begin_ns = time.perf_counter_ns()
+            found = call(*values)
+            spent_ns = time.perf_counter_ns() - begin_ns
+            if name == "next_frame":
+                self.spent_ns.append(spent_ns)
+            elif name != "display_reported":
+                self.spent_ns[-1] += spent_ns
+            return found
 
-    def frame_done(self, times: FrameTimes) -> None:
-        begin_ns = time.perf_counter_ns()
-        self._pacer.frame_done(times)
-        self.spent_ns[-1] += time.perf_counter_ns() - begin_ns
-
-    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        self._pacer.display_reported(presented_ns, refresh_ns)
+        return timed
 
 
-def call_cost() -> CallCost:
-    """Cost of the pacer's calls in ten virtual seconds of the work "evening"."""
+def call_cost() -> str:
+    """Cost of the pacer's calls in ten virtual seconds of the work "evening", as text."""
     timed: list[_Timed] = []
 
     def make_timed(display: ModelDisplay, refresh: Refresh) -> Contestant:
@@ -78,8 +74,11 @@ def call_cost() -> CallCost:
         return timed[0]
 
     play(make_timed, cases.SHAPES[DISPLAY].made(0), cases.ALL_WORKS[WORK](0), cases.SECONDS)
-    spent_us = sorted(spent_ns / 1e3 for spent_ns in timed[0].spent_ns[SETTLED_FRAMES:])
-    return CallCost(spent_us[len(spent_us) // 2], spent_us[int(0.99 * len(spent_us))], spent_us[-1])
+    us = sorted(spent_ns / 1e3 for spent_ns in timed[0].spent_ns[SETTLED_FRAMES:])
+    return (
+        f"the pacer's calls of one frame: median {us[len(us) // 2]:.0f} us, p99 {us[int(0.99 * len(us))]:.0f}, "
+        f"longest {us[-1]:.0f}"
+    )
 
 
 COLUMNS = (
@@ -102,24 +101,18 @@ def write_frames(display: str, work: str, seed: int, seconds: float, path: str) 
 
 
 def _frame_row(number: int, frame: PlayedFrame, error_ms: float) -> list[object]:
-    presented = "" if frame.presented_ns is None else _ms(frame.presented_ns)
-    instants = (frame.start_ns, frame.work_end_ns, frame.swap_begin_ns, frame.swap_end_ns)
-    return [
-        number, *map(_ms, instants), presented, _ms(frame.drawn_ns), _ms(frame.visible_ns), f"{error_ms:.3f}",
-        _ms(frame.interval_ns), frame.refreshes, frame.reason,
-    ]  # fmt: skip
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:.3f}"
+    instants_ns = (
+        frame.start_ns, frame.work_end_ns, frame.swap_begin_ns, frame.swap_end_ns, frame.presented_ns, frame.drawn_ns,
+        frame.visible_ns, error_ms * 1e6, frame.interval_ns,
+    )  # fmt: skip
+    in_ms = ("" if ns is None else f"{ns / 1e6:.3f}" for ns in instants_ns)
+    return [number, *in_ms, frame.refreshes, frame.reason]
 
 
 SCHEMA = "twixt-bench-pacing-1"
 
 
 class LaboratoryOptions(NamedTuple):
-    """Options of the command."""
-
     seeds: int = 10
     first_seed: int = 0
     quick: bool = False
@@ -133,28 +126,26 @@ class LaboratoryOptions(NamedTuple):
         """Seeds to play. Each seed generates its own trace."""
         return range(self.first_seed, self.first_seed + self.seeds)
 
+    @property
+    def seconds(self) -> float:
+        return cases.QUICK_SECONDS if self.quick else cases.SECONDS
 
-def run(choice: LaboratoryOptions, results: Results) -> int:
+
+def run(results: Results, **chosen: Any) -> int:
     """Plays all cases, with progress on standard error; shows and writes the results. Returns the exit code.
 
-    Raises TwixtError, before anything is played, if a name is unknown or a file cannot be written.
+    chosen: of `LaboratoryOptions`. Raises TwixtError, before anything is played, if a name is unknown or a file cannot
+    be written.
     """
+    choice = LaboratoryOptions(**chosen)
     _check(choice)
     results.check_files()
     begin_s = time.monotonic()
-    try:
-        with progress() as say:
-            found = played(choice, lambda case: say(f"playing {choice.seeds} seeds of {case}"))
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    with progress() as say:
+        found = played(choice, lambda case: say(f"playing {choice.seeds} seeds of {case}"))
     if results.is_shown:
-        cost = call_cost()
-        show(
-            *shown(found),
-            f"the pacer's calls of one frame: median {cost.median_us:.0f} us, p99 {cost.p99_us:.0f}, "
-            f"longest {cost.longest_us:.0f}",
-            f"played in {time.monotonic() - begin_s:.0f} s, load {os.getloadavg()[0]:.1f}",
-        )
+        load = f"played in {time.monotonic() - begin_s:.0f} s, load {os.getloadavg()[0]:.1f}"
+        show(*shown(found), call_cost(), load)
     results.write(document(found, results.command), page=page(found), draw=lambda path: draw(found, path))
     if choice.frames:
         write_frames(found.rows[0].display, found.rows[0].work, choice.first_seed, found.seconds, choice.frames)
@@ -174,22 +165,17 @@ def _check(choice: LaboratoryOptions) -> None:
 
 
 def played(choice: LaboratoryOptions, say: Say = str) -> LaboratoryResults:
-    """Plays the chosen cases. Returns rows, targets and changes of mode."""
     rows = list(_rows(choice, say))
     costs = {(row.display, row.work): row.figures for row in rows if row.contestant == TWIXT}
-    targets = list(cases.of_costs(costs))
+    targets, changes = list(cases.of_costs(costs)), []
     if not (choice.displays or choice.works):
-        targets = [
-            *cases.of_trials(twixt_pacer, choice.all_seeds, say),
-            *cases.of_changes(twixt_pacer, choice.all_seeds, say),
-            *targets,
-        ]
-    changes = list(_changes(choice, say)) if not (choice.displays or choice.works or choice.quick) else []
-    return LaboratoryResults(rows, targets, changes, choice.seeds, _seconds(choice))
+        trials = list(cases.of_trials(twixt_pacer, choice.all_seeds, say))
+        targets = [*trials, *cases.of_changes(twixt_pacer, choice.all_seeds, say), *targets]
+        changes = [] if choice.quick else list(_changes(choice, say))
+    return LaboratoryResults(rows, targets, changes, choice.seeds, choice.seconds)
 
 
 def document(found: LaboratoryResults, command: str) -> dict[str, Any]:
-    """The document of `--json`."""
     return {
         "schema": SCHEMA,
         "command": command,
@@ -206,23 +192,15 @@ def _row(row: CaseRow) -> dict[str, Any]:
 
 
 def _rows(choice: LaboratoryOptions, say: Say) -> Iterator[CaseRow]:
-    for display in cases.SHAPES:
+    for display in (name for name in cases.SHAPES if not choice.displays or name in choice.displays):
+        # The other contestants know true visible instants, so only the pacer plays on displays with fences or reports.
+        contestants = CONTESTANTS if "," not in display else (TWIXT,)
         for work in cases.works(choice.quick):
-            if (not choice.displays or display in choice.displays) and (not choice.works or work in choice.works):
+            if not choice.works or work in choice.works:
                 say(f"{display}: {work}")
-                for contestant in _contestants(display):
-                    yield CaseRow(display, work, contestant, _mean(contestant, display, work, choice))
-
-
-def _contestants(display: str) -> tuple[str, ...]:
-    """Contestants on that display. The others know true visible instants, so only the pacer plays on displays with
-    fences or reports."""
-    return CONTESTANTS if "," not in display else (TWIXT,)
-
-
-def _mean(contestant: str, display: str, work: str, choice: LaboratoryOptions) -> Figures:
-    seconds = _seconds(choice)
-    return mean([_figures(contestant, display, work, seed, seconds) for seed in choice.all_seeds])
+                for contestant in contestants:
+                    runs = [_figures(contestant, display, work, seed, choice.seconds) for seed in choice.all_seeds]
+                    yield CaseRow(display, work, contestant, mean(runs))
 
 
 def _figures(contestant: str, display_name: str, work_name: str, seed: int, seconds: float) -> Figures:
@@ -239,7 +217,3 @@ def _changes(choice: LaboratoryOptions, say: Say) -> Iterator[CaseRow]:
             say(f"{name} on {display}")
             runs = [cases.changed(twixt_pacer, name, display, seed) for seed in choice.all_seeds]
             yield CaseRow(display, name, TWIXT, mean([figures(run.seen, run.display, run.change_ns) for run in runs]))
-
-
-def _seconds(choice: LaboratoryOptions) -> float:
-    return cases.QUICK_SECONDS if choice.quick else cases.SECONDS

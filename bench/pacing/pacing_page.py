@@ -29,7 +29,6 @@ COSTLIER_SHARE, COSTLIER_MORE = 1.25, 20
 
 
 def page(found: LaboratoryResults) -> Iterator[Block]:
-    """Figures for docs/pacing.md."""
     yield f"{found.seeds} seeds of each trace, {found.seconds:g} s each; the first second does not count."
     yield "## Targets"
     yield from _targets(found.targets)
@@ -55,7 +54,6 @@ def shown(found: LaboratoryResults) -> list[Block]:
 
 
 def in_words(target: Target) -> str:
-    """Text of a target, with its figure and limit."""
     return f"{target.name}: {target.figure:.4g} {target.unit}, must be {'<=' if target.is_most else '>='} {target.limit:.4g}"
 
 
@@ -89,27 +87,39 @@ def _table(title: str, rows: Sequence[CaseRow]) -> Table:
     return Table(columns, [(work, {row.contestant: row.figures for row in line}) for work, line in works], title)
 
 
+TARGET_COLUMNS = (
+    TableColumn("target", lambda target: target.name),
+    TableColumn("is", lambda target: f"{target.figure:.4g} {target.unit}"),
+    TableColumn("must be", lambda target: f"{'<=' if target.is_most else '>='} {target.limit:.4g}"),
+    TableColumn("", lambda target: "met" if target.is_met else "**not met**"),
+)
+
+
 def _targets(targets: Sequence[Target]) -> Iterator[Block]:
-    named, costs = (
-        [target for target in targets if target.unit != COSTS],
-        [target for target in targets if target.unit == COSTS],
-    )
     yield f"{sum(target.is_met for target in targets)} of {len(targets)} are met; the worst of all seeds is what counts."
-    columns = (
-        TableColumn("target", lambda target: target.name),
-        TableColumn("is", lambda target: f"{target.figure:.4g} {target.unit}"),
-        TableColumn("must be", lambda target: f"{'<=' if target.is_most else '>='} {target.limit:.4g}"),
-        TableColumn("", lambda target: "met" if target.is_met else "**not met**"),
-    )
-    yield Table(columns, named)
-    missed = [target for target in costs if not target.is_met]
+    yield Table(TARGET_COLUMNS, [target for target in targets if target.unit != COSTS])
+    costs = [target for target in targets if target.unit == COSTS]
+    missed = [in_words(target) for target in costs if not target.is_met]
     yield (
         "Displays whose swap does not wait for its own frame must cost no more than 1.1 times plain blocking's cost\n"
         f"under the same work, and 1 (means of all seeds): {len(costs) - len(missed)} of {len(costs)} do."
         + (" Not met:" if missed else "")
     )
     if missed:
-        yield Notes([in_words(target) for target in missed])
+        yield Notes(missed)
+
+
+def _figure(title: str, line: int, name: str, form: str) -> TableColumn:
+    return TableColumn(title, lambda row: getattr(row[line], name), form, right=False)
+
+
+COSTLIER_COLUMNS = (
+    TableColumn("display, work", lambda line: line[0]),
+    _figure("cost", 1, "cost", ".0f"),
+    _figure("never widen", 2, "cost", ".0f"),
+    _figure("off", 1, "off_share", ".1%"),
+    _figure("never widen", 2, "off_share", ".1%"),
+)
 
 
 def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
@@ -127,14 +137,7 @@ def _costlier(rows: Sequence[CaseRow]) -> Iterator[Block]:
         + (", the worst first:" if dear else ".")
     )
     if dear:
-        columns = (
-            TableColumn("display, work", lambda line: line[0]),
-            TableColumn("cost", lambda line: line[1].cost, ".0f", right=False),
-            TableColumn("never widen", lambda line: line[2].cost, ".0f", right=False),
-            TableColumn("off", lambda line: line[1].off_share, ".1%", right=False),
-            TableColumn("never widen", lambda line: line[2].off_share, ".1%", right=False),
-        )
-        yield Table(columns, dear)
+        yield Table(COSTLIER_COLUMNS, dear)
 
 
 WIDTH_IN, HEIGHT_IN = 9.0, 7.2
@@ -155,39 +158,34 @@ def draw(found: LaboratoryResults, path: str) -> None:
     figure = empty_figure(WIDTH_IN, HEIGHT_IN)
     halves: Any = figure.subfigures(2, 1, height_ratios=(4, 3))
     upper, lower = halves
-    shown = [name for name in COMPARED if any(row.display == name for row in found.rows)]
-    for axes, display in zip(_panels(upper, max(1, len(shown)), sharey=True), shown, strict=False):
-        _costs(axes, found, display)
-    upper.legend(*_handles(upper), loc="outside lower center", ncols=3, fontsize=FONT_PT, frameon=False)
+    displays = [name for name in COMPARED if any(row.display == name for row in found.rows)]
+    panels = _panels(upper, max(1, len(displays)))
+    for axes, display in zip(panels, displays, strict=False):
+        _costs(axes, [row for row in found.rows if row.display == display], display)
+    handles = panels[0].get_legend_handles_labels()
+    upper.legend(*handles, loc="outside lower center", ncols=3, fontsize=FONT_PT, frameon=False)
     runs = {
         "20 ms of work for 3 s, timer": cases.tried(twixt_pacer, cases.LOAD, "timer", 0),
         "the same, blocking": cases.tried(twixt_pacer, cases.LOAD, cases.BLOCKING, 0),
         "60 to 90 Hz": cases.changed(twixt_pacer, "60 to 90 Hz, seamless", cases.BLOCKING, 0),
         "60 to 144 Hz": cases.changed(twixt_pacer, "60 to 144 Hz", cases.BLOCKING, 0),
     }
-    panels = _panels(lower, len(runs), sharey=True)
+    panels = _panels(lower, len(runs))
     for axes, (name, run) in zip(panels, runs.items(), strict=True):
         _frames(axes, name, run)
     panels[0].set_ylabel("a frame was seen for (ms)", fontsize=FONT_PT, color=INK)
     save(figure, path)
 
 
-def _panels(figure: Any, count: int, **how: Any) -> list[Any]:
-    panels: list[Any] = list(figure.subplots(1, count, squeeze=False, **how)[0])
+def _panels(figure: Any, count: int) -> list[Any]:
+    panels: list[Any] = list(figure.subplots(1, count, squeeze=False, sharey=True)[0])
     for one in panels:
         one.tick_params(labelsize=FONT_PT - 1, colors=INK)
-        for side in ("top", "right"):
-            one.spines[side].set_visible(False)
+        one.spines[["top", "right"]].set_visible(False)
     return panels
 
 
-def _handles(figure: Any) -> tuple[Sequence[Any], Sequence[str]]:
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    return handles, labels
-
-
-def _costs(axes: Any, found: LaboratoryResults, display: str) -> None:
-    rows = [row for row in found.rows if row.display == display]
+def _costs(axes: Any, rows: Sequence[CaseRow], display: str) -> None:
     works = list(dict.fromkeys(row.work for row in rows))
     for name, marker in MARKERS.items():
         cost_of = {row.work: row.figures.cost for row in rows if row.contestant == name}
@@ -202,15 +200,15 @@ def _costs(axes: Any, found: LaboratoryResults, display: str) -> None:
 
 def _frames(axes: Any, title: str, run: PlayedRun) -> None:
     begin_ns = run.change_ns or run.work.loads[0].begin_ns
-    points = [
-        ((earlier.visible_ns - begin_ns) / 1e9, (later.visible_ns - earlier.visible_ns) / 1e6)
-        for earlier, later in pairwise(run.seen)
-        if -BEFORE_S <= (earlier.visible_ns - begin_ns) / 1e9 <= AFTER_S
-    ]
-    times = [time_s for time_s, _ in points]
-    refreshes = [run.display.mode_at(begin_ns + round(time_s * 1e9)).period_ns / 1e6 for time_s in times]
-    axes.plot(times, refreshes, color=REFRESH, linewidth=3)
-    axes.plot(times, [min(length_ms, LONGEST_MS) for _, length_ms in points], ".", color=FRAME, markersize=2.5)
+    times, lengths_ms, refreshes_ms = [], [], []
+    for earlier, later in pairwise(run.seen):
+        time_s = (earlier.visible_ns - begin_ns) / 1e9
+        if -BEFORE_S <= time_s <= AFTER_S:
+            times.append(time_s)
+            lengths_ms.append(min((later.visible_ns - earlier.visible_ns) / 1e6, LONGEST_MS))
+            refreshes_ms.append(run.display.mode_at(begin_ns + round(time_s * 1e9)).period_ns / 1e6)
+    axes.plot(times, refreshes_ms, color=REFRESH, linewidth=3)
+    axes.plot(times, lengths_ms, ".", color=FRAME, markersize=2.5)
     for load in run.work.loads:
         axes.axvspan(0, (load.end_ns - load.begin_ns) / 1e9, color=RULE, linewidth=0)
     axes.set_ylim(0, LONGEST_MS)

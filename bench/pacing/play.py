@@ -1,4 +1,4 @@
-"""One run of a contestant on a model display in virtual time, and its figures.
+"""One run of a contestant on a model display in virtual time, and its figures; contestants for comparison.
 
 The order of calls is the same as in the frame loop: plan, wait, draw, wait, swap, record. For each frame, the result
 has the instant for which the frame was drawn and the instant at which it became visible.
@@ -10,16 +10,27 @@ has the instant for which the frame was drawn and the instant at which it became
     error               interval between drawn instants minus interval between visible instants: ms of display time
 
 All figures use the true visible instants of the display, not the pacer's estimates. Reads no clock.
+
+`NeverWiden` starts each frame at once and draws it for the next point of a grid, or for the first later point that its
+usual work can reach. It never widens its interval. The model tells it when the previous frame became visible.
+
+`best` searches before every few frames: it plays each interval of a list on a copy of the display, with the true work
+of the next 0.4 s, and uses the cheapest one. Every frame is drawn for the instant at which it becomes visible, so that
+errors are 0. It also tries whole runs at one fixed interval. The result is the cheapest run of all.
+
+Always: `best` costs no more than `NeverWiden` under the same work.
 """
 
 from __future__ import annotations
 
+import copy
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from bench.pacing.displays import ModelDisplay
+from bench.pacing.displays import COPY_NS, ModelDisplay, Timer
 from bench.pacing.works import Work
 from twixt.render.pacing import FramePlan, FrameTimes, Pacer, Refresh
 from twixt.render.pacing.refresh import SwapProbe
@@ -31,19 +42,12 @@ WAKE_NS = (1_000, 60_000)
 
 
 class Contestant(Protocol):
-    """Interface of a pacer in the laboratory; all instants in ns of virtual time."""
+    """Interface of a pacer in the laboratory, see `Pacer`; all instants in ns of virtual time."""
 
-    def next_frame(self, now_ns: int) -> FramePlan:
-        """The plan of the next frame."""
-
-    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Returns the instant at which to swap; None: at once."""
-
-    def frame_done(self, times: FrameTimes) -> object:
-        """Processes the times of a frame whose swap has returned."""
-
-    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Processes the display's report of an earlier frame."""
+    def next_frame(self, now_ns: int) -> FramePlan: ...
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None: ...
+    def frame_done(self, times: FrameTimes) -> object: ...
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None: ...
 
 
 class PlayedFrame(NamedTuple):
@@ -65,7 +69,6 @@ ContestantFactory = Callable[[ModelDisplay, Refresh], Contestant]
 
 
 def twixt_pacer(display: ModelDisplay, refresh: Refresh) -> Contestant:
-    """Twixt's own pacer."""
     return Pacer("auto", None, refresh, display.trial)
 
 
@@ -96,23 +99,14 @@ def drive(
             swap_begin_ns = work.awake(swap_at_ns + late.randrange(*WAKE_NS))
         swap_end_ns = work.awake(display.swap(work.handed_over(len(frames), swap_begin_ns)))
         fenced = display.fence(swap_end_ns)
-        presented_ns = _awake(work, fenced.presented_ns)
+        presented_ns = None if fenced.presented_ns is None else work.awake(fenced.presented_ns)
         result = pacer.frame_done(FrameTimes(start_ns, start_ns, work_end_ns, swap_begin_ns, swap_end_ns, presented_ns))
         now_ns = work.awake(work.awake(fenced.return_ns) + OVERHEAD_NS)
-        frames.append(
-            PlayedFrame(
-                start_ns,
-                plan.present_ns,
-                display.visible_ns[-1],
-                plan.interval_ns,
-                plan.planned_refreshes,
-                work_end_ns=work_end_ns,
-                swap_begin_ns=swap_begin_ns,
-                swap_end_ns=swap_end_ns,
-                presented_ns=presented_ns,
-                reason=getattr(result, "reason", ""),
-            )
-        )
+        seen = PlayedFrame(
+            start_ns, plan.present_ns, display.visible_ns[-1], plan.interval_ns, plan.planned_refreshes, work_end_ns,
+            swap_begin_ns, swap_end_ns, presented_ns, getattr(result, "reason", ""),
+        )  # fmt: skip
+        frames.append(seen)
     return frames
 
 
@@ -125,10 +119,6 @@ def probed(display: ModelDisplay) -> tuple[Refresh, int]:
         probe.add(begin_ns, now_ns)
     display.reports()
     return probe.verdict(), now_ns
-
-
-def _awake(work: Work, at_ns: int | None) -> int | None:
-    return None if at_ns is None else work.awake(at_ns)
 
 
 LOST_FRAME_MS = 16.7
@@ -170,15 +160,10 @@ def figures(seen: Sequence[PlayedFrame], display: ModelDisplay, begin_ns: int = 
 
 
 def hitches_ms(visible_ns: Sequence[int], display: ModelDisplay) -> float:
-    """Sum of all hitches, ms."""
     intervals = [later - earlier for earlier, later in pairwise(visible_ns)]
-    return (
-        sum(
-            max(0, interval_ns - max(before_ns, display.mode_at(at_ns).period_ns))
-            for before_ns, interval_ns, at_ns in zip(intervals, intervals[1:], visible_ns[2:], strict=False)
-        )
-        / 1e6
-    )
+    triples = zip(intervals, intervals[1:], visible_ns[2:], strict=False)
+    lasted = (now_ns - max(before_ns, display.mode_at(at_ns).period_ns) for before_ns, now_ns, at_ns in triples)
+    return sum(max(0, hitch_ns) for hitch_ns in lasted) / 1e6
 
 
 def errors_ms(seen: Sequence[PlayedFrame]) -> list[float]:
@@ -190,5 +175,138 @@ def errors_ms(seen: Sequence[PlayedFrame]) -> list[float]:
 
 
 def mean(of: Sequence[Figures]) -> Figures:
-    """Mean of the figures of several runs."""
     return Figures._make(sum(column) / len(of) for column in zip(*of, strict=True))
+
+
+USUAL_OF_FRAMES = 5
+UNKNOWN_NS = round(1e9 / 60)
+
+
+class NeverWiden:
+    """Contestant with a fixed interval. display: source of true visible instants."""
+
+    def __init__(self, display: ModelDisplay, refresh: Refresh) -> None:
+        self._display, self._period_ns = display, refresh.period_ns or UNKNOWN_NS
+        self._swaps_itself = isinstance(display, Timer)
+        self._works: deque[int] = deque(maxlen=USUAL_OF_FRAMES)
+        self._due_ns: int | None = None
+
+    def next_frame(self, now_ns: int) -> FramePlan:
+        ready_ns = now_ns + (sorted(self._works)[len(self._works) // 2] if self._works else 0)
+        shown = self._display.visible_ns
+        last_ns = shown[-1] if shown else now_ns
+        if self._swaps_itself:
+            self._due_ns = max(ready_ns + COPY_NS, (self._due_ns or last_ns) + self._period_ns)
+        else:
+            self._due_ns = last_ns + self._period_ns
+            if ready_ns > self._due_ns:
+                self._due_ns += -((self._due_ns - ready_ns) // self._period_ns) * self._period_ns
+        swap_at_ns = self._due_ns - COPY_NS if self._swaps_itself else None
+        return FramePlan(now_ns, swap_at_ns, self._due_ns, self._period_ns, 1, "")
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        began_ns = max(start_ns, self._display.visible_ns[-1]) if self._display.blocks_next_call else start_ns
+        self._works.append(max(1, work_end_ns - began_ns))
+        return self._due_ns - COPY_NS if self._swaps_itself and self._due_ns is not None else None
+
+    def frame_done(self, times: FrameTimes) -> None:
+        """No-op: the interval is fixed."""
+
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """No-op: the true visible instants are known."""
+
+
+# Each interval is tried over AHEAD_NS; the cheapest is then used for TAKEN_FRAMES frames.
+AHEAD_NS, TAKEN_FRAMES = 400_000_000, 8
+# Intervals to try, in refreshes. On a timer or a variable rate any length is possible, else only whole numbers.
+ANY_LENGTH, WHOLE = (1.0, 1.08, 1.15, 1.25, 1.4, 1.6, 2.0), (1.0, 2.0, 3.0)
+# If all work is below this share of a refresh, no search is needed.
+LIGHT = 0.9
+
+
+class _SearchState(NamedTuple):
+    display: ModelDisplay
+    now_ns: int
+    number: int  # frames shown
+    due_ns: int  # grid point of the last frame
+
+
+def best(display: ModelDisplay, work: Work, seconds: float, seed: int = 0) -> tuple[list[PlayedFrame], Figures]:
+    """Frames and figures of the cheapest run found."""
+    end_ns = round(seconds * 1e9)
+
+    def counted(seen: list[PlayedFrame]) -> tuple[list[PlayedFrame], Figures]:
+        return seen, figures(seen, display)
+
+    runs = [counted(_played(copy.deepcopy(display), work, end_ns))]
+    blind = play(NeverWiden, copy.deepcopy(display), work, seconds, seed)
+    runs.append(counted([frame._replace(drawn_ns=frame.visible_ns) for frame in blind]))
+    if runs[0][1].cost > LOST_FRAME_MS:
+        runs += [counted(_played(copy.deepcopy(display), work, end_ns, length)) for length in _lengths(display)[1:]]
+    return min(runs, key=lambda run: run[1].cost)
+
+
+def _played(display: ModelDisplay, work: Work, end_ns: int, length: float | None = None) -> list[PlayedFrame]:
+    """Frames at one interval, in refreshes; None: at the cheapest, searched before every few frames."""
+    _, now_ns = probed(display)
+    state, seen = _SearchState(display, now_ns, 0, display.visible_ns[-1]), list[PlayedFrame]()
+    while state.now_ns < end_ns:
+        chosen = _cheapest(state, work) if length is None else length
+        for _ in range(TAKEN_FRAMES if length is None else 1):
+            frame, state = _frame(state, work, chosen)
+            seen.append(frame)
+    return seen
+
+
+def _cheapest(state: _SearchState, work: Work) -> float:
+    period_ns = state.display.mode_at(state.now_ns).period_ns
+    frames = AHEAD_NS // period_ns + 1
+    if work.is_light(state.number, frames, state.now_ns, state.now_ns + AHEAD_NS, round(LIGHT * period_ns)):
+        return 1.0
+    cost_ms = _cost(state, work, 1.0)
+    if cost_ms < period_ns / 1e7:  # less than a tenth of a refresh, so no other interval can gain much
+        return 1.0
+    costs = {1.0: cost_ms} | {length: _cost(state, work, length) for length in _lengths(state.display)[1:]}
+    return min(costs, key=costs.__getitem__)
+
+
+def _cost(state: _SearchState, work: Work, length: float) -> float:
+    """Cost (ms) over the next AHEAD_NS at an interval of `length` refreshes."""
+    display = _copied(state.display)
+    trial, end_ns = state._replace(display=display), state.now_ns + AHEAD_NS
+    known = len(display.visible_ns)
+    while trial.now_ns < end_ns:
+        _, trial = _frame(trial, work, length)
+    last_ns = display.visible_ns[-1]
+    lost = display.refreshes_between(display.visible_ns[known - 1], last_ns) - (len(display.visible_ns) - known)
+    return hitches_ms(display.visible_ns, display) + LOST_FRAME_MS * max(0.0, lost)
+
+
+def _frame(state: _SearchState, work: Work, length: float) -> tuple[PlayedFrame, _SearchState]:
+    """Plays one frame that begins at once. Its swap is delayed so that it becomes visible at its grid point."""
+    display, start_ns = state.display, state.now_ns
+    period_ns = display.mode_at(start_ns).period_ns
+    done_ns = work.end_ns(display.first_call(start_ns), work.cost_ns(state.number, start_ns))
+    due_ns = (state.due_ns if isinstance(display, Timer) else display.visible_ns[-1]) + round(length * period_ns)
+    if isinstance(display, Timer):
+        swap_ns = max(done_ns, due_ns - COPY_NS)
+    else:
+        swap_ns = max(done_ns, due_ns - round(0.6 * period_ns)) if length > 1 else done_ns
+    swap_end_ns = work.awake(display.swap(work.handed_over(state.number, swap_ns)))
+    return_ns = display.fence(swap_end_ns).return_ns
+    visible_ns = display.visible_ns[-1]
+    due_ns = visible_ns if visible_ns > due_ns + length * period_ns else due_ns
+    seen = PlayedFrame(start_ns, visible_ns, visible_ns, round(length * period_ns))
+    return seen, _SearchState(display, work.awake(return_ns + OVERHEAD_NS), state.number + 1, due_ns)
+
+
+def _lengths(display: ModelDisplay) -> tuple[float, ...]:
+    return ANY_LENGTH if isinstance(display, Timer) or display.varies else WHOLE
+
+
+def _copied(display: ModelDisplay) -> ModelDisplay:
+    """A copy of the display that behaves in the same way from now on. Of earlier frames it has only the last four."""
+    made = copy.copy(display)
+    made.visible_ns = display.visible_ns[-4:]
+    made.trial = copy.copy(display.trial)
+    return made

@@ -20,7 +20,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Concatenate, NamedTuple, ParamSpec
 
 from bench.pacing.displays import COPY_NS
 
@@ -56,12 +56,9 @@ class Work:
     """
 
     def __init__(
-        self,
-        costs_ns: Sequence[int],
-        loads: Sequence[Load] = (),
-        steals: Sequence[Steal] = (),
+        self, costs_ns: Sequence[int], loads: Sequence[Load] = (), steals: Sequence[Steal] = (),
         handing_ns: Sequence[int] = (0,),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._handing_ns = tuple(handing_ns)
         self.costs_ns, self.loads, self.steals = tuple(costs_ns), tuple(loads), tuple(steals)
         self._steals_ns = [steal.begin_ns for steal in steals]
@@ -103,92 +100,76 @@ class Work:
 
 
 Make = Callable[[int], Work]
+P = ParamSpec("P")
 
 
-def constant(ms: float) -> Make:
-    """Frames of equal cost."""
-    return lambda seed: Work(_about([ms] * FRAMES, seed))
+def maker(of_seed: Callable[Concatenate[int, P], Work]) -> Callable[P, Make]:
+    """Turns a function of (seed, values) into a function of the values that returns a function of the seed."""
+    return lambda *values, **named: lambda seed: of_seed(seed, *values, **named)
 
 
-def spikes(ms: float, spike_ms: float, one_in: int) -> Make:
+@maker
+def constant(seed: int, ms: float) -> Work:
+    return Work(_about([ms] * FRAMES, seed))
+
+
+@maker
+def spikes(seed: int, ms: float, spike_ms: float, one_in: int) -> Work:
     """Frames of equal cost; in each group of `one_in` frames, a random one costs more."""
-
-    def make(seed: int) -> Work:
-        choose = random.Random(seed * 7919 + one_in)
-        costs = [ms] * FRAMES
-        for first in range(0, FRAMES, one_in):
-            costs[first + choose.randrange(one_in)] = spike_ms
-        return Work(_about(costs, seed))
-
-    return make
+    choose = random.Random(seed * 7919 + one_in)
+    costs = [ms] * FRAMES
+    for first in range(0, FRAMES, one_in):
+        costs[first + choose.randrange(one_in)] = spike_ms
+    return Work(_about(costs, seed))
 
 
-def single(ms: float, spike_ms: float, at_frame: int = 180) -> Make:
+@maker
+def single(seed: int, ms: float, spike_ms: float, at_frame: int = 180) -> Work:
     """Frames of equal cost; only one frame costs more."""
-
-    def make(seed: int) -> Work:
-        costs = [ms] * FRAMES
-        costs[at_frame + seed % 7] = spike_ms
-        return Work(_about(costs, seed))
-
-    return make
+    costs = [ms] * FRAMES
+    costs[at_frame + seed % 7] = spike_ms
+    return Work(_about(costs, seed))
 
 
-def drift(low_ms: float, high_ms: float, seconds: float) -> Make:
+@maker
+def drift(seed: int, low_ms: float, high_ms: float, seconds: float) -> Work:
     """A cost that rises and falls slowly, with a period of `seconds`."""
-
-    def make(seed: int) -> Work:
-        turns = [0.5 - 0.5 * math.cos(2 * math.pi * (number / 60 / seconds + seed / 10)) for number in range(FRAMES)]
-        return Work(_about([low_ms + (high_ms - low_ms) * turn for turn in turns], seed))
-
-    return make
+    turns = [0.5 - 0.5 * math.cos(2 * math.pi * (number / 60 / seconds + seed / 10)) for number in range(FRAMES)]
+    return Work(_about([low_ms + (high_ms - low_ms) * turn for turn in turns], seed))
 
 
-def bimodal(low_ms: float, high_ms: float, share: float) -> Make:
+@maker
+def bimodal(seed: int, low_ms: float, high_ms: float, share: float) -> Work:
     """Each frame has one of two costs at random; a `share` of the frames has the higher cost."""
-
-    def make(seed: int) -> Work:
-        choose = random.Random(seed * 104729 + 1)
-        return Work(_about([high_ms if choose.random() < share else low_ms for _ in range(FRAMES)], seed))
-
-    return make
+    choose = random.Random(seed * 104729 + 1)
+    return Work(_about([high_ms if choose.random() < share else low_ms for _ in range(FRAMES)], seed))
 
 
-def step(ms: float, load_ms: float, begin_s: float, seconds: float) -> Make:
+@maker
+def step(seed: int, ms: float, load_ms: float, begin_s: float, seconds: float) -> Work:
     """Frames of equal cost, and one load that lasts `seconds`."""
-
-    def make(seed: int) -> Work:
-        begin_ns = round((begin_s + random.Random(seed).uniform(0, LATER_S)) * SECOND)
-        load = Load(begin_ns, begin_ns + round(seconds * SECOND), round(load_ms * MS))
-        return Work(_about([ms] * FRAMES, seed), [load])
-
-    return make
+    begin_ns = round((begin_s + random.Random(seed).uniform(0, LATER_S)) * SECOND)
+    load = Load(begin_ns, begin_ns + round(seconds * SECOND), round(load_ms * MS))
+    return Work(_about([ms] * FRAMES, seed), [load])
 
 
-def stolen(ms: float, a_second: float, shortest_ms: float = 5, longest_ms: float = 40) -> Make:
+@maker
+def stolen(seed: int, ms: float, a_second: float, shortest_ms: float = 5, longest_ms: float = 40) -> Work:
     """Frames of equal cost, and stolen time, on average `a_second` times a second."""
-
-    def make(seed: int) -> Work:
-        return Work(
-            _about([ms] * FRAMES, seed), steals=_steals(random.Random(seed * 31 + 5), a_second, shortest_ms, longest_ms)
-        )
-
-    return make
+    steals = _steals(random.Random(seed * 31 + 5), a_second, shortest_ms, longest_ms)
+    return Work(_about([ms] * FRAMES, seed), steals=steals)
 
 
-def evening(ms: float) -> Make:
+@maker
+def evening(seed: int, ms: float) -> Work:
     """A desktop in use: other programs slow some intervals and steal some time, and single frames are long."""
-
-    def make(seed: int) -> Work:
-        choose = random.Random(seed * 17 + 3)
-        costs, slow = [], 1.0
-        for number in range(FRAMES):
-            if number % 90 == 0:
-                slow = choose.choice([1.0, 1.0, 1.15, 1.4])
-            costs.append(choose.uniform(18, 30) if choose.random() < 1 / 150 else ms * slow)
-        return Work(_about(costs, seed), steals=_steals(choose, 0.7, 3, 20))
-
-    return make
+    choose = random.Random(seed * 17 + 3)
+    costs, slow = [], 1.0
+    for number in range(FRAMES):
+        if number % 90 == 0:
+            slow = choose.choice([1.0, 1.0, 1.15, 1.4])
+        costs.append(choose.uniform(18, 30) if choose.random() < 1 / 150 else ms * slow)
+    return Work(_about(costs, seed), steals=_steals(choose, 0.7, 3, 20))
 
 
 def _steals(choose: random.Random, a_second: float, shortest_ms: float, longest_ms: float) -> list[Steal]:
@@ -239,26 +220,21 @@ class RecordedWork(NamedTuple):
 
 @cache
 def recordings() -> dict[str, RecordedWork]:
-    """Recorded work by name."""
     found = {}
     for line in FILE.read_text(encoding="ascii").splitlines():
         name, _, frames = line.partition(":")
-        pairs = [frame.split("/") for frame in frames.split()]
-        columns = (tuple(int(pair[column]) * UNIT_NS for pair in pairs) for column in (0, 1))
-        found[name] = RecordedWork(*columns)
+        pairs = [[int(units) * UNIT_NS for units in frame.split("/")] for frame in frames.split()]
+        found[name] = RecordedWork(*zip(*pairs, strict=True))
     return found
 
 
-def replayed(name: str) -> Make:
+@maker
+def replayed(seed: int, name: str) -> Work:
     """The recording of that name. Each seed starts at another frame."""
-
-    def make(seed: int) -> Work:
-        costs, swaps = recordings()[name]
-        first = seed * APART % len(costs)
-        handing = [max(0, swap_ns - COPY_NS) for swap_ns in swaps]
-        return Work(costs[first:] + costs[:first], handing_ns=handing[first:] + handing[:first])
-
-    return make
+    costs, swaps = recordings()[name]
+    first = seed * APART % len(costs)
+    handing = [max(0, swap_ns - COPY_NS) for swap_ns in swaps]
+    return Work(costs[first:] + costs[:first], handing_ns=handing[first:] + handing[:first])
 
 
 ALL_WORKS: dict[str, Make] = WORKS | {name: replayed(name) for name in recordings()}

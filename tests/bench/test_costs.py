@@ -16,6 +16,7 @@ import pytest
 from bench import cost_suite
 from bench.commands import benches, main
 from bench.cost_suite import Rows, SuiteOptions
+from bench.pages import Results
 from bench.rows import Row, times_us
 from twixt.ipc.errors import TwixtError
 from twixt.render.interpolation import METHODS
@@ -120,8 +121,9 @@ def test_a_ratio_that_is_worse_by_more_than_allowed_ends_with_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], percent: float | None, code: int
 ) -> None:
     earlier = str(tmp_path / "earlier.json")
-    assert cost_suite.run({"channel": three_rows(30.0)}, SuiteOptions(json_file=earlier)) == 0
-    assert cost_suite.run({"channel": three_rows(45.0)}, SuiteOptions(against=earlier, fail_over=percent)) == code
+    assert cost_suite.run({"channel": three_rows(30.0)}, Results(json_file=earlier), SuiteOptions()) == 0
+    compared = SuiteOptions(against=earlier, fail_over=percent)
+    assert cost_suite.run({"channel": three_rows(45.0)}, Results(), compared) == code
     assert "1.5 WORSE 50%" in capsys.readouterr().out
 
 
@@ -133,7 +135,7 @@ def test_ctrl_c_shows_and_writes_what_was_measured_so_far(tmp_path: Path, capsys
 
     file = tmp_path / "b.json"
     groups = {"channel": three_rows(30.0), "frame": interrupted, "draw": three_rows(1.0)}
-    assert cost_suite.run(groups, SuiteOptions(json_file=str(file))) == 130
+    assert cost_suite.run(groups, Results(json_file=str(file)), SuiteOptions()) == 130
     out = capsys.readouterr().out
     assert "publish" in out
     assert "half of it" in out
@@ -180,5 +182,5 @@ def test_a_row_whose_group_fails_says_so(no_display: None, capsys: pytest.Captur
         yield from ()
         raise TwixtError("no display")
 
-    assert cost_suite.run({"draw": broken}, SuiteOptions()) == 0
+    assert cost_suite.run({"draw": broken}, Results(), SuiteOptions()) == 0
     assert "not measured: no display" in capsys.readouterr().out

@@ -25,7 +25,6 @@ from bench.evenness import (
     Evenness,
     EvennessOptions,
     by_case,
-    command_in,
     conditions,
     evenness,
     in_order,
@@ -33,6 +32,7 @@ from bench.evenness import (
     write_results,
 )
 from bench.pages import Results
+from bench.processes import version_command
 from bench.screens import screen
 from tests.cli.sessions import left_in_session
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, shown_at
@@ -140,12 +140,12 @@ def test_the_page_and_the_json_have_the_figures_and_no_path(tmp_path: Path) -> N
 
 def test_a_folder_without_twixt_is_refused_and_one_with_it_is_run_by_its_own_python(tmp_path: Path) -> None:
     with pytest.raises(TwixtError, match="is no checkout of twixt"):
-        command_in(str(tmp_path))
+        version_command(str(tmp_path))
     (tmp_path / "twixt.py").touch()
-    assert command_in(str(tmp_path))[0] == sys.executable
+    assert version_command(str(tmp_path))[0] == sys.executable
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "python").touch()
-    assert command_in(str(tmp_path))[0].startswith(str(tmp_path))
+    assert version_command(str(tmp_path))[0].startswith(str(tmp_path))
 
 
 def test_without_a_display_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

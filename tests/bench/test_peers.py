@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.peers.same_scene import fps_of
+from bench.peers import fps_of
 
 
 def test_frames_are_counted_from_the_begin_until_before_the_end() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.cost_suite import EarlierFigure, change, document, read_earlier
-from bench.rows import Row, holds, noise_of, row, times_us, turns
+from bench.rows import Row, noise_of, row, times_us, turns
 from twixt.ipc.errors import TwixtError
 
 TIMES = st.lists(st.floats(1e-3, 1e6), min_size=8, max_size=40)
@@ -44,11 +44,11 @@ def test_what_slows_both_alike_never_makes_noise(limits: list[float], factor: fl
     [("ratio <= 1.6", True), ("ratio >= 1.6", False), ("over <= 10", True), ("figure <= 29", False), ("", None)],
 )
 def test_a_bar_is_of_the_figure_its_ratio_or_what_it_is_over_the_limit(bar: str, reached: bool | None) -> None:
-    assert holds(row("publish", "us", [30.0] * 3, "memcpy", [20.0] * 3, bar)) is reached
+    assert row("publish", "us", [30.0] * 3, "memcpy", [20.0] * 3, bar).holds is reached
 
 
 def test_what_was_not_measured_reaches_and_misses_no_bar() -> None:
-    assert holds(Row("publish", "us", None, "memcpy", None, 0, bar="figure <= 1")) is None
+    assert Row("publish", "us", None, "memcpy", None, 0, bar="figure <= 1").holds is None
 
 
 @pytest.mark.parametrize(("unit", "ratio", "worse"), [("us", 1.5, 0.5), ("us", 0.5, -0.5), ("fps", 0.5, 1.0)])

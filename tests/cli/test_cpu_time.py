@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bench.load import busy_loops, free_cores
+from bench.processes import busy_loops, free_cores
 from tests.end_to_end.processes import until
 from twixt.cli.cpu_time import CoreTime, CpuTime, of_cores, usable_cores
 

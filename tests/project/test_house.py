@@ -26,7 +26,7 @@ ROOMS = {
     "imgui_bundle": ("render/overlay",),
     "matplotlib": ("render/measure", "bench"),
     "click": ("cli", "bench/commands.py"),
-    "mujoco": ("sim/engines/mujoco", "bench/peers", "bench/stepping"),
+    "mujoco": ("sim/engines/mujoco", "bench/peers", "bench/loops"),
     "trimesh": ("ipc/scene/mesh_files",),
 }
 

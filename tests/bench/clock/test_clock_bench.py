@@ -10,7 +10,7 @@ import pytest
 from bench.clock import clock_bench
 from bench.clock.clock_bench import CLOCKS, ClockRow, broken_rules, cost_us, page, rows_table, run, table
 from bench.clock.traces import TRACES
-from bench.pages import BEGIN, markdown
+from bench.pages import BEGIN, Results, markdown
 from twixt.ipc.errors import TwixtError
 
 
@@ -77,7 +77,7 @@ def test_what_a_call_costs_is_measured_for_each_trace(monkeypatch):
 
 @pytest.mark.usefixtures("short")
 def test_run_writes_the_page_and_prints_json(tmp_path, capsys):
-    assert run(json=True, seeds=1, out=str(tmp_path / "page.md")) == 0
+    assert run(Results(json_file="-", out=str(tmp_path / "page.md")), seeds=1) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["schema"] == clock_bench.SCHEMA
     assert {row["clock"] for row in made["rows"]} == set(CLOCKS)
@@ -87,7 +87,7 @@ def test_run_writes_the_page_and_prints_json(tmp_path, capsys):
 
 @pytest.mark.usefixtures("short")
 def test_run_shows_a_table_and_the_cost(capsys):
-    assert run(seeds=1) == 0
+    assert run(Results(), seeds=1) == 0
     shown = capsys.readouterr().out
     assert "newest-two" in shown
     assert "one frame of the clock, median" in shown
@@ -95,6 +95,6 @@ def test_run_shows_a_table_and_the_cost(capsys):
 
 def test_what_cannot_be_written_is_said_before_anything_is_played(tmp_path):
     with pytest.raises(TwixtError, match=r"--out .*page\.md.*does not exist"):
-        run(seeds=1, out=str(tmp_path / "missing" / "page.md"))
+        run(Results(out=str(tmp_path / "missing" / "page.md")), seeds=1)
     with pytest.raises(TwixtError, match="seeds must be >= 1, got 0"):
-        run(seeds=0)
+        run(Results(), seeds=0)

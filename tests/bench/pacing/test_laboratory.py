@@ -13,8 +13,7 @@ from bench.commands import main
 from bench.pacing import cases, pacing_page
 from bench.pacing.cases import CONTESTANTS, TWIXT, CaseRow, LaboratoryResults
 from bench.pacing.laboratory import LaboratoryOptions, played
-from bench.pacing.play import Contestant, PlayedFrame, drive, figures, play, probed, twixt_pacer
-from bench.pacing.yardsticks import NeverWiden, best
+from bench.pacing.play import Contestant, NeverWiden, PlayedFrame, best, drive, figures, play, probed, twixt_pacer
 from bench.pages import BEGIN, markdown
 from twixt.render.pacing import FramePlan, FrameTimes, Refresh
 

@@ -7,9 +7,8 @@ import random
 import pytest
 
 from bench.pacing import cases
-from bench.pacing.play import ContestantFactory, Figures, figures, play, twixt_pacer
+from bench.pacing.play import ContestantFactory, Figures, NeverWiden, figures, play, twixt_pacer
 from bench.pacing.works import MS, Make, Work, constant, step
-from bench.pacing.yardsticks import NeverWiden
 
 SECONDS = 8.0
 

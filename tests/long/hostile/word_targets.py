@@ -55,8 +55,8 @@ BORDERS = {
     "twixt.render.measure.report": ("report_log",),
     "twixt.cli.compare": ("compare_files",),
     "twixt.cli.doctor": ("examine",),
-    "bench.commands": ("measure_costs",),
-    "bench.motion.motion_bench": ("run",),
+    "bench.cost_suite": ("run",),
+    "bench.motion.motion_bench": ("measure",),
     "bench.clock.clock_bench": ("run",),
 }
 

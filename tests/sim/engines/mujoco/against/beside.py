@@ -20,7 +20,7 @@ import mujoco
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from bench.stepping.model_viewers import ViserViewer
+from bench.loops.model_viewers import ViserViewer
 from twixt.sim.engines.mujoco import mujoco_viewer
 
 SIZE_PX = 640, 480

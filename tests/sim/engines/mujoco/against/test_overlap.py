@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.stepping.mujoco_rows import humanoids_xml
+from bench.loops.mujoco_rows import humanoids_xml
 from tests.sim.engines.mujoco.models import KINDS
 
 mujoco = pytest.importorskip("mujoco")

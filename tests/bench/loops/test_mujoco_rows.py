@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.loop_process import model_loop
-from bench.stepping.model_viewers import Browser
-from bench.stepping.mujoco_rows import StepOptions, humanoids_xml, mocap_xml, mujoco_rows, spheres_xml
+from bench.loops.loop_process import loop_process
+from bench.loops.model_viewers import Browser
+from bench.loops.mujoco_rows import StepOptions, humanoids_xml, mocap_xml, mujoco_rows, spheres_xml
 from tests.starvation import family
 from twixt.ipc.errors import TwixtError
 
@@ -67,9 +67,11 @@ def test_only_what_is_asked_for_is_measured(tmp_path: Path) -> None:
 def test_a_viewer_that_ends_between_its_turns_is_named_and_takes_no_more(tmp_path: Path) -> None:
     model = tmp_path / "m.xml"
     model.write_text(mocap_xml(1))
-    with model_loop("twixt", str(model), 0.0) as loop:
-        assert loop.turn(True, 0.01).wall.steps > 0
-        (program,) = (pid for pid in family(os.getpid()) if b"viewed_loop" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    with loop_process("model", 0.0, viewer="twixt", model=str(model)) as loop:
+        assert loop.turn(True, 0.01).steps > 0
+        (program,) = (
+            pid for pid in family(os.getpid()) if b"watched_loop" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
         os.kill(program, signal.SIGKILL)
         # Until it has ended its pipe takes the command; from then on the pipe is broken, and so it stays at the end.
         os.waitid(os.P_PID, program, os.WEXITED | os.WNOWAIT)

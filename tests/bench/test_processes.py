@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import twixt
-from bench.child_process import python
+from bench.processes import python
 
 
 def test_a_part_measures_this_very_twixt_wherever_another_is_installed() -> None:

@@ -1,4 +1,4 @@
-"""Common interface to the viewers of a MuJoCo model that the benchmark compares.
+"""Common interface to the viewers of a MuJoCo model that the benchmark compares, and the loop that steps a model.
 
 The constructor of a viewer takes a model and its data, and opens the window. It raises an exception if the viewer
 cannot run, for lack of a library, a display or a driver. `sync` is the viewer's own method without a wrapper, because
@@ -10,22 +10,18 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import mujoco
 
-from bench.screens import end_with_parent
-
-if TYPE_CHECKING:
-    import mujoco
-
+from bench.loops.watched_loop import Loop, LoopViewer, attached
+from bench.processes import process
 
 TWIXT, PASSIVE, STUDIO, VISER = "twixt", "mujoco.viewer", "mujoco.studio", "viser"
 PEERS = (PASSIVE, STUDIO, VISER)
@@ -45,57 +41,47 @@ BROWSER_OPTIONS = (
 # Test picture from the browser: its side lengths in pixels, and the smallest standard deviation of its values. A
 # smaller one means that the picture is blank, so the browser does not draw.
 PROBE_PX, LEAST_CONTRAST = (90, 160), 1.0
-HOW_TO_INSTALL = "Viser is not installed; type: pip install mjviser"
+# Number of steps after which a model's data is reset, so that all turns see the same states. A humanoid falls for
+# about two seconds in that time.
+RESET_STEPS = 700
 
 
-class ModelViewer(Protocol):
+class ModelViewer(LoopViewer, Protocol):
     """A viewer of one model. sync: hands the current state over to the viewer."""
 
     sync: Callable[[], object]
 
-    def stop(self) -> None:
-        """Stops the viewer's processes, if it has any."""
-
-    def resume(self) -> None:
-        """Continues the viewer's processes."""
-
-    def close(self) -> None:
-        """Closes the viewer."""
+    def close(self) -> None: ...
 
 
 class TwixtViewer:
     """twixt's viewer, a separate process. Without a display it draws offscreen."""
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, publish_hz: float | None = None) -> None:
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, **options: Any) -> None:
         from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
 
-        options: dict[str, Any] = {} if publish_hz is None else {"publish_hz": publish_hz}
         self._handle = launch_passive(model, data, offscreen=not has_display(), **options)
         self.sync: Callable[[], object] = self._handle.sync
-        view = self._handle._view
-        ends_s = time.monotonic() + TIMEOUT_S
-        while not view._host.viewer_attached.is_set:
-            if not view.is_open or time.monotonic() > ends_s:
-                raise RuntimeError(f"no viewer came: {view.closed_because}")
+
+        def go_on() -> None:
             self.sync()
             time.sleep(0.001)
-        process = view._session._process
-        assert process is not None, "a viewer has come"
-        self._pid = process.pid
 
-    def stop(self) -> None:
-        os.kill(self._pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        os.kill(self._pid, signal.SIGCONT)
+        view = self._handle._view
+        viewer = attached(view._host, view._session._process, go_on)
+        self.stop, self.resume = viewer.stop, viewer.resume
 
     def close(self) -> None:
-        self.resume()
+        with suppress(RuntimeError):
+            self.resume()
         self._handle.close()
 
 
 class ThreadViewer:
-    """Base of viewers that are threads of this process, and so have no processes to stop."""
+    """A viewer that is a thread of this process, and so has no processes to stop. handle: what MuJoCo returned."""
+
+    def __init__(self, handle: Any) -> None:
+        self.sync, self.close = handle.sync, handle.close
 
     def stop(self) -> None:
         """No-op."""
@@ -104,58 +90,25 @@ class ThreadViewer:
         """No-op."""
 
 
-class PassiveViewer(ThreadViewer):
-    """MuJoCo's passive viewer."""
+def passive_viewer(model: mujoco.MjModel, data: mujoco.MjData) -> ThreadViewer:
+    import mujoco.viewer
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        import mujoco.viewer
-
-        require_display()
-        self._handle = mujoco.viewer.launch_passive(model, data)
-        self.sync: Callable[[], object] = self._handle.sync
-
-    def close(self) -> None:
-        self._handle.close()
+    require_display()
+    return ThreadViewer(mujoco.viewer.launch_passive(model, data))
 
 
-class StudioViewer(ThreadViewer):
+def studio_viewer(model: mujoco.MjModel, data: mujoco.MjData) -> ThreadViewer:
     """MuJoCo's Studio, without its panels."""
+    from mujoco.studio import launch_passive, native_viewer, viewer_protocol
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        from mujoco.studio import launch_passive, native_viewer, viewer_protocol
-
-        del native_viewer  # imported first: if its import failed later, only the viewer's thread would end
-        require_display()
-        # With MuJoCo 4.0 Python's Studio draws only in this mode. In the others its first frame ends the process with
-        # "Target not found".
-        config = viewer_protocol.ViewerConfig(width=WIDTH_PX, height=HEIGHT_PX, gfx="opengl_software")
-        self._handle = launch_passive.launch(config)
-        self._handle.set_model(model, data=data)
-        self.sync: Callable[[], object] = self._handle.sync
-
-    def close(self) -> None:
-        self._handle.close()
-
-
-def viser_viewer(model: mujoco.MjModel, data: mujoco.MjData) -> ModelViewer:
-    """Makes Viser's viewer."""
-    return ViserViewer(model, data)
-
-
-VIEWERS: dict[str, Callable[..., ModelViewer]] = {
-    TWIXT: TwixtViewer, PASSIVE: PassiveViewer, STUDIO: StudioViewer, VISER: viser_viewer
-}  # fmt: skip
-
-
-def has_display() -> bool:
-    """True if the environment names a display."""
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def require_display() -> None:
-    """Raises RuntimeError if there is no display."""
-    if not has_display():
-        raise RuntimeError("it needs a display")
+    del native_viewer  # imported first: if its import failed later, only the viewer's thread would end
+    require_display()
+    # With MuJoCo 4.0 Python's Studio draws only in this mode. In the others its first frame ends the process with
+    # "Target not found".
+    config = viewer_protocol.ViewerConfig(width=WIDTH_PX, height=HEIGHT_PX, gfx="opengl_software")
+    handle = launch_passive.launch(config)
+    handle.set_model(model, data=data)
+    return ThreadViewer(handle)
 
 
 class ViserViewer:
@@ -167,7 +120,7 @@ class ViserViewer:
             import viser
             from mjviser import ViserMujocoScene
         except ImportError as error:
-            raise RuntimeError(f"{HOW_TO_INSTALL} ({error})") from None
+            raise RuntimeError(f"Viser is not installed; type: pip install mjviser ({error})") from None
 
         require_display()
         browser = _browser()
@@ -183,7 +136,8 @@ class ViserViewer:
                 raise RuntimeError(f"the browser did not come within {TIMEOUT_S:g} s")
             mujoco.mj_forward(model, data)
             self.sync()
-            self._require_picture()
+            if self.client.get_render(*PROBE_PX, timeout=TIMEOUT_S).std() < LEAST_CONTRAST:
+                raise RuntimeError("its browser draws nothing")
         except BaseException:
             self.close()
             raise
@@ -204,33 +158,44 @@ class ViserViewer:
     def client(self) -> Any:
         return next(iter(self._server.get_clients().values()))
 
-    def _require_picture(self) -> None:
-        if self.client.get_render(*PROBE_PX, timeout=TIMEOUT_S).std() < LEAST_CONTRAST:
-            raise RuntimeError("its browser draws nothing")
+
+VIEWERS: dict[str, Callable[..., ModelViewer]] = {
+    TWIXT: TwixtViewer, PASSIVE: passive_viewer, STUDIO: studio_viewer, VISER: ViserViewer
+}  # fmt: skip
+
+
+def has_display() -> bool:
+    """True if the environment names a display."""
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def require_display() -> None:
+    """Raises RuntimeError if there is no display."""
+    if not has_display():
+        raise RuntimeError("it needs a display")
 
 
 class Browser:
     """A browser that shows an address, with its own process group and its own folder."""
 
     def __init__(self, program: str, address: str) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="twixt-browser-", ignore_cleanup_errors=True)
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # the browser's sandbox does not work for root
-        self._process = subprocess.Popen(
-            [program, *BROWSER_OPTIONS, *sandbox, f"--user-data-dir={self._folder.name}", f"--app={address}"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            process_group=0, preexec_fn=end_with_parent,
-        )  # fmt: skip
+        with ExitStack() as stack:
+            folder = tempfile.TemporaryDirectory(prefix="twixt-browser-", ignore_cleanup_errors=True)
+            shown = [f"--user-data-dir={stack.enter_context(folder)}", f"--app={address}"]
+            child = process([program, *BROWSER_OPTIONS, *sandbox, *shown], is_apart=True)
+            self._group = stack.enter_context(child).pid
+            stack.callback(self.signal, signal.SIGKILL)
+            self._started = stack.pop_all()
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to all processes of the browser."""
         with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
+            os.killpg(self._group, number)
 
     def close(self) -> None:
         """Ends all processes of the browser and removes its folder."""
-        self.signal(signal.SIGKILL)
-        self._process.wait()
-        self._folder.cleanup()
+        self._started.close()
 
 
 def _browser() -> str:
@@ -238,3 +203,34 @@ def _browser() -> str:
         if path := shutil.which(name):
             return path
     raise RuntimeError("Viser draws in a browser, and no Chromium is here; on Debian: apt-get install chromium")
+
+
+def model_loop(
+    viewer: str, model: str, sync_hz: float | None = None, publish_hz: float | None = None
+) -> Iterator[Loop]:
+    """Steps a MuJoCo model. sync_hz: calls of `sync` per second of the wall clock; None calls it after every step."""
+    made_model = mujoco.MjModel.from_xml_path(model)
+    data = mujoco.MjData(made_model)
+    options = {} if publish_hz is None else {"publish_hz": publish_hz}
+    try:
+        opened = VIEWERS[viewer](made_model, data, **options)
+    except Exception as error:  # a missing library, display or driver
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+    sync, period_ns, next_ns, made = opened.sync, 0 if sync_hz is None else round(1e9 / sync_hz), 0, 0
+
+    def step(watched: bool) -> int:
+        nonlocal made, next_ns
+        if made % RESET_STEPS == 0:
+            mujoco.mj_resetData(made_model, data)
+        mujoco.mj_step(made_model, data)
+        made += 1
+        if watched and (not period_ns or time.perf_counter_ns() >= next_ns):
+            next_ns = time.perf_counter_ns() + period_ns
+            sync()
+        return made
+
+    try:
+        yield Loop(step, opened, sync)
+    finally:
+        with suppress(ProcessLookupError, RuntimeError):
+            opened.close()

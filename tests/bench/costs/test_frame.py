@@ -1,18 +1,18 @@
-"""PhaseTimes of a frame: all are measured, and hidden bodies leave the background alone."""
+"""Phases of a frame: all are measured, and hidden bodies leave the background alone."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bench.costs import frame_phases
-from bench.costs.frame_phases import FULL_FRAME, WatchedWorld, measured
+from bench.costs import frame
+from bench.costs.frame import FULL_FRAME, WatchedWorld, measured
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.draw.quality import LEVELS
 from twixt.sim.worlds.balls import Balls
 
 
 def test_every_part_has_a_time_in_every_round(monkeypatch):
-    monkeypatch.setattr(frame_phases, "SETTLING", 2)
+    monkeypatch.setattr(frame, "SETTLING", 2)
     window, world = OffscreenWindow((160, 120)), Balls(count=60)
     phases = measured(window, WatchedWorld(window, world, world.dt), 3)
     window.close()

@@ -1,8 +1,8 @@
-"""Rows of `python -m bench mujoco`: how much a viewer slows a loop down, and the cost of a call of `sync`.
+"""`python -m bench mujoco`: how much a viewer slows a loop down, and the cost of a call of `sync`.
 
-For each viewer a separate process steps the same model (`viewed_loop`). The processes take turns; while one runs, the
+For each viewer a separate process steps the same model (`watched_loop`). The processes take turns; while one runs, the
 others and their viewers are stopped. A watched turn is compared with the turns right before and after it, which have
-no viewer, so that drift cancels out. Viewers use the display of the environment; without one, twixt draws offscreen.
+no viewer. Viewers use the display of the environment; without one, twixt draws offscreen.
 
 Always: all processes end with the measurement. The row of a viewer that cannot run tells the reason.
 """
@@ -14,15 +14,18 @@ import statistics
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
-from bench.load import free_cores
-from bench.loop_process import LoopProcess, LoopTimes, model_loop
-from bench.rows import Row
-from bench.slowdown import slowdown, step_us
-from bench.stepping.model_viewers import PASSIVE, PEERS, TWIXT
+from bench import cost_suite
+from bench.loops.loop_process import MODEL, LoopProcess, LoopTurn, loop_process, slowdown, step_us
+from bench.loops.model_viewers import PASSIVE, PEERS, TWIXT
+from bench.pages import Results
+from bench.processes import free_cores
+from bench.rows import Row, not_measured
 from twixt.cli.cpu_time import usable_cores
 from twixt.cli.progress import Say
+from twixt.cli.turns import run_in_turns
 from twixt.ipc.errors import TwixtError
 from twixt.sim.engines.mujoco.mujoco_package import required
 
@@ -43,12 +46,7 @@ HEAD = """<mujoco>
 # Distance between humanoids, and between spheres, metres. The spheres have a radius of 0.1 m, so they never touch.
 STRIDE_M, GRID_M = 3.0, 0.5
 LOOP_ROWS, SYNC_ROWS = "loops", "sync"
-# For the slowdown: number of pairs of turns in a whole run, and length of a turn. For the cost of `sync`: number of
-# turns, and of calls in a turn.
-PAIRS, SYNC_TURNS = 40, 20
-TURN_S, SYNC_CALLS = 1.0, 200
-# Time in which a viewer loads its overlay and compiles its programs, s.
-SETTLING_S = 3.0
+GATED, PUBLISHED = "no frame would show", "published"
 # States published per second: so few that practically no `sync` publishes, and so many that every `sync` does.
 NO_STATE_HZ, ALL_STATES_HZ = 0.1, 1e6
 GATED_BAR_US = 3.0
@@ -61,14 +59,14 @@ def humanoids_xml(count: int = 1) -> str:
 
 def spheres_xml(count: int) -> str:
     """Model of free spheres on a grid, far from each other and from the ground."""
-    return _model("".join(f'<body pos="{place}"><freejoint/><geom type="sphere" size="0.1"/></body>\n'
-                          for place in _grid(count)), memory="500M")  # fmt: skip
+    sphere = '<body pos="{}"><freejoint/><geom type="sphere" size="0.1"/></body>\n'
+    return _model("".join(map(sphere.format, _grid(count))), memory="500M")
 
 
 def mocap_xml(count: int) -> str:
     """Model of mocap bodies on a grid."""
-    return _model("".join(f'<body mocap="true" pos="{place}"><geom type="sphere" size="0.1" contype="0" '
-                          'conaffinity="0"/></body>\n' for place in _grid(count)), memory="1G")  # fmt: skip
+    geom = '<geom type="sphere" size="0.1" contype="0" conaffinity="0"/>'
+    return _model("".join(f'<body mocap="true" pos="{at}">{geom}</body>\n' for at in _grid(count)), memory="1G")
 
 
 def _model(bodies: str, memory: str = "100M", integrator: str = "Euler") -> str:
@@ -135,13 +133,14 @@ class StepOptions(NamedTuple):
 
 class Effort(NamedTuple):
     """Length of a measurement. pairs, turn_s: number of pairs of turns, and duration of a turn. settling_s: time
-    before the first turn. sync_turns, sync_calls: number of turns for the cost of `sync`, and of calls in each."""
+    before the first turn, in which a viewer loads its overlay and compiles its programs. sync_turns, sync_calls:
+    number of turns for the cost of `sync`, and of calls in each."""
 
-    pairs: int = PAIRS
-    turn_s: float = TURN_S
-    settling_s: float = SETTLING_S
-    sync_turns: int = SYNC_TURNS
-    sync_calls: int = SYNC_CALLS
+    pairs: int = 40
+    turn_s: float = 1.0
+    settling_s: float = 3.0
+    sync_turns: int = 20
+    sync_calls: int = 200
 
 
 WHOLE, QUICK = Effort(), Effort(2, 0.1, 0.2, 2, 20)
@@ -157,13 +156,12 @@ class EngineLoop(NamedTuple):
     bar: float
 
 
-class SyncCase(NamedTuple):
-    """A model for which `sync` is measured. text: the model as XML. bar_us: limit of the median time of a `sync` that
-    publishes, us."""
-
-    name: str
-    text: str
-    bar_us: float
+def run(results: Results, model: str, only: str | None, peers: tuple[str, ...], pairs: int | None, is_large: bool,
+        **wanted: Any) -> int:  # fmt: skip
+    """Measures; returns the exit code. wanted: of `cost_suite.SuiteOptions`."""
+    options = StepOptions(model, only, peers or PEERS, pairs, is_large)
+    groups = {"mujoco": partial(mujoco_rows, options=options)}
+    return cost_suite.run(groups, results, cost_suite.SuiteOptions(**wanted, is_logged=True))
 
 
 def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
@@ -178,9 +176,9 @@ def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
             for case in _loops(options.model)[: 1 if share < 1 else None]:
                 yield from _loop_rows(case, _file(folder, case.model), options.peers, effort, say)
         if options.only != LOOP_ROWS:
-            for sync in _sync_cases(options.is_large, share):
-                say(f"sync, {sync.name}")
-                yield from _sync_rows(sync, _file(folder, sync.text), effort)
+            for name, (xml, bar_us) in _sync_cases(options.is_large, share).items():
+                say(f"sync, {name}")
+                yield from _sync_rows(name, _file(folder, xml), bar_us, effort)
 
 
 def _loops(model: str) -> list[EngineLoop]:
@@ -193,12 +191,14 @@ def _loops(model: str) -> list[EngineLoop]:
     ]
 
 
-def _sync_cases(is_large: bool, share: float) -> Iterator[SyncCase]:
-    yield SyncCase("humanoid", humanoids_xml(), 45.0)
+def _sync_cases(is_large: bool, share: float) -> dict[str, tuple[str, float]]:
+    """Models whose `sync` is measured, as XML, and limits of the median time of a `sync` that publishes, us."""
+    cases = {"humanoid": (humanoids_xml(), 45.0)}
     if share >= 1:
-        yield SyncCase("1,000 free spheres", spheres_xml(1000), 75.0)
+        cases["1,000 free spheres"] = spheres_xml(1000), 75.0
     if is_large:
-        yield SyncCase("10,000 mocap bodies", mocap_xml(10_000), 400.0)
+        cases["10,000 mocap bodies"] = mocap_xml(10_000), 400.0
+    return cases
 
 
 def _file(folder: str, model: str) -> str:
@@ -211,11 +211,12 @@ def _file(folder: str, model: str) -> str:
 
 def _loop_rows(case: EngineLoop, path: str, peers: tuple[str, ...], effort: Effort, say: Say) -> Iterator[Row]:
     with ExitStack() as stack:
-        hz = [] if case.sync_hz is None else ["--sync-hz", str(case.sync_hz)]
         loops: dict[str, LoopProcess] = {}
         for name in (TWIXT, *peers):
             say(f"{case.name}: {name} begins")
-            loops[name] = stack.enter_context(model_loop(name, path, effort.settling_s, *hz))
+            loops[name] = stack.enter_context(
+                loop_process(MODEL, effort.settling_s, viewer=name, model=path, sync_hz=case.sync_hz)
+            )
         _require(loops[TWIXT])
         free = [_free_cores()]
         turns = _measured_turns(case, loops, effort, say)
@@ -226,10 +227,10 @@ def _loop_rows(case: EngineLoop, path: str, peers: tuple[str, ...], effort: Effo
 
 def _measured_turns(
     case: EngineLoop, loops: dict[str, LoopProcess], effort: Effort, say: Say
-) -> dict[str, list[LoopTimes]]:
+) -> dict[str, list[LoopTurn]]:
     """Turns for each viewer, in groups of three: without a viewer, with the viewer, without a viewer. If a viewer
     other than twixt's fails, the others continue."""
-    turns: dict[str, list[LoopTimes]] = {name: [] for name in loops}
+    turns: dict[str, list[LoopTurn]] = {name: [] for name in loops}
     ours = loops[TWIXT]
     before = ours.turn(False, effort.turn_s)
     for number in range(effort.pairs):
@@ -257,48 +258,47 @@ def _free_cores() -> str:
     return "unknown" if free is None else f"{free:.1f}"
 
 
-def _loop_row(case: EngineLoop, viewer: str, turns: list[LoopTimes], failure: str, free: list[str]) -> Row:
+def _loop_row(case: EngineLoop, viewer: str, turns: list[LoopTurn], failure: str, free: list[str]) -> Row:
     name = f"step, {case.name}: {viewer}"
-    found, of_cpu = slowdown([turn.wall for turn in turns]), slowdown([turn.cpu for turn in turns])
+    found, of_cpu = slowdown(turns), slowdown([turn.by_cpu for turn in turns])
     if failure or found is None or of_cpu is None:
-        return Row(name, "us", None, "no viewer", None, 0, f"not measured: {failure}")
+        return not_measured(name, "no viewer", failure)
     note = (
         f"slower by {found.median:+.1f} % (95 % of medians: {found.low:+.1f} to {found.high:+.1f}); "
         f"by the processor time of the loop's own thread {of_cpu.median:+.1f} % ({of_cpu.low:+.1f} to {of_cpu.high:+.1f})"
         + (f"; free cores: {', later '.join(free)} of {usable_cores()}" if viewer == TWIXT else "")
     )
-    alone_us = step_us([turn.wall for turn in turns], False) or 0.0
-    return Row(
-        name, "us", alone_us * (1 + found.median / 100), "no viewer", alone_us, found.pairs, note,
-        noise=max(0.0, (found.high - found.low) / 4 / 100), bar=f"ratio <= {case.bar:g}" if viewer == TWIXT else "",
-    )  # fmt: skip
+    alone_us = step_us(turns, False) or 0.0
+    bar = f"ratio <= {case.bar:g}" if viewer == TWIXT else ""
+    figure_us = alone_us * (1 + found.median / 100)
+    return Row(name, "us", figure_us, "no viewer", alone_us, found.pairs, note, noise=found.noise, bar=bar)
 
 
-def _sync_rows(case: SyncCase, path: str, effort: Effort) -> Iterator[Row]:
+def _sync_rows(name: str, path: str, bar_us: float, effort: Effort) -> Iterator[Row]:
     with ExitStack() as stack:
 
-        def loop(viewer: str, *options: str) -> LoopProcess:
-            return stack.enter_context(model_loop(viewer, path, effort.settling_s, *options))
+        def loop(viewer: str, publish_hz: float | None = None) -> LoopProcess:
+            program = loop_process(MODEL, effort.settling_s, viewer=viewer, model=path, publish_hz=publish_hz)
+            return stack.enter_context(program)
 
-        loops = {
-            "no frame would show": loop(TWIXT, "--publish-hz", str(NO_STATE_HZ)),
-            "published": loop(TWIXT, "--publish-hz", str(ALL_STATES_HZ)),
-            PASSIVE: loop(PASSIVE),
-        }
-        times: dict[str, list[float]] = {name: [] for name in loops}
-        for _ in range(effort.sync_turns):
-            for name, each in loops.items():
-                if not each.failure:
-                    with suppress(TwixtError):
-                        times[name] += each.sync_us(effort.sync_calls)
+        loops = {GATED: loop(TWIXT, NO_STATE_HZ), PUBLISHED: loop(TWIXT, ALL_STATES_HZ), PASSIVE: loop(PASSIVE)}
+        times: dict[str, list[float]] = {case: [] for case in loops}
+
+        def sync_us(case: str) -> list[float]:
+            with suppress(TwixtError):
+                return [] if loops[case].failure else loops[case].sync_us(effort.sync_calls)
+            return []
+
+        order = (case for _ in range(effort.sync_turns) for case in loops)
+        for case, us in run_in_turns(order, sync_us):
+            times[case] += us
     theirs = loops[PASSIVE].failure
     limit = None if theirs else statistics.median(times[PASSIVE])
-    for name, bar_us in (("no frame would show", GATED_BAR_US), ("published", case.bar_us)):
-        _require(loops[name])
+    note = f"{PASSIVE} not measured: {theirs}" if theirs else "back to back"
+    for case, most_us in ((GATED, GATED_BAR_US), (PUBLISHED, bar_us)):
+        _require(loops[case])
         # The limit for a state that is not published is for a humanoid only, because the cost grows with the model: a
         # copy of the state is stored for a later publish.
-        bar = "" if name != "published" and case.name != "humanoid" else f"figure <= {bar_us:g}"
-        yield Row(
-            f"sync, {case.name}, {name}", "us", statistics.median(times[name]), f"sync of {PASSIVE}", limit,
-            len(times[name]), f"{PASSIVE} not measured: {theirs}" if theirs else "back to back", bar=bar,
-        )  # fmt: skip
+        bar = "" if case == GATED and name != "humanoid" else f"figure <= {most_us:g}"
+        median, calls = statistics.median(times[case]), len(times[case])
+        yield Row(f"sync, {name}, {case}", "us", median, f"sync of {PASSIVE}", limit, calls, note, bar=bar)

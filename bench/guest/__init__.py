@@ -1,1 +1,0 @@
-"""`python -m bench guest`: how much a viewer slows down a loop that never waits (`watched_loop`)."""
