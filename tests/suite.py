@@ -238,7 +238,9 @@ def run_turn(turn: str, outcomes: Outcomes, arguments: list[str]) -> int:
     # With "=", or pytest takes the file for a test's and looks there for its configuration.
     plugin = ["-p", "tests.suite", f"--turn={turn}", f"--outcomes={outcomes.path}"]
     command = [sys.executable, "-m", "pytest", *plugin, *arguments]
-    started = os.posix_spawn(sys.executable, command, os.environ, setpgroup=0)
+    # pytest's own form of the tests is kept: to make it takes each process longer than to find all tests with it.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    started = os.posix_spawn(sys.executable, command, environment, setpgroup=0)
 
     def interrupt(number: int, frame: object) -> None:
         os.killpg(started, signal.SIGINT)  # as a terminal does: workers end their tests and what these started
