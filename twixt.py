@@ -3,8 +3,8 @@
 This module has the names that a user imports, and `main`. The commands are in `twixt.cli`, the physics process is in
 `twixt.sim`, the render process in `twixt.render`, and code that both processes share in `twixt.ipc`.
 
-Always: `import twixt` imports neither numpy nor other modules of twixt, except `errors`. Each name is imported when it
-is first used.
+Always: `import twixt` imports no numpy, and no other module of twixt except `errors`. Each public name is imported
+when it is first used.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __version__ = "0.1.0"
 # The folders beside this file are its subpackages, both in a checkout and in an installed wheel.
 __path__ = [os.path.dirname(os.path.abspath(__file__))]
 
-if __name__ == "__main__":  # run as a file: so that `import twixt` returns this module and does not load it again
+if __name__ == "__main__":  # if this file is run directly, `import twixt` must return this module, not load it again
     sys.modules["twixt"] = sys.modules["__main__"]
 
-from twixt.ipc.errors import INTERRUPTED, REFUSED  # possible only after `__path__` and `sys.modules` are set
+from twixt.ipc.errors import INTERRUPTED, REFUSED  # this import works only after `__path__` and `sys.modules` are set
 
-# Names are imported when they are first used, so that `import twixt` is fast and `twixt --help` needs no numpy. Type
+# Names are imported when they are first used. So `import twixt` is fast, and `twixt --help` needs no numpy. Type
 # checkers and editors read the imports below instead.
 TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
 if TYPE_CHECKING:
@@ -87,10 +87,10 @@ _HOMES = {
     "ColorBy": "twixt.ipc.scene.groups",
     "TwixtError": "twixt.ipc.errors",
 }
-# Viewers for physics engines. Each module requires its engine to be installed. They are not in `__all__`, so that
-# `from twixt import *` does not require any engine.
+# Viewers for physics engines. Each module requires that its engine is installed. These names are not in `__all__`, so
+# that `from twixt import *` does not require an engine.
 _ENGINES = {"mujoco_viewer": "twixt.sim.engines.mujoco"}
-# Written out as a literal, because type checkers cannot evaluate an expression here.
+# A literal list, because type checkers cannot evaluate an expression here.
 __all__ = [
     "Bodies",
     "Box",
@@ -125,14 +125,14 @@ __all__ = [
     "show",
 ]
 
-STARTED_NS = time.perf_counter_ns()  # start of twixt, from which the time to the first frame is counted
-# Commands that start no viewer in advance. Help, shell completion and `--against` do not start one either.
+STARTED_NS = time.perf_counter_ns()  # instant at which twixt started; the time to the first frame is measured from it
+# Commands that start no viewer in advance. No viewer is started for help, shell completion and `--against` either.
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
-AGAINST = "--against"  # each of its runs starts a viewer of its own
+AGAINST = "--against"  # with this flag, each run starts its own viewer
 HELP_FLAGS, COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
-if not TYPE_CHECKING:  # otherwise type checkers would accept any name
+if not TYPE_CHECKING:  # hidden from type checkers, because with it they would accept any name
 
     def __getattr__(name: str) -> object:
         import importlib
@@ -153,8 +153,8 @@ def __dir__() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line, by default `sys.argv`, and returns the exit code. A TwixtError is printed as one line on
-    standard error."""
+    """Runs the command line and returns the exit code. arguments: None for `sys.argv`. A TwixtError is printed as one
+    line on standard error."""
     try:
         from twixt.ipc.process.interrupts import CtrlCRecorder
 
@@ -177,7 +177,8 @@ def _main(arguments: list[str]) -> int:
         if arguments[:1] == ["_view"]:
             from twixt.sim.process import viewer_command
 
-            is_owned = viewer_command.consume_variables()  # before numpy is imported, because it sets the search path
+            # called before numpy is imported, because it sets the search path
+            is_owned = viewer_command.consume_variables()
             from twixt.render.viewer.owned_viewer import view_as_child
 
             return view_as_child(is_owned)
@@ -211,8 +212,8 @@ def _main(arguments: list[str]) -> int:
 
 
 def _discard_output() -> None:
-    """Discards the unwritten rest of standard output. Otherwise Python would write it at exit and print a
-    traceback."""
+    """Discards the part of standard output that is not written yet. Otherwise Python would write it at exit and print
+    a traceback."""
     if sys.stdout is None:
         return
     try:
@@ -222,7 +223,7 @@ def _discard_output() -> None:
 
 
 def _needs_viewer(arguments: list[str]) -> bool:
-    """True if the command will probably need a viewer. The arguments are not parsed yet."""
+    """True if the command will probably need a viewer. The arguments are not parsed for this."""
     if (
         COMPLETION_VARIABLE in os.environ
         or HELP_FLAGS & set(arguments)

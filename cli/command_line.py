@@ -33,9 +33,9 @@ WORLD = argument("world", default="balls", shell_complete=complete_worlds)
 
 def command_line(arguments: list[str], of: click.Group | None = None, program: str = "twixt") -> int:
     """Runs a command line and returns the exit code. Prints click's own errors. of: the commands of another program;
-    None for those of twixt."""
+    None for the commands of twixt."""
     output = sys.stdout
-    if isinstance(output, io.TextIOWrapper):  # so that a file name with unusual characters can be printed
+    if isinstance(output, io.TextIOWrapper):  # with this, a file name with unusual characters can be printed
         output.reconfigure(errors="backslashreplace")
     try:
         code = (of or group()).main(args=arguments, prog_name=program, standalone_mode=False, obj=arguments)
@@ -47,13 +47,13 @@ def command_line(arguments: list[str], of: click.Group | None = None, program: s
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except SystemExit as leave:
-        # Rich and click exit with code 1 if the reader of the output has closed it. In that case click has replaced
+        # Rich and click exit with code 1 if the reader of the output has closed it. In this case click has replaced
         # `sys.stdout`.
         if leave.code == 1 and (isinstance(leave.__context__, BrokenPipeError) or sys.stdout is not output):
             return READER_GONE
         raise
     except click.Abort as abort:
-        if isinstance(abort.__cause__, EOFError):  # click turns EOFError into Abort, as it does for Ctrl-C
+        if isinstance(abort.__cause__, EOFError):  # click turns EOFError into Abort, the same as Ctrl-C
             raise abort.__cause__ from None
         return INTERRUPTED
     return code if isinstance(code, int) else 0
@@ -216,14 +216,14 @@ def _config(**values: Any) -> Config:
     config.check_files()
     if ":" not in config.world:
         # Built-in worlds need no threads for linear algebra. By default numpy starts one thread per core. These
-        # threads spin for 40 ms, also on the core where the viewer starts. A user's own world keeps numpy's default.
+        # threads spin for 40 ms, even on the core where the viewer starts. A user's own world keeps numpy's default.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return config
 
 
 def _seconds_of(words: list[str]) -> float:
-    """Duration in seconds of `twixt measure` when called with these arguments. Raises that command's errors for
-    arguments that it refuses."""
+    """Duration in seconds of a run of `twixt measure` with these arguments. For invalid arguments, raises the errors
+    of `twixt measure`."""
     with commands["measure"].build("measure").make_context("measure", list(words)) as context:
         values = {name: value for name, value in context.params.items() if name not in ("against", "repeat")}
     return _config(**values).seconds or MEASURE_SECONDS
@@ -231,19 +231,19 @@ def _seconds_of(words: list[str]) -> float:
 
 def _run(config: Config) -> int:
     """Runs physics in this process and a viewer in a child process; returns the exit code. The viewer is started
-    first, so that it starts up while this process imports numpy and makes the world."""
+    first. It starts up while this process imports numpy and makes the world."""
     from twixt.ipc.session import open_listener
     from twixt.sim.engines.mujoco.mujoco_package import is_model
     from twixt.sim.process.viewer_process import start_viewer
     from twixt.sim.worlds import WORLDS
 
     if config.world not in WORLDS and (":" not in config.world or is_model(config.world)):
-        find_world_or_model(config.world)  # an unknown world raises its error before a window opens
+        find_world_or_model(config.world)  # called so that an unknown world raises its error before a window opens
     spans.end_start_part("physics_command")
     name = config.name or f"run-{os.getpid()}"
     listener = open_listener(name)
     viewer = start_viewer(name, config)
-    gc.disable()  # imports create no garbage that needs collecting
+    gc.disable()  # imports create no garbage that must be collected
     from twixt.sim.process.run import simulate
 
     gc.enable()

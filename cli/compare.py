@@ -1,4 +1,4 @@
-"""`twixt compare`: prints the figures of two runs as a table, and plots their motion.
+"""`twixt compare`: prints the figures of two runs as a table, and plots the motion of both runs.
 
 Each run is given as a frame log (CSV) or a report (JSON). The plot needs two frame logs.
 """
@@ -18,14 +18,14 @@ from twixt.render.measure.report_keys import BELOW, OLDER_SCHEMAS, SCHEMA, SECTI
 
 # Statistics of a distribution that are compared: the median and the tail.
 COMPARED_STATISTICS = ("p50", "p99")
-# Largest accepted figure. The difference of two larger figures might not be finite.
+# Largest accepted figure. The difference of two larger figures might be infinite.
 MOST = 1e300
 LONGEST_REPORT = 1 << 24  # characters; a usual report has a few thousand
 
 
 def compare_files(a: str, b: str, plot: str | None = None) -> int:
-    """`twixt compare A B`: prints the table, and saves the plot as the file `plot` if that is given. Returns the exit
-    code. Raises TwixtError."""
+    """`twixt compare A B`: prints the table, and saves the plot in the file `plot` if `plot` is given. Returns the
+    exit code. Raises TwixtError."""
     (report_a, table_a), (report_b, table_b) = _read(a), _read(b)
     if plot is not None:
         from twixt.render.measure.plots import compared
@@ -36,7 +36,7 @@ def compare_files(a: str, b: str, plot: str | None = None) -> int:
 
 
 def differences(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Every figure that at least one of the two reports measured: its name, and the value in each report."""
+    """Every figure that at least one of the two reports has measured: its name, and its value in each report."""
     lines = []
     for section, keys in SECTIONS.items():
         for key, kind in keys.items():
@@ -90,8 +90,8 @@ def _check(path: str, report: dict[str, Any]) -> None:
 
 
 def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
-    """Removes the animation errors (ms of simulated time) and the causes from an older report, and prints a
-    warning."""
+    """Removes from an older report the figures that had another unit or meaning: the animation errors (ms of simulated
+    time) and the causes. Prints a warning."""
     print_notice(
         f"{path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
         "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json"
@@ -117,7 +117,7 @@ def _required(path: str, table: FrameTable | None) -> FrameTable:
 
 
 def _titles(a: str, b: str) -> tuple[str, str]:
-    """File names without folder and suffix. If these are equal, the full paths."""
+    """File names without folder and suffix, or the full paths if the names are equal."""
     short = [os.path.splitext(os.path.basename(path))[0] for path in (a, b)]
     return (short[0], short[1]) if short[0] != short[1] else (a, b)
 

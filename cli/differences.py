@@ -1,16 +1,16 @@
 """Tests the figures of two kinds of runs, A and B, for differences beyond the noise of the machine.
 
-The tests compare runs, not frames. Frames of one run depend on each other. So many frames of a run predict the next
-run no better than one frame. A difference counts as seen if two tests agree:
+The tests compare runs, not frames. The frames of one run depend on each other, so many frames of a run predict the
+next run no better than one frame. A difference counts as seen if two tests agree:
 
-- a permutation test over all figures at once (Westfall and Young 1993). It assigns the runs to two sides in many ways,
-  and uses the largest statistic of any figure in each permutation, so that the figures may depend on each other. It
-  keeps the share of false alarms of the *whole table* under `FALSE_ALARMS`. Two statistics are used, each for half of
-  that share. Welch's t needs only five runs per side. The distance of Kolmogorov and Smirnov is the largest
-  difference, over all values, between the share of A's runs and the share of B's runs below that value. One disturbed
-  run affects this distance no more than any other run;
-- the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015). Its
-  level is divided by the number of figures. The interval must not contain 0.
+- a permutation test over all figures at once (Westfall and Young 1993). It assigns the runs to two sides in many ways
+  (permutations), and uses the largest statistic of any figure in each permutation. So the figures may depend on each
+  other. The test keeps the share of false alarms of the *whole table* below `FALSE_ALARMS`. It uses two statistics,
+  each for half of this share. The first is Welch's t, which needs only five runs per side. The second is the distance
+  of Kolmogorov and Smirnov. For each value, compare the share of A's runs below the value with the share of B's runs
+  below it; the distance is the largest difference. One disturbed run affects this distance no more than any other run;
+- the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015). The
+  level of the interval is divided by the number of figures. The interval must not contain 0.
 
 Always: the same values give the same verdicts, because the random seed is fixed. A figure with too few runs gets no
 verdict, and the reason is given. If the machine was too noisy (`Noise`), no figure gets a verdict. Pure functions.
@@ -30,19 +30,20 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# If A and B are equal, at most this share of tables may show a difference in any figure. It is below the documented
-# 1 in 20, because the machine may change during the command.
+# If A and B are equal, at most this share of tables may show a difference in any figure. The share is below the
+# documented 1 in 20, because the machine may change during the command.
 FALSE_ALARMS = 0.03
-# Fewest runs per side. With 4 runs per side there are only 35 distinct permutations, so the smallest possible p-value
-# is 2/35 (the factor 2 is for the two statistics), which exceeds FALSE_ALARMS.
+# Fewest runs per side. With 4 runs per side there are only 35 distinct permutations. So the smallest possible p-value
+# is 2/35 (the factor 2 is for the two statistics), which is above FALSE_ALARMS.
 FEWEST_RUNS = 5
-# If there are at most this many permutations (up to 8 runs per side), all are tried; else this many random ones.
+# If there are at most this many permutations (up to 8 runs per side), all are used. If there are more, this many
+# random ones are used.
 MOST_PERMUTATIONS = 13_000
 # Number of bootstrap samples.
 RESAMPLES = 4_000
 # For Welch's t and the bootstrap interval, values are clipped at this many median absolute deviations from the median.
-# Otherwise a bootstrap sample that draws one bad run four times among eight would make the interval too wide for any
-# verdict.
+# Without clipping, a bootstrap sample that contains one bad run four times among eight runs would make the interval
+# too wide for any verdict.
 CLIPPED_AT = 4.0
 # Differences of up to this share of a figure do not count, because both values would be printed with the same digits.
 LEAST_SHARE = 1e-3
@@ -52,9 +53,9 @@ NO_DIFFERENCE, HIGHER, LOWER, NO_VERDICT = "no difference seen", "B is higher", 
 
 @dataclass(frozen=True)
 class Compared:
-    """Comparison of one figure. a, b: medians of the runs of each side. low, high: ends of the interval of b - a. Each
-    is None where unknown. verdict: NO_DIFFERENCE, HIGHER, LOWER or NO_VERDICT. why: reason for NO_VERDICT, else
-    empty."""
+    """Comparison of one figure. a, b: medians of the runs of each side. low, high: ends of the interval of b - a.
+    These four are None if not known. verdict: NO_DIFFERENCE, HIGHER, LOWER or NO_VERDICT. why: reason for
+    NO_VERDICT, else empty."""
 
     figure: str
     a: float | None
@@ -62,10 +63,11 @@ class Compared:
     difference: float | None
     low: float | None
     high: float | None
-    chance: float | None  # p-value: share of permutations in which any figure has as large a statistic
+    # p-value: share of permutations in which at least one figure has as large a statistic as this figure
+    chance: float | None
     verdict: str
     why: str = ""
-    runs: tuple[int, int] = (0, 0)  # number of runs of A and of B that have the figure
+    runs: tuple[int, int] = (0, 0)  # number of A's runs and number of B's runs that have the figure
 
     @property
     def is_seen(self) -> bool:
@@ -79,8 +81,8 @@ def compare_runs(
     noise: Noise,
     seed: int = 0,
 ) -> list[Compared]:
-    """Compares the figures and returns the results in the same order. a, b: the figures by name, for each run that
-    counts. Values that are missing or not finite are left out."""
+    """Compares the figures and returns the results in the same order. a, b: for each run that counts, its figures by
+    name. Values that are missing or not finite are ignored."""
     of_a, of_b = _table(a, figures), _table(b, figures)
     enough = _count(of_a, FEWEST_RUNS) & _count(of_b, FEWEST_RUNS)
     known = np.flatnonzero(enough)
@@ -93,7 +95,7 @@ def compare_runs(
 
 
 def interval_of_difference(a: Floats, b: Floats, level: float, seed: int = 0) -> tuple[float, float]:
-    """Ends of the bootstrap interval of median(b) - median(a), with coverage 1 - `level`. Hesterberg 2015."""
+    """Ends of the bootstrap interval of median(b) - median(a), with coverage 1 - `level`. Source: Hesterberg 2015."""
     random = np.random.default_rng(seed)
     sides = [_clipped(side) for side in (a, b)]
     drawn = [np.median(side[random.integers(0, len(side), (RESAMPLES, len(side)))], axis=1) for side in sides]
@@ -119,8 +121,9 @@ def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: floa
 
 
 def _p_values(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
-    """p-value of each figure: for each of the two statistics, the share of permutations in which *any* figure has at
-    least this figure's observed statistic. The p-value is twice the smaller share."""
+    """p-value of each figure. For each of the two statistics: the share of permutations in which the statistic of at
+    least one figure is as large as this figure's observed statistic. The p-value is twice the smaller of the two
+    shares."""
     together = np.concatenate((of_a, of_b))
     if not together.shape[1]:
         return []
@@ -140,14 +143,15 @@ def _among_largest(surprises: Floats) -> Floats:
 
 
 def _shares_as_far(distances: Floats) -> Floats:
-    """For each permutation, the share of all permutations that have at least the same distance."""
+    """For each permutation, the share of all permutations whose distance is at least as large."""
     ordered = np.sort(distances)
     return (len(ordered) - np.searchsorted(ordered, distances, side="left")) / len(ordered)
 
 
 def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
     """Assignments of the runs to two sides, shape (permutations, runs), True for B. Row 0 is the observed assignment.
-    The other rows are all other assignments, or random ones if there are more than `MOST_PERMUTATIONS`."""
+    The other rows are all other assignments. If there are more than `MOST_PERMUTATIONS`, they are random
+    assignments instead."""
     runs = of_a + of_b
     if math.comb(runs, of_b) <= MOST_PERMUTATIONS:
         chosen = np.array(list(combinations(reversed(range(runs)), of_b)))
@@ -160,7 +164,7 @@ def _permutations(of_a: int, of_b: int, seed: int) -> Bools:
 
 
 def _t(values: Floats, is_b: Bools) -> Floats:
-    """Absolute value of Welch's t of one figure, for each permutation. Runs without the figure are left out."""
+    """Absolute value of Welch's t of one figure, for each permutation. Runs without the figure are ignored."""
     known = np.isfinite(values)
     clipped = _clipped(values[known])
     clipped = clipped - np.median(clipped)
@@ -172,15 +176,15 @@ def _t(values: Floats, is_b: Bools) -> Floats:
         spread = np.maximum(picks @ clipped**2 / count - mean**2, 0.0)
         means.append(mean)
         errors.append(spread / np.maximum(count - 1, 1))
-    # Sides without spread would make t infinite. So a spread is added that is too small to be seen in the printed
-    # digits.
+    # If all values of a side were equal, t would be infinite. So a spread is added. It is too small to be visible in
+    # the printed digits.
     least = (LEAST_SHARE * np.abs(values[known]).max() + 1e-12) ** 2
     return np.round(np.abs(means[0] - means[1]) / np.sqrt(errors[0] + errors[1] + least), 9)
 
 
 def _distances(values: Floats, is_b: Bools) -> Floats:
     """Kolmogorov-Smirnov distance between the two sides in one figure, for each permutation. Runs without the figure
-    are left out."""
+    are ignored."""
     order = np.argsort(values, kind="stable")[: np.isfinite(values).sum()]
     ordered, sides = values[order], is_b[:, order]
     of_b = np.maximum(sides.sum(axis=1, keepdims=True), 1)
@@ -198,15 +202,15 @@ def _clipped(values: Floats) -> Floats:
 
 
 def _widened(level: float, runs: int) -> tuple[float, float]:
-    """The two quantiles of the bootstrap samples that bound an interval at `level`. For few runs they are widened to
-    match Student's t. Hesterberg 2015."""
+    """The two quantiles of the bootstrap samples that bound an interval at `level`. For few runs the quantiles are
+    moved outwards, to match Student's t. Source: Hesterberg 2015."""
     normal = _normal_quantile(1 - level / 2)
     degrees = max(runs - 1, 1)
     student = (
         normal
         + (normal**3 + normal) / (4 * degrees)
         + (5 * normal**5 + 16 * normal**3 + 3 * normal) / (96 * degrees**2)
-    )  # Abramowitz and Stegun 26.7.5
+    )  # formula: Abramowitz and Stegun 26.7.5
     tail = 0.5 * math.erfc(student * math.sqrt(runs / max(runs - 1, 1)) / math.sqrt(2))
     return tail, 1 - tail
 
@@ -232,26 +236,29 @@ def _finite(values: Floats) -> Floats:
     return values[np.isfinite(values)]
 
 
-# Noise of the machine during runs in turns, and the runs that count.
+# Noise of the machine during runs in turns, and the choice of the runs that count.
 #
-# Noise is judged by figures that do not depend on the difference between A and B: the cores that other programs used
-# during a run, and the spread among the runs of A. A run that other programs disturbed is left out, so that it can
-# neither cause nor hide a difference. If too few runs are left, or the runs of A differ too much, there is no verdict.
+# Two figures measure the noise, because they do not depend on the difference between A and B: the cores that other
+# programs used during a run, and the spread among the runs of A. A run that other programs disturbed is left out, so
+# that it can neither cause nor hide a difference. If too few runs are left, or the runs of A differ too much, there is
+# no verdict.
 
-# A run is disturbed if other programs use more than this share of all cores on average. A display server and a
-# terminal use a tenth of a core. A busy loop uses a whole core, which is half of two cores.
+# A run counts as disturbed if other programs use more than this share of all cores on average. A display server and a
+# terminal together use a tenth of a core. A busy loop uses a whole core: on a machine with two cores, this is a share
+# of one half.
 MOST_TAKEN = 0.25
-# A run is disturbed if the host of a virtual machine uses more than this share of all cores on average.
+# A run counts as disturbed if the host of a virtual machine uses more than this share of all cores on average.
 MOST_STOLEN = 0.05
-# STEADY_FIGURE varies by only a few percent on an idle machine. If its quartiles over the runs of A are farther apart
-# than MOST_SPREAD times the median, the machine is too noisy.
+# STEADY_FIGURE varies by only a few percent on an idle machine. The machine is too noisy if the distance between the
+# figure's quartiles, over the runs of A, is larger than MOST_SPREAD times the figure's median.
 STEADY_FIGURE, MOST_SPREAD = "frames.cpu_ms.p50", 0.3
 
 
 @dataclass(frozen=True)
 class MachineLoad:
-    """Load of the machine during one run. cores: number of cores that this process may use. others, stolen: mean
-    number of cores that other programs and the host of a virtual machine used; None where unknown."""
+    """Load of the machine during one run. cores: number of cores that this process may use. others: mean number of
+    cores that other programs used. stolen: mean number of cores that the host of a virtual machine used. None if
+    not known."""
 
     cores: int
     others: float | None
@@ -259,7 +266,7 @@ class MachineLoad:
 
     @property
     def disturbed(self) -> str:
-        """Reason why the run counts as disturbed; empty if it does not."""
+        """Reason why the run counts as disturbed; empty if it does not count as disturbed."""
         if self.stolen is not None and self.stolen > MOST_STOLEN * self.cores:
             return f"its host kept {self.stolen:.2f} of {self.cores} cores from it"
         if self.others is not None and self.others > MOST_TAKEN * self.cores:
@@ -269,8 +276,8 @@ class MachineLoad:
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of a comparison. too_noisy: why the machine was too noisy for a verdict; empty if it was not. notes: notes
-    on the noise for the reader, one line each."""
+    """Noise of a comparison. too_noisy: reason why the machine was too noisy for a verdict; empty if it was quiet
+    enough. notes: notes on the noise for the reader, one line each."""
 
     too_noisy: str = ""
     notes: tuple[str, ...] = ()
@@ -279,9 +286,9 @@ class Noise:
 def counting_runs(
     figures: Sequence[Mapping[str, float | None]], loads: Sequence[MachineLoad], sides: Sequence[str], needed: int
 ) -> tuple[list[int], Noise]:
-    """Chooses the runs that count. Returns their indices, and the noise of the machine. figures, loads, sides: one
-    item for each run; a side is "A" or "B". needed: fewest undisturbed runs of each side. If a side has fewer, the
-    indices of all runs are returned, and the noise has a reason for no verdict."""
+    """Chooses the runs that count. Returns the indices of these runs, and the noise of the machine. figures, loads,
+    sides: one item for each run; a side is "A" or "B". needed: fewest undisturbed runs of each side. If a side has
+    fewer, the indices of all runs are returned, and the noise contains the reason for no verdict."""
     notes, too_noisy = [], ""
     counting = [at for at, load in enumerate(loads) if not load.disturbed]
     disturbed = [load.disturbed for load in loads if load.disturbed]
@@ -317,9 +324,9 @@ def relative_quartile_distance(values: Sequence[float]) -> float | None:
 
 
 def drift(values: Sequence[float]) -> list[str]:
-    """A note if the values drift, else an empty list. They drift if all values of the first half are below, or all are
-    above, those of the second half. In turns A B B A a drift affects both sides alike and only widens the intervals,
-    so it does not prevent a verdict."""
+    """A note if the values drift, else an empty list. Values drift if all values of the first half are below all
+    values of the second half, or all are above. In turns A B B A a drift affects both sides alike and only widens
+    the intervals. So a drift does not prevent a verdict."""
     half = len(values) // 2
     first, second = values[:half], values[-half:] if half else []
     if half < 3 or not (max(first) < min(second) or min(first) > max(second)):
@@ -328,5 +335,6 @@ def drift(values: Sequence[float]) -> list[str]:
 
 
 def _most_often(words: Sequence[str]) -> str:
-    """The middle one of the sorted texts: a typical example, because the texts mostly differ only by a number."""
+    """The text in the middle of the sorted texts. It is a typical example, because the texts mostly differ only by a
+    number."""
     return sorted(words)[len(words) // 2]

@@ -1,7 +1,7 @@
 """`twixt doctor`: checks whether this machine can show a smooth picture, and prints a verdict for each check.
 
-Each check is a function of its inputs and returns a `Verdict`, so that tests can pass the figures of any machine.
-All checks together take about four seconds. A window is open for about two of these seconds.
+Each check is a function of its inputs and returns a `Verdict`, so that tests can pass the figures of any machine. All
+checks together take about four seconds. For about two of these seconds a window is open.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from twixt.sim.process.viewer_command import python_program
 if TYPE_CHECKING:
     from twixt.render.pacing.refresh import Refresh
 
-# Number of waits of each kind, and the length of one wait.
+# SLEEPS: number of waits of each kind. SLEEP_NS: length of one wait, ns.
 SLEEPS = 100
 SLEEP_NS = 4_000_000
-# A wake-up that is later than this makes a frame visibly uneven at 60 Hz.
+# If a wake-up is later than this, us, a frame is visibly uneven at 60 Hz.
 LATE_WAKE_US = 1000.0
-# Largest accepted relative error of the reported refresh rate. A larger error misses a frame every few seconds.
+# Largest accepted relative error of the reported refresh rate. With a larger error, a frame would be missed every few
+# seconds.
 REFRESH_TOLERANCE = 0.005
 COPIED_BYTES = 16 << 20
 LONGEST_CHILD_S = 20.0
 SWAP_TIMES_NEEDED = 20
-# Scheduling policies other than the default one (sched(7)).
+# Scheduling policies for real time (sched(7)); they differ from the default policy.
 REAL_TIME = ("SCHED_FIFO", "SCHED_RR")
 POLICIES = ("SCHED_BATCH", "SCHED_IDLE", *REAL_TIME)
 
@@ -78,7 +79,7 @@ def verdicts() -> Iterator[Verdict]:
 
 
 def graphics(renderer: str, version: str) -> Verdict:
-    """Check of the renderer: a GPU is good, software rendering is usable."""
+    """Check of the renderer. A GPU is good; software rendering is usable."""
     from twixt.render.draw.frame.context import is_software
 
     if is_software(renderer):
@@ -89,14 +90,14 @@ def graphics(renderer: str, version: str) -> Verdict:
 
 
 def vsync(found: Refresh) -> Verdict:
-    """Check of vsync: good if the swap waits for the display, usable if a timer must pace the frames."""
+    """Check of vsync. It is good if the swap waits for the display, and usable if a timer must pace the frames."""
     if found.blocks:
         return Verdict("vsync", GOOD, f"swap waits for the display ({found.reason})")
     return Verdict("vsync", USABLE, f"swap does not wait, frames are paced by a timer ({found.reason})")
 
 
 def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -> Verdict:
-    """Check that the measured refresh rate agrees with the reported one."""
+    """Check that the measured refresh rate agrees with the reported rate."""
     reported = f"{reported_hz:g} Hz reported" if reported_hz else "none reported"
     if not found.blocks or found.period_ns is None or len(presents_ns) < SWAP_TIMES_NEEDED:
         return Verdict("refresh", USABLE, f"not to be measured where swap does not wait; {reported}")
@@ -108,9 +109,10 @@ def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -
 
 
 def clock(child_clock_ns: Callable[[], int]) -> Verdict:
-    """Check that two processes read the same clock. All instants in a snapshot require this.
+    """Check that two processes read the same clock. Without this, the instants in a snapshot would be wrong for
+    viewers.
 
-    child_clock_ns: reads the clock in another process, and returns ns.
+    child_clock_ns: function that reads the clock in another process, and returns ns.
     """
     info = time.get_clock_info("perf_counter")
     before_ns = time.perf_counter_ns()
@@ -129,8 +131,8 @@ def clock(child_clock_ns: Callable[[], int]) -> Verdict:
 
 
 def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
-    """Check of wake-ups. plain_us: lateness after only sleeping. hybrid_us: lateness after sleeping and then spinning,
-    as the frame pacer does."""
+    """Check of wake-ups. plain_us: lateness after a wait that only sleeps. hybrid_us: lateness after a wait that
+    sleeps and then spins, as the frame pacer does."""
     plain, hybrid = distribution(plain_us), distribution(hybrid_us)
     says = (
         f"sleep alone ends {plain['p50']:.0f} us late, p99 {plain['p99']:.0f}; "
@@ -141,11 +143,11 @@ def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
 
 
 def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") -> Verdict:
-    """Check of the viewer's priority when other programs use the cores as well.
+    """Check of the viewer's priority, which matters when other programs use the cores as well.
 
-    slice_ns: time slice that the system granted; None if it granted none. cores: number of cores from which the viewer
-    may choose; 0 if the system has no affinity masks, refuses to set them, or does not report which threads wait.
-    policy: name of the scheduling policy; empty for the default one.
+    slice_ns: time slice that the system granted; None if no time slice was granted. cores: number of cores from which
+    the viewer may choose. It is 0 if the system has no affinity masks, refuses to set them, or does not report which
+    threads wait. policy: name of the scheduling policy; empty for the default policy.
     """
     sooner = (
         f"let on soon after it wakes (slices of {slice_ns / 1e6:.1f} ms)"
@@ -168,7 +170,7 @@ def priority(nice: int, slice_ns: int | None, cores: int = 0, policy: str = "") 
 
 def shared_memory() -> Verdict:
     """Check that shared memory can be made, and that a reader can read it but not write it. Also measures the speed of
-    a copy into it."""
+    a copy into shared memory."""
     from twixt.ipc.ring import memory
 
     try:
@@ -241,7 +243,7 @@ def _child_clock() -> int:
 
 
 def _slice_ns() -> int | None:
-    """Time slice that the system grants after a request; None if it grants none."""
+    """Time slice that the system grants on request; None if the system grants no time slice."""
     from twixt.render.cores.priority import SLICE_NS, set_short_slices, slice_ns
 
     set_short_slices()
@@ -268,7 +270,7 @@ def _policy() -> str:
 
 def _oversleeps_us() -> tuple[list[float], list[float]]:
     """Lateness (us) of waits of `SLEEP_NS`: by `time.sleep` (with the precise timers that `HybridWait` requests), and
-    by `HybridWait`. The two kinds alternate, so that the machine's load affects both alike."""
+    by `HybridWait`. The two kinds of wait alternate, so that the machine's load affects both alike."""
     from twixt.render.pacing.wait import HybridWait
 
     wait = HybridWait()

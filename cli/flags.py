@@ -1,8 +1,8 @@
 """Click options made from the fields of `Config`, shell completion, and commands that are built when they are used.
 
-`Config` has each flag's name, default and help text. Shell completion here covers worlds, running simulations, methods
-and files; click completes choices itself. This module imports only the standard library and click, because completion
-must not wait for numpy.
+The name, the default and the help text of each flag are in `Config`. Here, shell completion covers worlds, running
+simulations, methods and files; click itself completes choices. This module imports only the standard library and
+click, because completion must not wait for numpy.
 
 Not here: checks of values (`Config`), the commands (`command_line`).
 """
@@ -19,44 +19,44 @@ from click.shell_completion import CompletionItem
 
 from twixt.ipc.config.flags import INTERPOLATIONS, Config, flag_name
 
-# Heading for options that have no heading of their own.
+# Heading for options without a heading of their own.
 OWN_HEADING = "Options"
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def complete_worlds(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of built-in worlds."""
+    """Completions: names of built-in worlds."""
     from twixt.sim.worlds import WORLDS
 
     return _starting((CompletionItem(name, help=entry.description) for name, entry in WORLDS.items()), incomplete)
 
 
 def complete_simulations(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of running simulations."""
+    """Completions: names of running simulations."""
     from twixt.ipc.session.listener import running
 
     return _starting((CompletionItem(name) for name in running()), incomplete)
 
 
 def complete_methods(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of the built-in interpolation methods."""
+    """Completions: names of the built-in interpolation methods."""
     return _starting((CompletionItem(name) for name in INTERPOLATIONS), incomplete)
 
 
 def complete_files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """A request to the shell to list files itself."""
+    """Requests that the shell itself lists files."""
     return [CompletionItem(incomplete, type="file")]
 
 
-# Completers by field name in `Config`, and by the name of the flag's value in `--help` (metavar).
+# Functions that complete values: by field name in `Config`, and by the name of the flag's value in `--help` (metavar).
 COMPLETED_FIELDS: dict[str, Completer] = {"interpolation": complete_methods}
 COMPLETED_METAVARS: dict[str, Completer] = {"FILE": complete_files, "LOG": complete_files}
 
 
 class Read(click.ParamType):
-    """Type of a value that the function `read` converts from text. A ValueError of `read` states the rule that is
-    broken."""
+    """Type of a value that the function `read` converts from text. If `read` raises ValueError, the error's text is
+    the broken rule."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name, self.read = name, read
@@ -123,13 +123,13 @@ def _starting(items: Iterable[CompletionItem], incomplete: str) -> list[Completi
     return [item for item in items if item.value.startswith(incomplete)]
 
 
-# Each command is built when it is used, so that a start of twixt builds the options of one command only. Until then a
-# table holds the command's function and the sides whose flags it has.
+# Each command is built when it is used. So a start of twixt builds the options of only one command. Before that, a
+# table has the command's function and the sides whose flags the command has.
 
 
 class LazyCommand(NamedTuple):
-    """A command that is not built yet. parameters: its own options and arguments. sides: it also has all flags of
-    these sides of `Config`. settings: settings of click's context."""
+    """A command that is not built yet. parameters: the command's own options and arguments. sides: sides of `Config`;
+    the command also has all flags of these sides. settings: settings of click's context."""
 
     function: Callable[..., int | None]
     parameters: tuple[click.Parameter, ...]
@@ -153,7 +153,7 @@ class CommandTable(dict[str, LazyCommand]):
     def command(
         self, *parameters: click.Parameter, sides: tuple[str, ...] = (), **settings: Any
     ) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
-        """Decorator that adds a function to the table, as the command with the function's name."""
+        """Decorator that adds a function to the table. The name of the function becomes the name of the command."""
 
         def keep(function: Callable[..., int | None]) -> Callable[..., int | None]:
             self[function.__name__] = LazyCommand(function, parameters, sides, settings)
@@ -176,7 +176,7 @@ class HeadedCommand(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A click group whose commands come from a table. default: the command that runs if the user names none."""
+    """A click group whose commands come from a table. default: the command that runs if the user names no command."""
 
     def __init__(self, table: CommandTable, default: str | None = None, **how: Any) -> None:
         super().__init__(**how)
@@ -189,15 +189,15 @@ class CommandGroup(click.Group):
         return self._table[name].build(name) if name in self._table else None
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        # The default command's name is not inserted while a shell completes the first word. In that case
-        # `shell_complete` adds the completions of the default command.
+        # While a shell completes the first word, the default command's name is not inserted. `shell_complete` then
+        # adds the completions of the default command.
         is_named = bool(args) and (args[0] in self._table or args[0] in (*context.help_option_names, "--version"))
         if self._default is not None and not is_named and (args or not context.resilient_parsing):
             args = [self._default, *args]
         return super().parse_args(context, args)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[Any]:
-        """Completions of the first word: names of commands, and the first word that the default command accepts."""
+        """Completions of the first word: names of commands, and the first words that the default command accepts."""
         found = super().shell_complete(context, incomplete)
         if self._default is None:
             return found

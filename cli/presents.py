@@ -1,4 +1,5 @@
-"""Checks of `twixt doctor` on when frames appear: presentation feedback, time of the swap's return, blocking fences.
+"""Checks of `twixt doctor` about the instants at which frames appear: presentation feedback, time of the swap's
+return, blocking fences.
 
 This module swaps an empty picture in a window for one or two seconds and records what happens. Each check is a pure
 function of these observations and returns a `Verdict`.
@@ -17,8 +18,8 @@ GOOD, USABLE, BAD = "good", "usable", "bad"
 
 
 class Verdict(NamedTuple):
-    """Result of one check. point: what was checked. grade: GOOD, USABLE (it works, with the drawback that `says`
-    names) or BAD."""
+    """Result of one check. point: what was checked. grade: GOOD, USABLE (it works, but with the drawback that is named
+    in `says`) or BAD."""
 
     point: str
     grade: str
@@ -26,20 +27,22 @@ class Verdict(NamedTuple):
 
 
 SWAPS_TIMED_NS = 1_500_000_000
-# Most swaps of a trial if swaps do not wait. Fewest presentation reports that count as feedback.
+# MOST_SWAPS: most swaps of a trial if swaps do not wait. FEWEST_REPORTS: fewest presentation reports that count as
+# feedback.
 MOST_SWAPS, FEWEST_REPORTS = 120, 10
 FENCES = 12
-# Pause before each swap if swaps do not wait, so that the display has time to show each frame.
+# Pause before each swap if swaps do not wait. In the pause the display has time to show the frame.
 PAUSE_S = 0.005
 
 
 class SwapObservations(NamedTuple):
     """Observations of a trial: its swaps, and the display's presentation feedback on them.
 
-    way: name of the kind of feedback. silence: reason for no feedback. returns_ns: instants at which swaps returned.
-    presents_ns: instants at which frames were shown, as the display reports them. present_delays_ns: for each of
-    these, the time from the swap's return to that instant. discarded: number of frames that the display did not show.
-    swap_ns, fence_ns: median durations. is_tried: True if this kind of feedback was tested on hardware.
+    way: name of the kind of feedback. silence: reason why there is no feedback. returns_ns: instants at which swaps
+    returned. presents_ns: instants at which frames were shown, as the display reports them. present_delays_ns: for
+    each frame in presents_ns, the time from the swap's return until the frame was shown. discarded: number of frames
+    that the display did not show. swap_ns, fence_ns: median durations of a swap and of a fence. is_tried: True if
+    twixt's support for this kind of feedback was tested on hardware.
     """
 
     way: str
@@ -55,7 +58,7 @@ class SwapObservations(NamedTuple):
 
     @property
     def instants_ns(self) -> list[int]:
-        """Instants at which frames were shown. Without enough reports, the instants at which swaps returned."""
+        """Instants at which frames were shown; the instants at which swaps returned if there are too few reports."""
         return self.presents_ns if len(self.presents_ns) >= FEWEST_REPORTS else self.returns_ns
 
 
@@ -93,8 +96,8 @@ def watch(window: Any, blocks: bool) -> SwapObservations:
     )
 
 
-# Text for displays where swaps return at once and drawing waits instead, and where neither feedback nor a fence tells
-# when a frame is shown.
+# Text for displays where swaps return at once and drawing waits instead. On such a display neither feedback nor a
+# fence tells when a frame is shown.
 COUNTED = (
     "swaps return at once and no fence waits: refreshes are counted by when drawing may go on, another rate is noticed "
     "within a few seconds unless it is a whole share of the old one; while work takes longer than a refresh, presents "
@@ -103,7 +106,7 @@ COUNTED = (
 
 
 def presents(seen: SwapObservations, blocks: bool) -> Verdict:
-    """Check of presentation feedback. Without feedback, the verdict names the method that replaces it."""
+    """Check of presentation feedback. If there is no feedback, the verdict names the method that replaces it."""
     tried = "" if seen.is_tried else ", not tried on hardware"
     if len(seen.present_delays_ns) >= FEWEST_REPORTS:
         off_ms = np.array(seen.present_delays_ns) / 1e6
@@ -129,7 +132,8 @@ def presents(seen: SwapObservations, blocks: bool) -> Verdict:
 
 
 def fence(seen: SwapObservations, blocks: bool) -> Verdict:
-    """Check of the fence after a swap: good if it waits for the next buffer, or if the swap itself waits."""
+    """Check of the fence after a swap. It is good if the fence waits for the next buffer, or if the swap itself
+    waits."""
     took = f"swaps take {seen.swap_ns / 1e6:.2f} ms, a fence after them {seen.fence_ns / 1e6:.2f}"
     if blocks and seen.swap_ns >= AT_ONCE_NS:
         return Verdict("fence", GOOD, f"not needed, the swap itself waits ({took})")
@@ -139,8 +143,8 @@ def fence(seen: SwapObservations, blocks: bool) -> Verdict:
 
 
 def swap(window: Any, pause_s: float | None = None) -> int:
-    """Swaps an empty picture once and returns the swap's duration (ns). pause_s: time to sleep before the swap; None
-    for no pause."""
+    """Swaps an empty picture once and returns the duration of the swap (ns). pause_s: time to sleep before the swap;
+    None for no pause."""
     window.poll()
     window.screen.clear(0.1, 0.1, 0.12)
     if pause_s is not None:

@@ -1,4 +1,4 @@
-"""Shows the progress of a measurement on standard error, and writes all results even if writing one result fails."""
+"""Progress of a measurement on standard error, and writing of all results even if writing one result fails."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Say = Callable[[str], object]
 
 
 def write_each(*writers: Callable[[], None]) -> None:
-    """Calls all functions, even if one fails, so that one failed write does not lose the other results of a long
-    measurement. After the last call it prints all TwixtErrors but the first, and raises the first."""
+    """Calls all functions, even if one fails. So a failed write does not lose the other results of a long measurement.
+    After the last call, raises the first TwixtError, and prints all others."""
     failed: list[TwixtError] = []
     for write in writers:
         try:
@@ -28,8 +28,8 @@ def write_each(*writers: Callable[[], None]) -> None:
 
 @contextmanager
 def progress(is_logged: bool = False) -> Iterator[Say]:
-    """Shows the current step on standard error. is_logged: if that is no terminal, each step is printed as a line;
-    False: nothing is printed then."""
+    """Shows the current step on standard error. is_logged: what to do if standard error is no terminal. True: each
+    step is printed as a line. False: nothing is printed."""
     if not is_terminal():
         yield print_notice if is_logged else _ignore
         return

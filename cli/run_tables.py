@@ -44,8 +44,8 @@ def figures_of(report: dict[str, Any]) -> dict[str, float | None]:
 
 
 def read_differences(texts: Sequence[str]) -> list[Limit]:
-    """Reads limits on differences, such as `FIGURE>1`. Raises TwixtError; for an unknown name it suggests similar
-    names."""
+    """Reads limits on differences, such as `FIGURE>1`. Raises TwixtError. For an unknown name, the error suggests
+    similar names."""
     limits = read_limits(texts, FIGURES)
     for limit in limits:
         if not isinstance(limit.bound, float):
@@ -56,8 +56,8 @@ def read_differences(texts: Sequence[str]) -> list[Limit]:
 
 
 def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
-    """Broken limits, each with the reason. A difference that is not seen (`Compared.is_seen`) counts as 0. A figure
-    without a verdict breaks all limits on it."""
+    """Broken limits, each with its reason. A difference that is not seen (`Compared.is_seen`) counts as 0. If a figure
+    has no verdict, all limits on the figure count as broken."""
     of = {one.figure: one for one in compared}
     lines = []
     for limit in limits:
@@ -72,7 +72,7 @@ def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
 
 
 def show(compared: Sequence[Compared], noise: Noise, notes: Sequence[str], flags: dict[str, str]) -> None:
-    """Prints the table, which has a verdict for each figure, and then the notes."""
+    """Prints the table, with a verdict for each figure, and then the notes."""
     from rich.table import Table
 
     console = standard_output()

@@ -1,10 +1,10 @@
 """Runs `twixt measure` with two sets of flags, A and B, in turns: `twixt measure --repeat N --against "FLAGS"`.
 
-Each run is a `twixt measure` in a process of its own, with the arguments that the user typed. The order is A B B A, so
-that a drift of the machine affects both sides alike. After Ctrl-C no further run starts, and the runs made so far are
-compared. SIGTERM and SIGHUP end the command and its children.
+Each run is a `twixt measure` in a separate process, with the arguments that the user typed. The order is A B B A, so
+that a drift of the machine affects both sides alike. After Ctrl-C no further run starts, and the runs that were made
+so far are compared. SIGTERM and SIGHUP end the command and its children.
 
-Always: no process is left running; a run that failed is reported and does not count. Not here: the comparison of the
+Always: no process is left running. A failed run is reported and does not count. Not here: the comparison of the
 figures (`differences`).
 """
 
@@ -31,17 +31,17 @@ from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError,
 from twixt.ipc.process.notices import print_notice
 from twixt.sim.process.viewer_command import twixt_command
 
-# The first of these signals raises EndRequested in the main thread, and the exit code names the signal. A signal that
-# is ignored (nohup) or has a handler already is not changed.
+# The first of these signals raises EndRequested in the main thread. The exit code names the signal. If a signal is
+# ignored (nohup) or already has a handler, its handling is not changed.
 SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class EndRequested(KeyboardInterrupt):
-    """Raised by SIGTERM or SIGHUP. These signals reach this process only; Ctrl-C reaches the children as well."""
+    """Raised by SIGTERM or SIGHUP. These signals reach only this process; Ctrl-C reaches the children as well."""
 
 
 def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
-    """Wraps a command so that SIGTERM and SIGHUP interrupt it. The exit code is then that of the signal."""
+    """Wraps a command so that SIGTERM and SIGHUP interrupt it. The exit code is then the exit code for the signal."""
 
     @functools.wraps(does)
     def ending(*values: Any, **named: Any) -> int:
@@ -70,31 +70,31 @@ def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
     return ending
 
 
-# Length of a run (s), and number of runs per side, by default. A run is long enough for a p99 of its frames, and short
-# enough for ten runs per side. Chosen by the figures of docs/against.md.
+# SECONDS: default length of a run, s. REPEAT: default number of runs per side. A run is long enough for a p99 of its
+# frames, and short enough for ten runs per side. Both were chosen by the figures in docs/against.md.
 SECONDS, REPEAT = 4.0, 10
-# There is a verdict only if at least this share of the runs of each side counts.
+# There is a verdict only if at least this share of each side's runs counts.
 LEAST_COUNTING = 0.6
 # If a larger share of the runs is disturbed, no run is repeated, because repetitions would probably be disturbed as
-# well. It also limits the number of repetitions, to this share of the requested runs.
+# well. The number of repetitions is also limited to this share of the requested runs.
 MOST_DISTURBED = 0.5
 SIDES = "AB"
 # Flags that are refused, because each run would overwrite the file of the previous run.
 SINGLE_RUN_FLAGS = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
-# Flags that are refused, because twixt then prints something and makes no run.
+# Flags that are refused, because with them twixt prints something and makes no run.
 NO_RUN_FLAGS = ("--help", "-h")
-# Flags of the whole command, which its runs do not get. Each takes a value.
+# Flags of the whole command. Its runs do not get these flags. Each flag has a value.
 COMMAND_FLAGS = ("--repeat", "--against", "--json", "--fail-if")
-# A run that takes this much longer than its measured seconds counts as hanging and is ended.
+# A run that takes this much longer than its measured seconds is ended, because it counts as hanging.
 PATIENCE_S = 60.0
-# Time that a child gets to end by itself, and again after each signal.
+# Time that a child gets to end by itself, and time that it gets after each signal.
 GRACE_PERIOD_S = 5.0
 
 
 @dataclass
 class Run:
-    """A run that has ended. figures: compared figures of its report, by name. fault: why the run failed and does not
-    count; empty if it did not fail. is_refused: True if twixt refused its command line."""
+    """A run that has ended. figures: compared figures of the run's report, by name. fault: why the run failed and does
+    not count; empty if it did not fail. is_refused: True if twixt refused the run's command line."""
 
     side: str
     figures: dict[str, float | None]
@@ -113,8 +113,8 @@ class Turns:
 
     @property
     def next_side(self) -> str | None:
-        """Side of the next run; None if no further run is needed. Disturbed runs are repeated, unless there are too
-        many."""
+        """Side of the next run; None if no further run is needed. Disturbed runs are repeated. If too many are
+        disturbed, none is repeated."""
         if len(self.runs) < 2 * self.repeat:
             return order_in_turn(SIDES, len(self.runs) // 2)[len(self.runs) % 2]
         disturbed = sum(bool(run.load.disturbed) for run in self.runs)
@@ -125,8 +125,8 @@ class Turns:
         return side if lacking[side] > 0 else None
 
     def _counting(self, side: str) -> int:
-        """Number of a side's runs that need not be repeated: those that were not disturbed, and those that failed,
-        because they would fail again."""
+        """Number of a side's runs that need not be repeated. These are the undisturbed runs, and the failed runs,
+        because a failed run would fail again."""
         return sum(run.side == side and (not run.load.disturbed or bool(run.fault)) for run in self.runs)
 
     def notes(self) -> list[str]:
@@ -165,7 +165,7 @@ def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]
 
 
 def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The arguments without the options `names` and their values."""
+    """The arguments, without the options `names` and their values."""
     kept: list[str] = []
     skip = False
     for word in words:
@@ -188,7 +188,8 @@ def measure(
     read: Callable[[list[str]], float],
 ) -> int:
     """Runs the whole command and returns the exit code. typed: all arguments that the user typed after `twixt`. read:
-    checks the arguments of a run as the command line does, and returns for how many seconds that run measures."""
+    function that checks the arguments of a run in the same way as the command line, and returns the duration of the
+    measurement in seconds."""
     from twixt.cli import run_tables
     from twixt.cli.differences import FEWEST_RUNS
     from twixt.ipc.config.files import check_file, write_json
@@ -254,8 +255,8 @@ def make_runs(
     say: Say,
 ) -> Turns:
     """Makes `repeat` runs of each side, and repeats disturbed runs. longest_s: a run that takes longer is ended. pick:
-    returns the compared figures of a report. say: shows progress. Raises TwixtError if twixt refuses a run's
-    arguments."""
+    function that returns the compared figures of a report. say: function that shows progress. Raises TwixtError if
+    twixt refuses a run's arguments."""
     turns = Turns(repeat)
 
     def run_of(side: str) -> Run:
@@ -295,8 +296,8 @@ def _run(
 def ended(command: list[str], longest_s: float) -> tuple[str, int]:
     """Runs a command until it ends. Returns the last line of its standard error, and its exit code.
 
-    The child is in this terminal's process group, so it receives Ctrl-C itself. On Ctrl-C this function waits for the
-    child to end. A child that takes longer than `longest_s` is ended.
+    The child is in this terminal's process group, so the child itself receives Ctrl-C. After Ctrl-C this function
+    waits until the child has ended. A child that takes longer than `longest_s` is ended.
     """
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
@@ -317,8 +318,8 @@ def ended(command: list[str], longest_s: float) -> tuple[str, int]:
 
 
 def _end(child: subprocess.Popen[bytes], has_reached_it: bool = True) -> None:
-    """Ends a child with SIGINT, then SIGTERM, then SIGKILL. has_reached_it: the child has probably received Ctrl-C
-    itself, so it first gets `GRACE_PERIOD_S` to end its viewer, without a signal."""
+    """Ends a child with SIGINT, then SIGTERM, then SIGKILL. has_reached_it: True if the child has probably received
+    Ctrl-C itself. The child then gets `GRACE_PERIOD_S` to end its viewer before the first signal."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
     for number in (None, *signals) if has_reached_it else signals:
         if child.poll() is None:

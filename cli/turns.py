@@ -1,6 +1,6 @@
 """Makes runs in turns, A B B A, so that a drift of the machine affects both sides alike.
 
-Always: runs are made one at a time, in the given order. Each is announced, with an estimate of the remaining time.
+Always: runs are made one at a time, in the given order. Each run is announced, with an estimate of the remaining time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Run = TypeVar("Run")
 
 
 def order_in_turn(sides: Sequence[Side], turn: int) -> Sequence[Side]:
-    """The sides in the order in which turn number `turn` (from 0) runs them. Every second turn is in reversed
-    order."""
+    """The sides in the order in which turn number `turn` (from 0) runs them. In every second turn the order is
+    reversed."""
     return sides[:: 1 if turn % 2 == 0 else -1]
 
 
@@ -29,8 +29,8 @@ def run_in_turns(
     say: Say,
 ) -> Iterator[Run]:
     """Runs each case and yields its result. cases: read one at a time, so the next case may depend on the results so
-    far. wanted: returns the expected number of all runs, from the number of runs made. name: returns a case's name.
-    say: is called with a text on the progress."""
+    far. wanted: function that returns the expected number of all runs, from the number of runs made so far. name:
+    function that returns a case's name. say: function that is called with a text about the progress."""
     begin_s = time.monotonic()
     for made, case in enumerate(cases):
         total = wanted(made)

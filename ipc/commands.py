@@ -1,8 +1,8 @@
 """Commands from a viewer to physics: a name, an optional value, and the instant at which the user acted.
 
 Always: a `Command` is checked when it is made, so that its receiver may use the value without a check. `CommandQueue`
-has a limited length, whatever a viewer sends. Its sender and its reader never wait for each other. Not here: the
-effect of a command.
+has a limited length, whatever a viewer sends. The sender and the reader of the queue never wait for each other. Not
+here: the effect of a command.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, CONTROL, "
 # Magnitudes of instants and values must be below this, because both processes use signed 64-bit numbers.
 WHOLE_LIMIT = 1 << 63
 
-# Most commands of one sender in the queue. No user presses this many keys between two steps.
+# Most commands of one sender in the queue. No user presses a key this often between two steps.
 WAITING_LIMIT = 64
 
 
@@ -34,9 +34,10 @@ class CommandError(TwixtError):
 class Command:
     """A command that a viewer sends to physics.
 
-    value: depends on the name. `time_scale`: simulated seconds per wall second, > 0. One of `TROUBLES`: the figures of
-    that trouble, which obey the rules in `ipc.config.troubles`. A pair is given as a list. None ends that trouble.
-    `control`: a list of the control's index and value. Other names: None.
+    value: its meaning depends on the command's name. For `time_scale`: simulated seconds per wall second, > 0. For a
+    name in `TROUBLES`: the figures of this injected trouble, which obey the rules in `ipc.config.troubles`. A pair is
+    given as a list, and None ends the trouble. For `control`: a list of the control's index and value. For other
+    names: None.
 
     acted_ns: wall instant at which the user acted. draw_time_ns: simulated time drawn at that instant. Both are 0 if
     the command does not come from a key.
@@ -100,7 +101,8 @@ def _is_control(value: object) -> bool:
 
 class CommandQueue:
     """Queue of limited length from the service thread to the physics loop. refused: number of commands that were
-    refused because their sender had reached its limit. has_new: set while the queue has commands, and after `end`."""
+    refused because their sender had reached its limit. has_new: event that is set while the queue has commands, and
+    after `end`."""
 
     def __init__(self) -> None:
         self.refused = 0
@@ -112,7 +114,7 @@ class CommandQueue:
 
     def put(self, sender: object, command: Command) -> None:
         """Adds the command to the queue. If its sender already has `WAITING_LIMIT` commands there, the new command is
-        refused and counted in `refused`; one `quit` beyond the limit is still accepted."""
+        refused and counted in `refused`. The exception is `quit`: one `quit` is accepted beyond the limit."""
         with self._lock:
             already = self._count_of_sender.get(sender, 0)
             if already >= WAITING_LIMIT + (command.name == "quit"):
@@ -124,7 +126,7 @@ class CommandQueue:
 
     def drain(self) -> list[Command]:
         """Removes all commands from the queue and returns them in order."""
-        if not self.has_new.is_set():
+        if not self.has_new.is_set:
             return []
         with self._lock:
             if not self._ended:
@@ -134,12 +136,11 @@ class CommandQueue:
         return drained
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until the queue has commands or `end` is called. Returns False if that takes longer than
-        `timeout_s`."""
+        """Waits until the queue has commands or `end` is called. Returns False if `timeout_s` is over before."""
         return self.has_new.wait(timeout_s)
 
     def end(self) -> None:
-        """Ends a current wait, and lets every later call of `wait` return at once."""
+        """Ends a current wait. Every later call of `wait` returns at once."""
         with self._lock:
             self._ended = True
             self.has_new.set()

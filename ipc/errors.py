@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 # broken, the user's code crashed, or the other process ended unexpectedly. REFUSED: an input cannot be used.
 # WITHOUT_DISPLAY: there is no display for a window. INTERRUPTED: Ctrl-C. For other signals see `exit_code_of`.
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
-# The reader of standard output has closed it, as in `twixt ... | head -1`. Shells report 128 + SIGPIPE in this case.
+# Exit code if the reader of standard output has closed it, as in `twixt ... | head -1`. Shells report 128 + SIGPIPE in
+# this case.
 READER_GONE = 141
 # Part of Python's error message when no folder for temporary files is writable.
 NO_TEMPORARY = "No usable temporary directory"
 
-# Most characters of a refused value in a message. LARGE replaces a whole number that is too long to print.
+# LONGEST_VALUE: most characters of a refused value in a message. LARGE: text for a whole number that is too long to
+# print.
 LONGEST_VALUE = 200
 LARGE = "a larger whole number"
 
-# Packages that twixt requires. Name in `import` -> name to install.
+# Packages that twixt requires: name in `import` -> name to install.
 PACKAGES = {
     "click": "click",
     "glcontext": "glcontext",
@@ -57,7 +59,8 @@ class NoDisplay(TwixtError):
 
 
 def text_of(value: Any) -> str:
-    """`repr` of a refused value, for a message. Always one line of at most `LONGEST_VALUE` characters."""
+    """`repr` of a refused value, for a message. The result is always one line of at most `LONGEST_VALUE`
+    characters."""
     try:
         text = " ".join(repr(value).splitlines())
     except ValueError:
@@ -103,8 +106,9 @@ def is_utf8(name: str) -> bool:
 
 
 def has_reader_gone(error: BaseException | None) -> bool:
-    """True if `error`, or one of its causes, is a write to standard output after the reader has closed it."""
-    seen = set[int]()  # causes of import errors may form a cycle
+    """True if `error`, or one of its causes, comes from a write to standard output after the reader of standard output
+    has closed it."""
+    seen = set[int]()  # a set, because the causes of import errors may form a cycle
     while error is not None and not isinstance(error, BrokenPipeError):
         seen.add(id(error))
         error = error.__cause__ or error.__context__

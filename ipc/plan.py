@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# Range of the rate of a plan that is not paused, simulated seconds per wall second. It includes all useful rates, and
-# no instant overflows within it.
+# Range of the rate of a plan that is not paused, simulated seconds per wall second. The range includes all useful
+# rates. With rates in this range no instant overflows.
 SLOWEST, FASTEST = 1e-6, 1e6
 
 
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """True if the rate is 0 or in range. A plan from another process must be checked with this."""
+        """True if the rate is 0 or in range. Call this for every plan from another process."""
         return self.rate == 0 or SLOWEST <= self.rate <= FASTEST
 
     def due_ns(self, sim_time_ns: int) -> int | None:

@@ -1,7 +1,7 @@
 """Quantiles of a list of measured values, and of a window of the latest values.
 
-Percentiles of a list interpolate linearly between the sorted values (numpy's default, Hyndman and Fan 1996, type 7).
-A window stores its values in order of arrival and also sorted by size. So adding a value takes two binary searches,
+Percentiles of a list interpolate linearly between the sorted values (numpy's default, Hyndman and Fan 1996, type 7). A
+window stores its values twice: in order of arrival, and sorted by size. So adding a value takes two binary searches,
 and a quantile is read by its index (nearest rank).
 
 Always: a distribution has five keys. Without a measured value, each of them is None, never 0.
@@ -19,7 +19,7 @@ Distribution = dict[str, float | None]
 
 
 def distribution(values: Iterable[float]) -> Distribution:
-    """mean, p50, p90, p99 and max of `values`, in the unit of `values`. Values that are not finite are left out."""
+    """mean, p50, p90, p99 and max of `values`, in the unit of `values`. Values that are not finite are ignored."""
     measured = np.fromiter(values, np.float64)
     measured = measured[np.isfinite(measured)]
     if not len(measured):
@@ -66,8 +66,8 @@ class QuantileWindow:
         self._ordered.clear()
 
     def quantile(self, share: float, unknown: int = 0) -> int:
-        """The smallest value v in the window for which at least the share `share` (0 to 1) of all values is <= v.
-        `unknown` if the window is empty."""
+        """The smallest value v in the window such that at least the share `share` (0 to 1) of all values is <= v.
+        `unknown` is returned if the window is empty."""
         ordered = self._ordered
         if not ordered:
             return unknown

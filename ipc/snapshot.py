@@ -1,12 +1,13 @@
 """Snapshot: the state of all bodies after one step, and the decaying offsets of corrected bodies.
 
 A body is one record of 64 bytes (one cache line), little-endian, without padding. A snapshot begins with a small head.
-Then come `count` records of bodies, and `marks` further records: first marks (arrows, lines, contact points), then the
-packed vertices of deforming surfaces. The world's own columns follow, one block per column. A column has one row per
-body, one row per part of the bodies, or a single row for the whole world.
+After the head are `count` records of bodies, and then `marks` further records. The first of these are marks (arrows,
+lines, contact points), the others are the packed vertices of deforming surfaces. After the records are the world's own
+columns, one block per column. A column has one row per body, one row per part of the bodies, or a single row for the
+whole world.
 
 Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot. The low 16 bits of
-an epoch count cuts, the high 16 bits count corrections. Epochs are only compared for equality, so that a reader that
+an epoch count cuts, the high 16 bits count corrections. Epochs are only compared for equality. So a reader that
 skipped snapshots still detects a cut or a correction.
 """
 
@@ -32,8 +33,8 @@ BODY = np.dtype(
     ]
 )
 
-# Kinds of marks. The field `kind` of a mark has the index of its kind in this table. Each tuple has the meanings of
-# the numbers in the field `size`, which are in metres. An arrow and a line begin at the mark's position and extend
+# Kinds of marks. The field `kind` of a mark is an index into this table. A mark's field `size` has numbers in metres;
+# the tuple of its kind tells the meaning of each number. An arrow and a line begin at the mark's position and extend
 # along the mark's z axis. Other marks are centred at the position; the axis of capsules and cylinders is z.
 MARK_KINDS = {
     "sphere": ("radius",),
@@ -41,10 +42,10 @@ MARK_KINDS = {
     "capsule": ("radius", "length"),  # length of the straight part
     "cylinder": ("radius", "length"),
     "ellipsoid": ("x", "y", "z"),  # diameters
-    # radius: of the shaft. If `size` has a third number other than 0, it is the radius of the arrow's head, which is a
-    # third of the length.
+    # radius: of the shaft. A third number other than 0 in `size` is the radius of the arrow's head. The head's length
+    # is a third of the arrow's length.
     "arrow": ("radius", "length"),
-    "line": ("radius", "length"),  # radius 0: the thinnest visible line at every distance
+    "line": ("radius", "length"),  # with radius 0, the line has the smallest visible width at every distance
     "axes": ("length",),
 }
 
@@ -58,12 +59,12 @@ MARK = np.dtype(
         ("kind", "u1"),  # index in `MARK_KINDS`
         ("flags", "u1"),  # reserved, 0
         ("shape", "<u2"),  # reserved, 0
-        ("label", "<u4"),  # 1 + the index of a text in `Scene.labels`; 0: no text
+        ("label", "<u4"),  # 1 + the index of a text in `Scene.labels`; 0 for no text
         ("spare", "<u4"),  # 0
     ]
 )
 
-# Bits of a body's `flags`. HAS_...: the field of that name has a value; without this bit the field is ignored.
+# Bits of a body's `flags`. HAS_...: the field of that name has a value. If the bit is not set, the field is ignored.
 VISIBLE = 1
 HAS_VELOCITY = 2
 HAS_ANGULAR_VELOCITY = 4
@@ -78,7 +79,7 @@ HEAD = np.dtype(
         ("tick", "<i8"),  # number of steps since the world began
         ("sim_time_ns", "<i8"),
         ("due_ns", "<i8"),  # wall instant at which this state is due
-        ("published_ns", "<i8"),  # wall instant at which readers could first see this state
+        ("published_ns", "<i8"),  # wall instant at which readers could first read this state
         ("rate", "<f8"),  # simulated seconds per wall second that physics achieves
         ("dt_ns", "<i8"),
         ("step_cost_ns", "<i8"),
@@ -87,7 +88,8 @@ HEAD = np.dtype(
         ("scene_version", "<i8"),  # version of the scene that these bodies belong to
         ("plan_number", "<i8"),
         ("marks", "<i8"),  # number of records after the bodies: marks, then packed vertices
-        ("vertices", "<i8"),  # number of vertices of surfaces, 3 f4 each, packed into the last of those records
+        # number of vertices of surfaces, 3 f4 each; they are packed into the last of the `marks` records
+        ("vertices", "<i8"),
         ("parts", "<i8"),  # number of rows of each part column
         ("reserved", "<i8", 2),
     ]
@@ -127,7 +129,7 @@ def vertex_records(vertices: int) -> int:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of all bodies after a step, in arrays of its own (not in shared memory).
+    """The state of all bodies after a step, in private arrays (not in shared memory).
 
     bodies: structured array of dtype `BODY`, shape (n,). columns: name -> array of n rows. marks: structured array of
     dtype `MARK`, shape (m,); m may differ between snapshots. vertices: vertices of all deforming bodies in the order
@@ -162,8 +164,8 @@ def new_bodies(count: int) -> NDArray[np.void]:
     return bodies
 
 
-# dtype of a record of a body or a mark as one block of bytes. With `BODY` or `MARK`, numpy copies field by field,
-# which takes ten times as long.
+# dtype that treats the record of a body or a mark as one block of bytes. With `BODY` or `MARK`, numpy would copy field
+# by field, which takes ten times as long.
 RECORD = np.dtype(f"V{BODY.itemsize}")
 
 _NEW = np.zeros(1, BODY)
@@ -176,27 +178,27 @@ _NEW["flags"] = VISIBLE
 # Corrections: small fixes of the true state, drawn without a visible jump.
 #
 # When a body is corrected, its true pose jumps. The drawn pose does not jump: it has an offset from the new true pose,
-# and this offset decays. The writer stores it in two columns. "correction" is the pose drawn before, relative to the
-# new true pose: offset xyz in metres, and rotation xyzw. "corrected_ns" is the simulated time of the correction. A
-# reader adds offset x decay to each snapshot. It needs no earlier snapshot for this, so it may skip snapshots or
-# attach late:
+# and this offset decays. The writer stores it in two columns. "correction" is the pose that was drawn before the
+# correction, relative to the new true pose: offset xyz in metres, and rotation xyzw. "corrected_ns" is the simulated
+# time of the correction. A reader adds offset x decay to each snapshot. For this the reader needs no earlier snapshot,
+# so it may skip snapshots or attach late:
 #
 #     position + offset * decay          rotation ** decay * orientation (world frame)
 #     decay = exp(-(t - corrected_ns) / CORRECTION_TAU_NS)
 #
-# The drawn pose is also called the visual pose. Velocities of a patched body are those of the visual pose, so that
-# interpolation methods that use velocities see one smooth motion. At the very instant of the correction they are the
-# true velocities, because the offset begins to decay only after that instant.
+# The drawn pose is also called the visual pose. If a body's visual pose differs from its true pose, its velocities are
+# the velocities of the visual pose. So interpolation by velocities gives a smooth motion. At the instant of the
+# correction these velocities are the true velocities, because the offset begins to decay only after that instant.
 #
-# Always: right after a correction, the visual pose is the same as before it; so the new offset includes the rest of an
-# earlier offset. A body that was never corrected, or whose offset has decayed, is drawn at its true pose. Pure
+# Always: a correction does not change the visual pose at its instant. For this, the new offset includes the remainder
+# of an earlier offset. A body that was never corrected, or whose offset has decayed, is drawn at its true pose. Pure
 # functions.
 
 # Names of the two columns. Only the writer sets them, and a viewer does not list them.
 CORRECTION, CORRECTED_NS = "correction", "corrected_ns"
 OFFSET_WIDTH = 7
-# Simulated time in which an offset decays to 37 %. This is slow enough that no jump is visible. After three times as
-# long the offset is no longer visible.
+# Simulated time in which an offset decays to 37 %. This is slow enough that no jump is visible. After three times this
+# duration the offset is no longer visible.
 CORRECTION_TAU_NS = 100_000_000
 # After this many time constants, less than a millionth of the offset remains. The offset is then treated as 0.
 OVER_AFTER_TAU = 14.0
@@ -210,14 +212,14 @@ class Patch(NamedTuple):
     """Bodies whose visual pose differs from the true pose in the snapshot's records."""
 
     rows: NDArray[np.intp]  # (m,), indices of bodies
-    records: NDArray[np.void]  # (m,), copies of their records, with the visual pose
+    records: NDArray[np.void]  # (m,), copies of the records of these bodies, with the visual pose
 
 
 def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_time_ns: int) -> Patch:
-    """The bodies whose visual pose differs from their true pose at `sim_time_ns`, with their visual poses.
+    """The bodies whose visual pose differs from their true pose at `sim_time_ns`, and their visual poses.
 
-    bodies: `BODY` records, (n,). columns: the snapshot's columns. If the columns of corrections are not among them,
-    the result is empty.
+    bodies: `BODY` records, (n,). columns: the snapshot's columns. The result is empty if the snapshot lacks the two
+    columns of corrections.
     """
     offsets, times = columns.get(CORRECTION), columns.get(CORRECTED_NS)
     if offsets is None or times is None or offsets.shape[1:] != (OFFSET_WIDTH,) or times.ndim != 1:
@@ -228,9 +230,9 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
     elsewhere = (left != NO_OFFSET).any(axis=1)
     rows, left = rows[elsewhere], left[elsewhere]
     records = bodies[rows]
-    # Relative rate of change of an offset, 1/s.
+    # Rate of change of an offset, divided by the offset, 1/s.
     speed = np.where(times[rows, None] < sim_time_ns, -1e9 / CORRECTION_TAU_NS, 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite stay so
+    with np.errstate(over="ignore", invalid="ignore"):  # a result that is not finite is kept
         records["position"] = records["position"].astype(np.float64) + left[:, :3]
         records["velocity"] = records["velocity"].astype(np.float64) + speed * left[:, :3]
         records["orientation"] = _quaternion_product(left[:, 3:], records["orientation"].astype(np.float64))
@@ -242,13 +244,13 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
 def corrected(
     old_offset: ArrayLike, old_ns: ArrayLike, now_ns: int, extra_offset: ArrayLike, extra_rotation: ArrayLike
 ) -> NDArray[np.float32]:
-    """New values of the column "correction" after a correction at `now_ns`, (n, 7): the rest of the old offsets plus
-    the extra offsets.
+    """New values of the column "correction" after a correction at `now_ns`, (n, 7): what remains of the old offsets,
+    plus the extra offsets.
 
-    old_offset, old_ns: the old values of the columns "correction", (n, 7), and "corrected_ns", (n,). extra_offset:
-    the position before the correction minus the corrected position, (n, 3). extra_rotation: the result of
-    `turn_between`, (n, 4). An argument with a single row applies to all bodies. One body may be given as plain
-    sequences of 7, 3 and 4 numbers; the result is then (1, 7). A result that is not finite is replaced by `NO_OFFSET`.
+    old_offset, old_ns: the old values of the columns "correction", (n, 7), and "corrected_ns", (n,). extra_offset: the
+    position before the correction minus the corrected position, (n, 3). extra_rotation: the result of `turn_between`,
+    (n, 4). An argument with a single row applies to all bodies. One body may be given as plain sequences of 7, 3 and 4
+    numbers; the result is then (1, 7). A result that is not finite is replaced by `NO_OFFSET`.
     """
     rows = [np.atleast_2d(np.asarray(value, np.float64)) for value in (old_offset, extra_offset, extra_rotation)]
     times = np.atleast_1d(np.asarray(old_ns, np.int64))
@@ -265,10 +267,11 @@ def corrected(
 
 
 def remainder(offsets: NDArray[Any], times: NDArray[Any], now_ns: int) -> NDArray[np.float64]:
-    """The rest, at `now_ns`, of offsets (n, 7) that were set at `times` (n,). NO_OFFSET where an offset has decayed.
+    """The part of the offsets that has not decayed at `now_ns`, (n, 7). offsets: (n, 7). times: (n,), the instants at
+    which the offsets were set. NO_OFFSET where an offset has decayed.
 
-    If `now_ns` is before an offset's time, the offset has not decayed yet. A snapshot is never older than the
-    corrections in it.
+    If `now_ns` is before an offset's instant, the offset is returned unchanged. In a snapshot this does not occur: a
+    snapshot is never older than the corrections in it.
     """
     left = np.array(np.broadcast_to(NO_OFFSET, (len(offsets), OFFSET_WIDTH)))
     age = _age(times, now_ns)
@@ -311,7 +314,7 @@ def _rotated(turns: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArra
 
 
 def _quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Products of quaternions xyzw: each rotates by `first`, and then by `second`."""
+    """Products of quaternions xyzw: rotations by `first` and then by `second`."""
     a, b = second[:, :3], first[:, :3]
     vector = second[:, 3:] * b + first[:, 3:] * a + np.cross(a, b)
     scalar = second[:, 3:] * first[:, 3:] - np.sum(a * b, axis=1, keepdims=True)
@@ -319,7 +322,7 @@ def _quaternion_product(second: NDArray[np.float64], first: NDArray[np.float64])
 
 
 def _normalized(turns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The quaternions scaled to length 1. The identity replaces those whose length is 0 or not finite."""
+    """The quaternions scaled to length 1. A quaternion whose length is 0 or not finite becomes the identity."""
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.sum(turns * turns, axis=1, keepdims=True)
     good = np.isfinite(squared) & (squared > NO_LENGTH)

@@ -151,7 +151,7 @@ def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None
     """Runs steps until the viewer has attached, and then for `settling_s`. Raises RuntimeError if the viewer does not
     attach within TIMEOUT_S, or ends."""
     patience_ends = time.monotonic() + TIMEOUT_S
-    while not host.viewer_attached.is_set():
+    while not host.viewer_attached.is_set:
         if viewer.poll() is not None or time.monotonic() > patience_ends:
             raise RuntimeError(f"no viewer came: it {viewer.ending}")
         step()

@@ -74,7 +74,7 @@ class TwixtViewer:
         self.sync: Callable[[], object] = self._handle.sync
         view = self._handle._view
         ends_s = time.monotonic() + TIMEOUT_S
-        while not view._host.viewer_attached.is_set():
+        while not view._host.viewer_attached.is_set:
             if not view.is_open or time.monotonic() > ends_s:
                 raise RuntimeError(f"no viewer came: {view.closed_because}")
             self.sync()

@@ -14,12 +14,12 @@ from typing import Any
 from twixt.ipc.config.rules import ConfigError
 from twixt.ipc.errors import TwixtError, text_of
 
-# Longest file name that usual file systems accept, in bytes.
+# Longest file name that most file systems accept, in bytes.
 LONGEST_NAME = 255
 
 
 def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
-    """Raises ConfigError if `path` can neither be written nor made in its folder.
+    """Raises ConfigError if the file `path` cannot be written, or cannot be made if it does not exist.
 
     is_picture: the name must also end in .png. "-" (standard output) is accepted for --json only.
     """
@@ -48,7 +48,8 @@ def _is_name(name: str) -> bool:
 
 
 def write_text(path: str, text: str, flag: str = "--out") -> None:
-    """Writes a text file. flag: the flag with which the user named it, for the message. Raises TwixtError."""
+    """Writes a text file. flag: the flag by which the user named the file, for the error message. Raises
+    TwixtError."""
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -59,8 +60,8 @@ def write_text(path: str, text: str, flag: str = "--out") -> None:
 
 
 def write_json(document: dict[str, Any], path: str) -> None:
-    """Writes the document to the file named by --json; `-` is standard output. numpy's numbers are written as
-    Python's, and numbers that are not finite as null. Raises TwixtError."""
+    """Writes the document to the file named by --json; `-` is standard output. Numbers of numpy are written as Python
+    numbers, and numbers that are not finite as null. Raises TwixtError."""
     text = json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
     if path == "-":
         sys.stdout.write(text)

@@ -1,10 +1,10 @@
 """Configuration of a run: one frozen object, `Config`, that each process receives as a whole.
 
-The flags of the command line are generated from the fields of `Config`. So a flag's name, unit, default, help and
-check are all here.
+The flags of the command line are generated from the fields of `Config`. So each flag's name, unit, default, help and
+check are defined here.
 
-Always: a `Config` that exists is valid, except for its files, which `check_files` checks. This module imports only the
-standard library, because `--help` must not wait for numpy.
+Always: a `Config` that exists is valid, except for its result files, which `check_files` checks. This module imports
+only the standard library, because `--help` must not wait for the import of numpy.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def flag(
     choices: tuple[str, ...] = (),
     name: str = "",
 ) -> Any:
-    """A field of `Config` that is also a flag. read: converts the text to a value, or raises ValueError with the rule
-    that is broken. side: the processes that use it. name: the flag's name; by default the field's name with dashes."""
+    """A field of `Config` that is also a flag. read: function that converts the flag's text to a value. For an invalid
+    text it raises ValueError with the broken rule. side: the processes that use the field. name: the flag's name;
+    by default the field's name with dashes."""
     about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
     return field(default=default, metadata=about | {"choices": choices, "name": name})
 
@@ -71,10 +72,10 @@ ending_flag = partial(flag, heading=ENDING)
 
 @dataclass(frozen=True)
 class Config:
-    """Configuration of one run. Names of fields with a unit end with that unit. None means not set: the code that uses
-    the field chooses a value. Raises ConfigError for a value that breaks a rule."""
+    """Configuration of one run. Names of fields with a unit end with that unit. None means that the field is not set:
+    the code that uses the field then chooses a value. Raises ConfigError for a value that breaks a rule."""
 
-    # the physics process
+    # flags of the physics process
     settings: tuple[tuple[str, str], ...] = world_flag(
         (),
         "a constructor argument of the world, such as count=500; may be repeated",
@@ -140,7 +141,7 @@ class Config:
         choices=tuple(PRESETS),
     )
 
-    # the render process
+    # flags of the render process
     interpolation: str = motion_flag(
         "auto",
         f"how the world is drawn between two snapshots: {', '.join(INTERPOLATIONS)}, or module:Class of your own",
@@ -209,7 +210,7 @@ class Config:
     )
     offscreen: bool = window_flag(False, "draw without a window, through EGL")
 
-    # ending and reporting
+    # flags for the end of the run and for its report
     seconds: float | None = ending_flag(None, "end after so many seconds, counted from the end of start-up", float, "S")
     screenshot: str | None = ending_flag(None, "save a picture (PNG) at the instant of --at", str, "FILE", side=VIEW)
     at_s: float | None = ending_flag(
@@ -228,13 +229,14 @@ class Config:
         "LIMIT",
         side=MEASURE,
     )
-    report: bool = field(default=False, metadata={})  # True: print the report at the end
-    span_memory: str | None = field(default=None, metadata={})  # path of the memory for the viewer's --profile spans
+    report: bool = field(default=False, metadata={})  # True to print the report at the end
+    # path of the memory into which the viewer records its spans for --profile
+    span_memory: str | None = field(default=None, metadata={})
     # True for `twixt.show`: the user's loop continues when its viewer ends.
     users_loop: bool = field(default=False, metadata={})
     world: str = field(default="balls", metadata={})
-    command: str = field(default="", metadata={})  # the command line as typed, for the report
-    started_ns: int | None = field(default=None, metadata={})  # instant of the command's start, perf_counter_ns
+    command: str = field(default="", metadata={})  # the command line as the user typed it, for the report
+    started_ns: int | None = field(default=None, metadata={})  # instant at which the command started, perf_counter_ns
 
     def __post_init__(self) -> None:
         self._check_defaults()
@@ -272,7 +274,7 @@ class Config:
         rules.plain_name("--name", self.name)
 
     def _check_defaults(self) -> None:
-        """Raises ConfigError if a field is None although its default is not None, and if a switch is not a bool."""
+        """Raises ConfigError if a field is None although its default is not None, or if a switch is not a bool."""
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
             if value is None and item.default is not None:
@@ -282,8 +284,8 @@ class Config:
 
     @property
     def troubles(self) -> Troubles:
-        """Injected trouble: the preset of `--trouble`, in which the flags of single kinds replace the preset's
-        figures."""
+        """Injected trouble: the preset of `--trouble`, changed by the flags of single kinds. If a flag sets the
+        figures of a kind, they replace the figures of the preset."""
         asked = {name: getattr(self, name) for name in FIELDS.values() if getattr(self, name) is not None}
         preset = PRESETS[self.trouble].troubles if self.trouble else Troubles()
         return replace(preset, **asked).tidy()

@@ -1,9 +1,9 @@
 """Parses the texts of flags, checks values of the configuration, and names the blend rules for a user's columns.
 
-A function `read_...` parses a text, and raises ValueError if it cannot. A function with a parameter `what` checks that
-a value obeys the rule in the function's docstring. Otherwise it raises ConfigError, which names the value, the rule
-and what the user can do. what: the name that the user typed, such as `--fps`. This module imports only the standard
-library.
+A function `read_...` parses the text of a flag, and raises ValueError if the text is invalid. A function with a
+parameter `what` checks a value, and raises ConfigError if the value breaks the rule. The error names the value, the
+rule and what the user can do. what: the name that the user typed, such as `--fps`. This module imports only the
+standard library.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Any
 from twixt.ipc.config.troubles import FORMS, TROUBLE_RULES, breaks_rule
 from twixt.ipc.errors import TwixtError, text_of
 
-# Lowest accepted rate, Hz. At lower rates no motion is visible, and a run may end between two frames or snapshots.
+# Lowest accepted rate, Hz. At a lower rate no motion is visible, and a run may end between two frames or two
+# snapshots.
 SLOWEST_HZ = 0.1
-# Largest accepted number. No setting needs a larger one, and larger times would overflow 64 bits when converted to ns.
+# Largest accepted number. No setting needs a larger number, and a larger time in ns would overflow 64 bits.
 MOST = 1e9
 
 
-SplitSide = tuple[str, str]  # interpolation method and clock; "" means the same as in the run's own flags
+# interpolation method and clock of one half of the picture; "" stands for the run's method or clock
+SplitSide = tuple[str, str]
 
 
 class ConfigError(TwixtError):
@@ -37,14 +39,14 @@ def is_finite(value: Any) -> bool:
 
 
 def flag(what: str, value: Any) -> None:
-    """True or False."""
+    """Raises ConfigError unless the value is True or False."""
     # A numpy bool is recognized by its name, without importing numpy.
     if not isinstance(value, bool) and type(value).__name__ != "bool_":
         raise ConfigError(f"{what} must be True or False, got {text_of(value)}")
 
 
 def positive(what: str, value: float | None, most: float = MOST) -> None:
-    """None, or a finite number above 0, up to `most`."""
+    """Raises ConfigError unless the value is None, or a finite number above 0 and at most `most`."""
     if value is not None and not (is_finite(value) and value > 0):
         raise ConfigError(f"{what} must be a finite number > 0, got {text_of(value)}")
     if value is not None and value > most:
@@ -52,27 +54,27 @@ def positive(what: str, value: float | None, most: float = MOST) -> None:
 
 
 def rate(what: str, value: float | None) -> None:
-    """None, or a rate in Hz, from `SLOWEST_HZ` to `MOST`."""
+    """Raises ConfigError unless the value is None, or a rate in Hz from `SLOWEST_HZ` to `MOST`."""
     positive(what, value)
     if value is not None and value < SLOWEST_HZ:
         raise ConfigError(f"{what} must be at least {SLOWEST_HZ:g} a second, got {float(value):g}")
 
 
 def not_negative(what: str, value: float | None, most: float = math.inf) -> None:
-    """None, or a finite number from 0 to `most`."""
+    """Raises ConfigError unless the value is None, or a finite number from 0 to `most`."""
     if value is not None and not (is_finite(value) and 0 <= value <= most):
         bound = f" and <= {most:g}" if most < math.inf else ""
         raise ConfigError(f"{what} must be a finite number >= 0{bound}, got {text_of(value)}")
 
 
 def whole(what: str, value: Any, at_least: int) -> None:
-    """A whole number, at least `at_least`."""
+    """Raises ConfigError unless the value is a whole number of at least `at_least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
         raise ConfigError(f"{what} must be a whole number >= {at_least}, got {text_of(value)}")
 
 
 def nice(what: str, value: Any) -> None:
-    """A nice value that needs no privilege: 0 to 19."""
+    """Raises ConfigError unless the value is a whole number from 0 to 19. These nice values need no privilege."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 19:
         raise ConfigError(
             f"{what} must be a whole number from 0 (as other programs) to 19 (after all of them), got {text_of(value)}; "
@@ -81,20 +83,22 @@ def nice(what: str, value: Any) -> None:
 
 
 def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """One of the texts in `allowed`."""
+    """Raises ConfigError unless the value is one of the texts in `allowed`."""
     if not isinstance(value, str) or value not in allowed:
         raise ConfigError(f"{what} must be one of {', '.join(allowed)}, got {text_of(value)}")
 
 
 def pair(what: str, value: Any, form: str) -> tuple[Any, Any]:
-    """A tuple or list of two values, which are returned. form: how to write them, for the message."""
+    """Returns a tuple or list of two values as a tuple. Raises ConfigError for any other value. form: the form in
+    which the user should write the values, for the error message."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ConfigError(f"{what} must be two values, {form}, got {text_of(value)}")
     return value[0], value[1]
 
 
 def size(what: str, value: Any) -> None:
-    """Width and height of a window, in pixels, each from 16 to 16384."""
+    """Raises ConfigError unless the value is the width and the height of a window, in pixels, each from 16 to
+    16384."""
     width, height = pair(what, value, "(width, height)")
     if not (isinstance(width, numbers.Integral) and isinstance(height, numbers.Integral)):
         raise ConfigError(f"{what} must be whole numbers of pixels, got {text_of(value)}")
@@ -103,28 +107,30 @@ def size(what: str, value: Any) -> None:
 
 
 def reference(what: str, value: Any) -> None:
-    """A reference to a user's function, written module:function."""
+    """Raises ConfigError unless the value is a reference to a user's function, written module:function."""
     if not is_reference(value):
         raise ConfigError(f"{what} must be module:function, such as my_marks:draw, got {text_of(value)}")
 
 
 def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
-    """A built-in interpolation method, or module:Class. The module is not imported here, but when the method is
-    used."""
+    """Raises ConfigError unless the value is a built-in interpolation method, or module:Class. The module is imported
+    only when the method is used, not here."""
     if not is_reference(value) and not (isinstance(value, str) and value in built_in):
         names = ", ".join(built_in)
         raise ConfigError(f"{what} must be one of {names}, or module:Class for one of your own, got {text_of(value)}")
 
 
 def plain_name(what: str, value: Any) -> None:
-    """None, or a name that is safe in a file name: ASCII letters, digits, - and _, at most 64."""
+    """Raises ConfigError unless the value is None, or a name that is safe in a file name: at most 64 characters, all
+    of them ASCII letters, digits, - or _."""
     plain = value.replace("-", "").replace("_", "") if isinstance(value, str) else ""
     if value is not None and not (plain.isalnum() and plain.isascii() and len(value) <= 64):
         raise ConfigError(f"{what} must be letters, digits, - and _, at most 64, got {text_of(value)}")
 
 
 def trouble(what: str, kind: str, value: Any) -> None:
-    """None, or figures of the trouble `kind` that obey `TROUBLE_RULES[kind]`."""
+    """Raises ConfigError unless the value is None, or figures of the trouble `kind` that obey
+    `TROUBLE_RULES[kind]`."""
     if breaks_rule(kind, value):
         is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_finite, value))
         got = FORMS[kind].format(*map(float, value)) if kind in FORMS and is_pair else text_of(value)
@@ -132,7 +138,8 @@ def trouble(what: str, kind: str, value: Any) -> None:
 
 
 def split(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
-    """None, or two pairs of an interpolation method and a clock. Each of these may be "" for the run's own."""
+    """Raises ConfigError unless the value is None, or two pairs of an interpolation method and a clock. "" stands for
+    the run's own method or clock."""
     if value is None:
         return
     for half in pair(what, value, '(("none", ""), ("auto", "")), a method and a clock each'):
@@ -152,8 +159,8 @@ def read_range_ms(text: str) -> tuple[float, float]:
 
 
 def read_stall(text: str) -> tuple[float, float]:
-    """Parses `500@5`: the length of a stall in ms, and the interval between stalls in simulated seconds. `0` means no
-    stalls."""
+    """Parses `500@5`: the length of a stall in ms, and the interval between two stalls in simulated seconds. `0` means
+    no stalls."""
     length_text, at, every_text = text.partition("@")
     if not at and text.strip() == "0":
         return 0.0, 1.0
@@ -188,8 +195,8 @@ def read_setting(text: str) -> tuple[str, str]:
 
 
 def read_split(text: str) -> tuple[SplitSide, SplitSide]:
-    """Parses `none,auto`, `auto@newest-two,auto@auto` or `@buffered,@auto`. Returns the left half, then the right
-    half."""
+    """Parses `none,auto`, `auto@newest-two,auto@auto` or `@buffered,@auto`. Returns the left half and the right half
+    of the picture."""
     halves = text.split(",")
     if len(halves) != 2:
         raise ValueError("write it as LEFT,RIGHT, such as none,auto or @newest-two,@auto")
@@ -197,14 +204,15 @@ def read_split(text: str) -> tuple[SplitSide, SplitSide]:
     return (left, left_clock), (right, right_clock)
 
 
-# Rules for blending the values of a user's column in two snapshots. A rule is one of `RULES`, or `module:function` for
-# a user's function that is called with (old, new, alpha). The user's module is not imported here.
+# Rules by which the values of a user's column are blended between two snapshots. A rule is one of `RULES`, or
+# `module:function` for a user's function, which is called with (old, new, alpha). The user's module is not imported
+# here.
 #
-# linear: linear interpolation. angle: the same for angles in radians, along the shorter arc. none: the older value
-# until the newer snapshot is due. latest: the newest published value as soon as it arrives.
+# linear: linear interpolation. angle: linear interpolation of angles in radians, along the shorter arc. none: the
+# older value until the newer snapshot is due. latest: the newest published value, as soon as it arrives.
 RULES = ("linear", "angle", "none", "latest")
 # Names of columns that drawing uses. SCALE3: scale of each body or part along its own x, y and z. COLOR and
-# VISIBLE_PARTS exist only as part columns: the part's colour, and True if the part is drawn.
+# VISIBLE_PARTS exist only as part columns: COLOR is the part's colour, and VISIBLE_PARTS is True if the part is drawn.
 SCALE3 = "scale3"
 COLOR, VISIBLE_PARTS = "color", "visible"
 DRAWN_PARTS = (COLOR, SCALE3, VISIBLE_PARTS)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# Longest work added to a step, and longest stall, ms. With more, the world would seem to hang, and commands would wait
-# as long.
+# Longest work added to a step, and longest stall, ms. With a longer time the world would seem to hang, and commands
+# would have to wait until it is over.
 LONGEST_MS = 60_000.0
-# Shortest and longest interval between two stalls, simulated seconds. Shorter intervals have the effect of
-# `--slow-physics`; longer intervals exceed any run.
+# Shortest and longest interval between two stalls, simulated seconds. A shorter interval would have the same effect as
+# `--slow-physics`; a longer interval would exceed any run.
 SHORTEST_EVERY_S, LONGEST_EVERY_S = 0.001, 86_400.0
-# Longest delay, ms. It is limited because delayed snapshots stay in memory.
+# Longest delay, ms. There is a limit because delayed snapshots stay in memory.
 LONGEST_DELAY_MS = 10_000.0
 
 TROUBLE_RULES = {
@@ -30,7 +30,7 @@ TROUBLE_RULES = {
 # Kind of trouble -> name of the field with its figures in `Troubles` and `Config`. The kind is also the name of the
 # command that changes these figures.
 FIELDS = {"slow_physics": "slow_physics_ms", "stall": "stall", "drop": "drop_percent", "delay": "delay_ms"}
-# Kind of trouble -> format of its figures, as a user types them.
+# Kind of trouble -> format of its figures, in the form in which a user types them.
 FORMS = {"slow_physics": "{:g}-{:g}", "stall": "{:g}@{:g}", "delay": "{:g}+-{:g}"}
 
 
@@ -51,14 +51,14 @@ def breaks_rule(kind: str, value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    # A comparison is used, because math.isfinite raises for very long whole numbers, which a message may have, and
-    # their sums would overflow.
+    # `math.isfinite` cannot be used, because it raises an exception for very long whole numbers, and a message may
+    # have such numbers. The limit also keeps sums of figures in range.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 
 @dataclass(frozen=True)
 class Troubles:
-    """Figures of all kinds of trouble. None (or 0 percent) means no trouble of that kind."""
+    """Figures of all kinds of trouble. None, or 0 for `drop_percent`, means no trouble of that kind."""
 
     slow_physics_ms: tuple[float, float] | None = None  # work added to every step: shortest and longest, ms
     stall: tuple[float, float] | None = None  # length in ms of wall time, interval in s of simulated time
@@ -80,14 +80,15 @@ class Troubles:
 
 @dataclass(frozen=True)
 class Preset:
-    """A named combination of troubles. about: a network or machine that has such figures."""
+    """A named combination of troubles. about: description of a network or machine with such figures."""
 
     about: str
     troubles: Troubles
 
 
-# Delays are one-way: half of typical round-trip times. These are under 1 ms over a switch, about 12 ms over a shared
-# access point, and about 100 ms over LTE. The last two presets are examples; their figures have no source.
+# Delays are one-way: half of typical round-trip times. Typical round-trip times are under 1 ms over a switch, about 12
+# ms over a shared access point, and about 100 ms over LTE. The last two presets are examples; their figures have no
+# source.
 PRESETS = {
     "lan": Preset("a wired network", Troubles(delay_ms=(0.4, 0.2))),
     "wifi": Preset("a busy access point", Troubles(delay_ms=(6.0, 5.0), drop_percent=1.0)),
@@ -112,5 +113,5 @@ def flags_of(troubles: Troubles) -> str:
 
 
 def presets_text() -> str:
-    """One line for `--help` with each preset's name, description and flags."""
+    """Text for `--help`: one line per preset with its name, description and flags."""
     return "; ".join(f"{name}, {preset.about}: {flags_of(preset.troubles)}" for name, preset in PRESETS.items())

@@ -12,7 +12,8 @@ A user's own loop makes controls with methods of its view, such as `view.slider(
 A control is an object with a value. The program reads the value, and viewers change it between two steps. If the
 program assigns a value, viewers show that value.
 
-Always: the value obeys the control's rule, whatever a viewer sends. Controls that nobody changes do not affect a run.
+Always: the value obeys the control's rule, whatever a viewer sends. A control that nobody changes does not affect a
+run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene.checks import flag
 
-# Most controls of a world. With more, users could not find a control in the overlay.
+# Most controls of a world. With more controls, users could not find one in the overlay.
 MOST_CONTROLS = 192
 LONGEST_NAME = 60
 KINDS = ("slider", "toggle", "button")
@@ -33,7 +34,7 @@ FOLD = "controls"
 
 
 def _no_receiver() -> None:
-    """The `on_change` of a control that no loop uses yet."""
+    """Default `on_change`, for a control that is not yet part of a loop."""
 
 
 class Slider:
@@ -77,14 +78,14 @@ class Slider:
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """Value, lowest value and highest value, which are sent to viewers."""
+        """The numbers that are sent to viewers: value, lowest value and highest value."""
         return self.value, self.low, self.high
 
 
 class Toggle:
     """A switch that the user may turn on or off. value: the current state; the program may assign True or False.
-    is_on: the same state as a plain attribute, faster to read; do not assign it. fold, on_change: as for a Slider.
-    Raises TwixtError."""
+    is_on: the same state as a plain attribute, which is faster to read; do not assign to it. fold, on_change: as
+    for a Slider. Raises TwixtError."""
 
     kind = "toggle"
 
@@ -109,7 +110,7 @@ class Toggle:
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """As `Slider.shown`."""
+        """The numbers that are sent to viewers, as in `Slider.shown`."""
         return float(self.value), 0.0, 1.0
 
 
@@ -133,7 +134,7 @@ class Button:
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """As `Slider.shown`. The value is always 0 and has no meaning."""
+        """The numbers that are sent to viewers, as in `Slider.shown`. The value is always 0 and has no meaning."""
         return 0.0, 0.0, 1.0
 
 
@@ -141,8 +142,8 @@ Control = Slider | Toggle | Button
 
 
 def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
-    """The controls in the value of a world's attribute, in the same order. owner: name of that attribute, for the
-    error message. Raises TwixtError."""
+    """`value` as a tuple of controls, in the same order. owner: name of the world's attribute that has this value, for
+    the error message. Raises TwixtError."""
     if not isinstance(value, Sequence) or not all(isinstance(control, Control) for control in value):
         raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {text_of(value)}")
     if len(value) > MOST_CONTROLS:
@@ -181,6 +182,7 @@ def _number(slider: Slider, field: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not abs(number) < 1e30:  # True for NaN as well; larger numbers overflow the overlay's 32-bit floats
+    # the test is True for NaN as well; larger numbers would overflow the overlay's 32-bit floats
+    if not abs(number) < 1e30:
         raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value)}")
     return number

@@ -1,10 +1,10 @@
 """User actions that a viewer sends to the program: events, camera views (`Look`), pulls on a body (`Pull`).
 
-Each event is delivered once, and events are delivered in order. A newer `Look` or `Pull` of a viewer replaces an older
-`Look` or `Pull`.
+Each event is delivered once, and events are delivered in order. A new `Look` of a viewer replaces the viewer's
+previous `Look`, and a new `Pull` its previous `Pull`.
 
-Always: an action is checked when it is made, so that its receiver may use it without a check. The exception is `body`,
-which may name a body that does not exist. Not here: queues (`ipc.session.viewers`).
+Always: an action is checked when it is made, so that its receiver may use it without a check. Only `body` must be
+checked by the receiver: it may be the index of a body that does not exist. Not here: queues (`ipc.session.viewers`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from twixt.ipc.scene.checks import SceneError, Vector, set_field, vector
 from twixt.ipc.scene.groups import body_index
 
 KEY, CLICK, RESET = EVENTS = ("key", "click", "reset")
-# Actions of a key. The index of an action is GLFW's number for it.
+# Actions of a key. The index of an action is GLFW's number for this action.
 RELEASE, PRESS, REPEAT = KEY_ACTIONS = ("release", "press", "repeat")
 BUTTONS = ("left", "right", "middle")
-# Largest key code and largest set of modifier bits (both GLFW's). Magnitudes of instants are below WHOLE_LIMIT, so
+# Largest key code and largest set of modifier bits; both are GLFW's. Magnitudes of instants are below WHOLE_LIMIT, so
 # that they fit into signed 64-bit numbers.
 MOST_KEY, MOST_MODS, WHOLE_LIMIT = 1023, 0xFF, 1 << 63
 # Largest width or height of a window, pixels.
@@ -56,9 +56,9 @@ class UserEvent(UserAction):
     """One event. name: "key", "click" or "reset" (the user pressed R in the viewer).
 
     Fields of a key event:
-    key: GLFW's code of the key's place on the keyboard, the same in all layouts. For letters and digits it is the
-    character at this place on a US keyboard, such as `ord("A")`. action: "press", "repeat" or "release". mods: GLFW's
-    bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on the key.
+    key: GLFW's code for the key's place on the keyboard, the same in all layouts. For letters and digits the code is
+    the character at this place on a US keyboard, such as `ord("A")`. action: "press", "repeat" or "release". mods:
+    GLFW's bits (Shift 1, Ctrl 2, Alt 4, Super 8). is_viewers: True if the viewer itself has acted on the key.
 
     Fields of a click event:
     button: "left", "right" or "middle". clicks: 2 for a double click. body: index of the body that was hit; None if no
@@ -101,11 +101,12 @@ class Pull(UserAction):
     """A body that the user drags or has selected. body: index of the body; None if no body is dragged or selected any
     more. is_held: True while the body is dragged, False if it is only selected.
 
-    point: the point at which the body was grabbed, metres, in the body's frame. at: the same point as it was drawn,
-    metres, world frame. target: the point under the pointer, metres, world frame.
+    point: the point at which the body was grabbed, metres, in the body's frame. at: position of the same point in the
+    drawn picture, metres, world frame. target: the point under the pointer, metres, world frame.
     is_turn: True if the user turns the body, False if the user moves it. turn: rotation vector since the body was
     grabbed, radians, world frame.
-    force: N, acts at `at`. torque: N m, about the body's position; it includes the torque of `force`.
+    force: N, acts at the point `at`. torque: N m, about the body's position; it includes the torque that `force`
+    causes.
     """
 
     KIND: ClassVar[str] = "pull"
@@ -131,10 +132,11 @@ class Pull(UserAction):
 
 @dataclass(frozen=True)
 class Look(UserAction):
-    """The camera view of a viewer. camera: its current camera. camera_version: version of the published camera that
-    the viewer applied last.
+    """The camera view of a viewer. camera: the viewer's current camera. camera_version: version of the published
+    camera that the viewer applied last.
 
-    is_moved: True if the user has moved the camera since then. size_px: width and height of the window.
+    is_moved: True if the user has moved the camera since the viewer applied that published camera. size_px: width and
+    height of the window.
     """
 
     KIND: ClassVar[str] = "look"

@@ -1,7 +1,7 @@
 """Texts, images and figures that a program shows over the picture in its viewers.
 
-Texts are sent in the program's status messages, at most five times a second. Images and figures are sent in messages
-of their own. A viewer that attaches late receives the latest texts, images and figures.
+Texts are sent in the program's status messages, at most five times a second. Images and figures are sent in separate
+messages. A viewer that attaches late receives the latest texts, images and figures.
 
 Always: values are checked when they are made. A text is cut after `LONGEST_TEXT` characters. Only the first
 `MOST_TEXTS` texts are sent.
@@ -168,12 +168,12 @@ def images_from_message(fields: dict[str, Any], raw: bytes) -> tuple[OverlayImag
 
 
 # Figures: lines or bars with axes, each figure in a rectangle of the window. Always: points that are not finite are
-# left out; all points together take at most `MOST_FIGURE_BYTES`; texts are cut after `LONGEST_FIGURE_TEXT` characters.
+# left out. All points together take at most `MOST_FIGURE_BYTES`. Texts are cut after `LONGEST_FIGURE_TEXT` characters.
 
 # Most figures at one time, most lines of one figure, and most bytes of the points of all figures together.
 MOST_FIGURES, MOST_LINES, MOST_FIGURE_BYTES = 16, 100, 4 << 20
 LONGEST_FIGURE_TEXT = 100
-# Largest magnitude of a coordinate. The axes of a figure could not label larger coordinates readably.
+# Largest magnitude of a coordinate. A figure could not label its axes readably for larger coordinates.
 LARGEST = 1e30
 
 Range = tuple[float, float]
@@ -181,8 +181,9 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class OverlayLine:
-    """A line of a figure. points: (n, 2), x and y. name: its name in the legend; empty for no entry. color: (red,
-    green, blue), each 0 to 1; None for a colour that differs from those of neighbouring lines. Raises TwixtError."""
+    """A line of a figure. points: (n, 2), x and y. name: the line's name in the legend; empty for no entry. color:
+    (red, green, blue), each 0 to 1; None for a colour that differs from the colours of the neighbouring lines.
+    Raises TwixtError."""
 
     points: NDArray[np.float64]
     name: str = ""
@@ -203,9 +204,9 @@ class OverlayLine:
 @dataclass(frozen=True, eq=False)
 class OverlayFigure:
     """A figure over the picture. rect: left, bottom, width, height in pixels of the window, from its lower left
-    corner. x_range, y_range: ranges of the axes, (low, high); None for the range of the points. are_bars: True to draw
-    each point as a bar, False to join the points by lines. has_legend: True to show the names of the lines. Raises
-    TwixtError."""
+    corner. x_range, y_range: range of each axis, (low, high); None for the range of the points. are_bars: True to
+    draw each point as a bar, False to join the points by lines. has_legend: True to show the names of the lines.
+    Raises TwixtError."""
 
     rect: Rect
     lines: Sequence[OverlayLine]

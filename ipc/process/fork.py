@@ -1,14 +1,15 @@
-"""Registry, with one lock, of the resources that a forked child must close.
+"""Registry of the resources that a forked child must close, and the lock under which they are made.
 
 Such resources are descriptors, memory, signal handlers, child processes, and hooks of the interpreter's exit or of its
-garbage collector. The owner of a resource registers with `guard`. In a forked child each owner's `close_in_child` is
-called, the newest owner first, before any code of the world runs. Any thread may fork; this thread becomes the child's
-main thread. Without this module the child would keep the sockets open, so viewers would not notice the end of physics
-before the last child ends. Also, a signal to the child would end the simulation.
+garbage collector. The owner of a resource registers with `guard`. In a forked child the `close_in_child` of each owner
+is called, the newest owner first, before any code of the world runs. Any thread may fork; the forking thread becomes
+the child's main thread. Without this module the child would keep the sockets open, so viewers would notice the end of
+physics only after the last child has ended. Also, a signal to the child would end the simulation.
 
-Always: a resource that is made and closed under `LOCK` is registered whenever a fork can happen. A signal given to
-`block_during_fork` reaches the child only after our handlers are removed there. Not covered: C code that calls fork(2)
-without Python's hooks. A child that calls exec needs none of this: exec closes our descriptors and resets handlers.
+Always: if a resource is made and closed under `LOCK`, it is registered at the time of every fork. The signals that are
+passed to `block_during_fork` reach the child only after our handlers are removed there. Not covered: C code that calls
+fork(2) without Python's hooks. If the child calls exec, this module is not needed: exec closes our descriptors and
+resets the signal handlers.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Guarded(Protocol):
     """Owner of a resource that a forked child must not keep."""
 
     def close_in_child(self) -> None:
-        """Close the resource in the child. Must not take a lock or send a message. Called again in a child of that
-        child."""
+        """Close the resource in the child. Must not take a lock or send a message. If the child itself forks, it is
+        called again in the new child."""
 
 
 class SupportsClose(Protocol):
@@ -38,18 +39,19 @@ class SupportsClose(Protocol):
     def close(self) -> object: ...
 
 
-# Held for microseconds while a resource is made and guarded, or closed; and by a thread while it forks. Not held while
-# waiting or while memory is populated. Reentrant, because a signal handler may run in a thread that holds the lock.
+# A thread holds the lock for microseconds while it makes and registers a resource, or closes a resource; and while it
+# forks. No thread holds the lock while it waits, or while memory is populated. The lock is reentrant, because a signal
+# handler may run in a thread that holds it.
 LOCK = threading.RLock()
 _numbers = itertools.count()
 _guarded: weakref.WeakValueDictionary[int, Guarded] = weakref.WeakValueDictionary()
 _blocked_signals: frozenset[int] = frozenset()
 _forking_thread: int | None = None  # identifier of the thread that is forking
-_mask_before: set[int] | None = None  # signal mask of that thread before its signals were blocked
+_mask_before: set[int] | None = None  # signal mask of the forking thread before its signals were blocked
 
 
 def guard(owner: Guarded) -> None:
-    """Register `owner` for as long as it exists. In a forked child its `close_in_child` is called."""
+    """Register `owner` as long as it exists. In a forked child, `owner.close_in_child` is called."""
     with LOCK:
         _guarded[next(_numbers)] = owner
 
@@ -62,15 +64,15 @@ def close(*descriptors: SupportsClose) -> None:
 
 
 def block_during_fork(numbers: Iterable[int]) -> None:
-    """Set the signals that have our handlers. A forked child receives them only after it has removed these
-    handlers."""
+    """Set the signals for which twixt has handlers. A forked child receives these signals only after it has removed
+    the handlers."""
     global _blocked_signals
     with LOCK:
         _blocked_signals = frozenset(numbers)
 
 
 def is_forking() -> bool:
-    """True if this thread is forking. An exception that a signal handler raises during the fork is lost."""
+    """True if this thread is forking. During a fork, an exception that a signal handler raises is lost."""
     return _forking_thread == threading.get_ident()
 
 
@@ -87,7 +89,8 @@ def _after() -> None:
     try:
         if _mask_before is not None:
             mask, _mask_before = _mask_before, None
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # may raise, because it runs the user's signal handlers
+            # may raise, because the call runs the user's signal handlers
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     finally:
         _forking_thread = None
         LOCK.release()

@@ -1,8 +1,8 @@
 """Detects Ctrl-C even if a library replaces or drops the KeyboardInterrupt, and delays Ctrl-C during short blocks.
 
-If Ctrl-C interrupts the import of a library with C code, that code may raise another error instead of
-KeyboardInterrupt. So Python is told to write the number of each signal also into a pipe (signal.set_wakeup_fd), which
-is read afterwards.
+If Ctrl-C interrupts the import of a library with C code, the C code may raise another error instead of
+KeyboardInterrupt. So Python also writes the number of each signal into a pipe (signal.set_wakeup_fd). Reading this
+pipe shows whether Ctrl-C came.
 
 Always: signal handlers are not changed, except for some milliseconds in `delayed_ctrl_c`. Ctrl-C is recorded only in
 the main thread, and only if no other code has set a wake-up descriptor for signals.
@@ -31,8 +31,8 @@ class Terminated(BaseException):
 
 
 def was_dropped() -> bool:
-    """True if Ctrl-C came but had no effect. Python drops a KeyboardInterrupt that is raised in one of its own
-    callbacks, and every import runs such callbacks. Call this function after another handler of Ctrl-C is
+    """True if Ctrl-C came but had no effect. Python drops a KeyboardInterrupt that is raised in one of Python's own
+    callbacks, and every import runs such callbacks. Call this function after another handler for Ctrl-C is
     installed."""
     return _recording is not None and _recording.was_received
 
@@ -41,8 +41,8 @@ def was_dropped() -> bool:
 def raising_dropped_ctrl_c() -> Iterator[None]:
     """Raise KeyboardInterrupt at the end of the block if Ctrl-C came during the block and was dropped.
 
-    Used around our imports in the user's process. It has no effect if the user has set a handler of Ctrl-C or a
-    wake-up descriptor for signals.
+    Used around our imports in the user's process. Has no effect if the user has set a handler for Ctrl-C or a wake-up
+    descriptor for signals.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -59,49 +59,49 @@ def raising_dropped_ctrl_c() -> Iterator[None]:
 
 
 class InterruptibleEvent:
-    """As `threading.Event`, but a signal's exception may end `wait` and `set` at any instruction.
+    """Like `threading.Event`, but safe if a signal's exception interrupts `wait` or `set` at any instruction.
 
-    `threading.Event` has a lock written in Python. If a signal raises right after that lock was acquired, it is never
-    released, and the next `set` waits forever. `SimpleQueue` waits in one call in C, which leaves nothing locked.
+    `threading.Event` has a lock that is written in Python. If a signal's exception comes right after the lock was
+    acquired, the lock is never released, and the next `set` waits forever. `SimpleQueue` waits in a single C call, so
+    no lock stays acquired.
     """
 
     def __init__(self) -> None:
-        self._is_set = False
+        self.is_set = False  # an attribute, because it is read with every publish
         self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
-    def is_set(self) -> bool:
-        return self._is_set
-
     def set(self) -> None:
-        """Ends the present wait, and later ones until `clear`. Never blocks."""
-        if not self._is_set:
-            self._wakes.put(None)  # first: after an exception between the two lines, the next `set` repeats both
-            self._is_set = True
+        """Ends the current wait. Later waits return at once until `clear` is called. Never blocks."""
+        if not self.is_set:
+            # before the flag: if an exception comes between the two lines, the next `set` runs both again
+            self._wakes.put(None)
+            self.is_set = True
 
     def clear(self) -> None:
-        """Only for the one thread that waits."""
-        self._is_set = False
+        """Resets the event. Only the one thread that waits may call it."""
+        self.is_set = False
         with contextlib.suppress(queue.Empty):
             while True:
                 self._wakes.get_nowait()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until the event is set; False if it is not after `timeout_s`, None: no limit."""
+        """Waits until the event is set. Returns False if the event is not set within `timeout_s`; None means no
+        limit."""
         timeout_s = None if timeout_s is None else max(timeout_s, 0.0)
-        while not self._is_set:
+        while not self.is_set:
             try:
                 self._wakes.get(timeout=timeout_s)
             except queue.Empty:
-                return self._is_set
-            self._is_set = True
-            self._wakes.put(None)  # for other threads that wait
+                return self.is_set
+            self.is_set = True
+            self._wakes.put(None)  # wakes other threads that wait
         return True
 
 
 @contextlib.contextmanager
 def delayed_ctrl_c() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block, which must take only some ms. Does nothing in threads other than the
-    main thread, because these receive no signals."""
+    """Delay Ctrl-C until the end of the block, which must take only some ms. Has no effect in threads other than the
+    main thread, because only the main thread handles signals."""
     theirs = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(theirs):
         yield
@@ -110,7 +110,7 @@ def delayed_ctrl_c() -> Iterator[None]:
     owner_pid = os.getpid()
 
     def hold(number: int, frame: FrameType | None) -> None:
-        if os.getpid() != owner_pid:  # in a child that another thread forked during the block
+        if os.getpid() != owner_pid:  # this process is a child that another thread forked during the block
             theirs(number, frame)
         came.append((number, frame))
 
@@ -150,7 +150,7 @@ class CtrlCRecorder:
 
     @property
     def was_received(self) -> bool:
-        """True if Ctrl-C came since the last read of this property. False if Ctrl-C is not recorded."""
+        """True if Ctrl-C came since the last read of this property. Always False if Ctrl-C is not recorded."""
         if not self._is_recording:
             return False
         try:
@@ -159,7 +159,8 @@ class CtrlCRecorder:
             return False
 
     def close_in_child(self) -> None:
-        """Stops recording in a forked child, which receives signals of its own (`fork.Guarded`)."""
+        """Implements `fork.Guarded`: stops recording in a forked child, because signals to the child are not for this
+        process."""
         self._end()
 
     def _end(self, wakeup_fd: int = -1) -> None:
@@ -175,9 +176,10 @@ class CtrlCRecorder:
 
 
 def restore_wakeup_fd(ours: int, previous: int) -> None:
-    """Set the wake-up descriptor for signals back to `previous`, unless other code has replaced `ours` since."""
+    """Set the wake-up descriptor for signals back to `previous`. No effect if other code has replaced `ours`
+    meanwhile."""
     now = signal.set_wakeup_fd(-1)
     try:
         signal.set_wakeup_fd(previous if now == ours else now)
-    except (ValueError, OSError):  # the descriptor has been closed since
+    except (ValueError, OSError):  # the descriptor has been closed meanwhile
         pass

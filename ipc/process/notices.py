@@ -1,9 +1,10 @@
 """Prints all messages on standard error, in the user's process and in twixt's own processes.
 
-Always: a call raises no exception but KeyboardInterrupt, and waits at most WAIT_MS for a slow reader. After a wait
-that timed out, later calls do not wait, until the stream accepts text again. Text that cannot be written is dropped.
-If the stream is Python's own, bytes are written directly to its descriptor. Otherwise, text that does not fit on a
-full disk would stay in Python's buffer, and the flush at exit would fail with exit code 120.
+Always: a call raises no exception except KeyboardInterrupt, and waits at most WAIT_MS for a slow reader. After a wait
+has timed out, later calls do not wait until the stream accepts text again. Text that cannot be written is dropped. If
+the stream is Python's own, bytes are written directly to the stream's descriptor. If they were written through
+Python's buffer instead, text that does not fit on a full disk would stay in the buffer, and the flush at exit would
+fail with exit code 120.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ TYPE_CHECKING = False  # not imported from `typing`, because that import takes s
 if TYPE_CHECKING:
     from typing import Any
 
-# Longest wait for a full pipe or terminal, ms. The wait blocks the caller's loop, but without it the message that says
+# Longest wait for a full pipe or terminal, ms. The wait blocks the caller's loop. Without the wait, the message about
 # why a program ended could be lost.
 WAIT_MS = 100
-# Number of bytes that a pipe accepts without blocking when it is ready for writing.
+# Number of bytes that a pipe accepts without blocking if it is ready for writing.
 PIPE_BYTES = getattr(select, "PIPE_BUF", 512)
 
 _gave_up = False
@@ -32,7 +33,7 @@ def print_notice(text: str, traceback_text: str = "") -> None:
 
 
 def print_lines(text: str) -> None:
-    """Prints whole lines unchanged on standard error."""
+    """Prints whole lines on standard error, unchanged."""
     try:
         stream = sys.stderr
         if stream is None:
@@ -41,7 +42,8 @@ def print_lines(text: str) -> None:
             _write_bytes(stream, text.encode(stream.encoding, "backslashreplace"))
         else:
             _write_text(stream, text)
-    except Exception:  # full disk, closed stream, interpreter at its end, or an error of a replaced stream
+    # the disk is full, the stream is closed, the interpreter ends, or a replaced stream has an error
+    except Exception:
         pass
 
 
@@ -67,7 +69,7 @@ def is_terminal() -> bool:
     """True if standard error is a terminal."""
     try:
         return sys.stderr.isatty()
-    except Exception:  # no stream, a closed stream, or a replaced stream without `isatty`
+    except Exception:  # there is no stream, a closed stream, or a replaced stream without `isatty`
         return False
 
 
@@ -76,7 +78,7 @@ def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:
     if not _is_ready(descriptor):
         return
     try:
-        stream.flush()  # text that the program has already printed must come first
+        stream.flush()  # text that the program has already printed must appear first
     except OSError:
         pass
     rest = memoryview(content)
@@ -105,14 +107,15 @@ def _write_text(stream: Any, text: str) -> None:
 
 
 def _is_ready(descriptor: int) -> bool:
-    """True if a write to the descriptor will not block. False if the reader has closed it: then a write would end the
-    process if the program has restored the default action of SIGPIPE."""
+    """True if a write to the descriptor will not block. False if the reader has closed the descriptor: a write could
+    then end the process, because the program may have restored the default action of SIGPIPE."""
     global _gave_up
     try:
         poller = select.poll()
         poller.register(descriptor, select.POLLOUT)
         found = poller.poll(0 if _gave_up else WAIT_MS)
-    except (AttributeError, OSError, TypeError, ValueError):  # no poll on this system, or no real descriptor
+    # this system has no poll, or the stream has no real descriptor
+    except (AttributeError, OSError, TypeError, ValueError):
         return True
     _gave_up = not found
     return bool(found) and not found[0][1] & (select.POLLERR | select.POLLHUP | select.POLLNVAL)

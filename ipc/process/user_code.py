@@ -1,8 +1,8 @@
 """Imports the user's modules by name, and reports their exceptions with the user's stack frames only.
 
-All of the user's code (worlds, interpolation methods, blend rules, drawing functions) is imported here. Its exceptions
-are turned into `UserCodeCrashed`, with the message "... raised ...". If a simulation names code for its viewers, a
-viewer searches for that code in the simulation's folders.
+All of the user's code (worlds, interpolation methods, blend rules, drawing functions) is imported here. Exceptions of
+this code are turned into `UserCodeCrashed`, with the message "... raised ...". A simulation may name code for its
+viewers; the viewers search for this code in the simulation's folders.
 
 Always: the user's folders are searched after the standard library and installed packages, and before twixt's own
 folder. A printed traceback has no frames of twixt's own code. The built-in worlds count as the user's code.
@@ -25,8 +25,8 @@ from twixt.ipc.process.interrupts import Terminated
 _TWIXT_FOLDER = os.path.realpath(twixt.__path__[0]) + os.sep
 _SUBPACKAGES = tuple(os.path.join(_TWIXT_FOLDER, name) + os.sep for name in ("cli", "ipc", "render", "sim"))
 _TWIXT_CODE = (*_SUBPACKAGES, _TWIXT_FOLDER + "twixt.py", _TWIXT_FOLDER + "__init__.py")
-# Code of the built-in worlds, which counts as the user's code. `_WORLD_MAKER` is in one of these folders, but does not
-# count as the user's code.
+# Folders and files of the built-in worlds, whose code counts as the user's code. `_WORLD_MAKER` is in one of these
+# folders, but does not count as the user's code.
 _WORLD_CODE = tuple(
     os.path.join(_TWIXT_FOLDER, "sim", place)
     for place in ("worlds" + os.sep, "contacts" + os.sep, "reproducible_math.py")
@@ -35,15 +35,15 @@ _WORLD_MAKER = os.path.join(_TWIXT_FOLDER, "sim", "worlds", "find.py")
 
 # Key under which a simulation's description has the result of `code_folders`.
 CODE_FOLDERS = "code_folders"
-# Most folders that a viewer accepts from a simulation. Usual search paths have a handful.
+# Most folders that a viewer accepts from a simulation. Usual search paths have only a few.
 MOST_FOLDERS = 64
 _INSTALLED = ("site-packages", "dist-packages")
 _folders: list[str] = []  # code folders of the simulation that this viewer shows
 
 
 class UserCodeCrashed(TwixtError):
-    """The user's code raised an exception, or left the world in a state that cannot be stepped. traceback_text:
-    traceback with the user's frames only."""
+    """The user's code raised an exception, or left the world in a state from which it cannot be stepped.
+    traceback_text: traceback with the user's frames only."""
 
     exit_code = FAILED
 
@@ -53,27 +53,27 @@ class UserCodeCrashed(TwixtError):
 
 
 class UserCodeRefused(UserCodeCrashed):
-    """The user's code gave twixt a value that twixt refuses. traceback_text: the user's frames, without the error
+    """The user's code gave twixt a value that twixt refuses. traceback_text: the user's frames without the error
     message."""
 
     exit_code = REFUSED
 
 
 def user_crash(what: str, error: BaseException) -> UserCodeCrashed:
-    """Error for an exception `error` of the user's code. what: the code that raised it, such as `Orbit.step`."""
+    """The error to raise for an exception `error` of the user's code. what: name of the code that raised `error`, such
+    as `Orbit.step`."""
     if isinstance(error, TwixtError):
         return UserCodeRefused(f"{what}: {error}", _users_frames(error))
     return UserCodeCrashed(f"{what} raised {error_text(error)}", user_traceback(error))
 
 
 # The name is in lower case, because the class is used like a function: `with calling_user_code(...)`. A generator with
-# `contextlib.contextmanager` would take three times as long, in each step.
+# `contextlib.contextmanager` would take three times as long, and this cost would come in each step.
 class calling_user_code:
     """Turns exceptions of the user's code in the block into `UserCodeCrashed`. what: as in `user_crash`.
 
-    refusals: if True, a `TwixtError` passes unchanged. It then means that twixt refuses a value that the user gave,
-    such as a constructor's argument, which is no crash. KeyboardInterrupt, Terminated and SystemExit always pass
-    unchanged.
+    refusals: if True, a `TwixtError` passes unchanged. Such an error is no crash: twixt refuses a value that the user
+    gave, for example an argument of a constructor. KeyboardInterrupt, Terminated and SystemExit always pass unchanged.
     """
 
     __slots__ = ("_refusals", "_what")
@@ -95,10 +95,10 @@ class calling_user_code:
 
 
 def import_user_module(module_name: str, flag: str = "") -> ModuleType:
-    """Imports a module from the user's folders or the Python path. flag: the option that names the module, for
-    messages.
+    """Imports a module from the user's folders or the Python path. flag: the option by which the user named the
+    module, for error messages.
 
-    Raises TwixtError if there is no such module, UserCodeCrashed if importing it raises an exception.
+    Raises TwixtError if there is no such module, and UserCodeCrashed if its import raises an exception.
     """
     by_flag = f"{flag}: " if flag else ""
     try:
@@ -113,8 +113,8 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
-        # "No such module" is reported only for the module itself or its package. If an import inside the module fails,
-        # that is a crash of the user's code.
+        # "No such module" is reported only if the module itself or its package is missing. A failed import inside the
+        # module counts as a crash of the user's code.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             folders = list(dict.fromkeys((*_folders, here)))
             hint = suggestion_for(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"
@@ -125,7 +125,7 @@ def import_user_module(module_name: str, flag: str = "") -> ModuleType:
 
 def suggestion_for(word: str, known: Iterable[str]) -> str:
     """`did you mean "..."?` with the known word most similar to `word`. Empty if no known word is similar."""
-    import difflib  # imported here, because only errors need it
+    import difflib  # imported here, because only error messages need it
 
     near = difflib.get_close_matches(word, list(known), n=1)
     return f'did you mean "{near[0]}"?' if near else ""
@@ -140,15 +140,15 @@ def _modules_in(folders: Iterable[str]) -> list[str]:
 
 
 def code_folders() -> list[str]:
-    """Folders of `sys.path` without those of the standard library, installed packages and twixt: mainly the script's
-    folder and PYTHONPATH."""
+    """Folders of `sys.path`, except the folders of the standard library, installed packages and twixt. Mostly these
+    are the script's folder and the folders in PYTHONPATH."""
     library, found = os.path.dirname(os.__file__), dict[str, None]()
     for entry in sys.path:
         if not isinstance(entry, str | os.PathLike):  # Python ignores such an entry as well
             continue
         try:
             folder = os.path.abspath(entry)
-            folder.encode()  # raises for a path that is not valid text, which could not be sent
+            folder.encode()  # raises for a path that is not valid text and so could not be sent
         except (OSError, ValueError):
             continue
         is_library = f"{folder}{os.sep}".startswith(f"{library}{os.sep}") or os.path.basename(folder) in _INSTALLED
@@ -158,7 +158,7 @@ def code_folders() -> list[str]:
 
 
 def _holds_twixt(folder: str) -> bool:
-    """True for twixt's own folder, and for a folder that contains it as a package (made for type checkers)."""
+    """True for twixt's own folder, and for the folder that contains twixt as a package (made for type checkers)."""
     ours = os.path.join(folder, "twixt", "__init__.py")
     return os.path.realpath(folder) + os.sep == _TWIXT_FOLDER or os.path.realpath(ours) == _TWIXT_FOLDER + "twixt.py"
 
@@ -196,13 +196,14 @@ def error_text(error: BaseException) -> str:
 
 def user_traceback(error: BaseException) -> str:
     """Traceback of `error` and its causes, without twixt's frames. Empty if there is no frame of the user's code. In
-    that case the call itself failed, for example because of a wrong number of arguments."""
+    this case the call of the user's code failed, for example because of a wrong number of arguments."""
     report = traceback.TracebackException.from_exception(error)
     return "".join(report.format()) if _strip(report, set()) else ""
 
 
 def _users_frames(error: BaseException) -> str:
-    """Traceback of `error` with the user's frames only, without the error message. Empty if it has no such frames."""
+    """Traceback of `error` with the user's frames only, without the error message. Empty if there are no such
+    frames."""
     report = traceback.TracebackException.from_exception(error)
     _strip(report, set())
     return "".join(["Traceback (most recent call last):\n", *report.stack.format()]) if report.stack else ""
@@ -214,14 +215,14 @@ def _strip(report: traceback.TracebackException | None, seen: set[int]) -> bool:
         return False
     seen.add(id(report))
     are_ours = [_is_ours(frame.filename) for frame in report.stack]
-    # The constructor of a dataclass is generated, so its frame has no file. The frame counts as ours if the next frame
-    # is ours.
+    # The constructor of a dataclass is generated, so its frame has no file. Such a frame counts as twixt's if the next
+    # frame is twixt's.
     followed = zip(report.stack, are_ours, [*are_ours[1:], False], strict=True)
     kept = [
         frame for frame, is_ours, is_next in followed if not is_ours and (frame.filename != "<string>" or not is_next)
     ]
     report.stack = traceback.StackSummary.from_list(kept)
-    # A SyntaxError (it has `msg`) shows the user's line itself and needs no frame.
+    # A SyntaxError (it has `msg`) needs no frame, because its message contains the user's line.
     left = bool(kept) or hasattr(report, "msg")
     for cause in (report.__cause__, report.__context__, *(report.exceptions or ())):
         left = _strip(cause, seen) or left

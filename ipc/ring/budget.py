@@ -1,9 +1,9 @@
 """Checks that enough memory is available before an allocation.
 
-Linux may grant more memory than exists (overcommit). When the memory is used, the kernel kills a process, not always
-the one that allocated it. So each large request is checked first. The available memory is the minimum of what the
-machine and each control group of this process have left. If the system does not report it (not Linux), all requests
-are allowed.
+Linux may grant more memory than exists (overcommit). When a program uses that memory, the kernel kills a process, and
+not always the process that allocated the memory. So each large request is checked first. The available memory is the
+minimum of the free memory of the machine and of each control group of this process. Systems other than Linux do not
+report the available memory; all requests are allowed there.
 Not here: the allocation.
 """
 
@@ -31,7 +31,8 @@ class NoRoom(TwixtError):
 
 
 def require(size: int, what: str) -> None:
-    """Raises NoRoom unless `size` bytes are available. what: use of the memory, such as "100 bodies"."""
+    """Raises NoRoom unless `size` bytes are available. what: purpose of the memory for the error text, such as "100
+    bodies"."""
     free = free_bytes() if size >= SMALL_BYTES else None
     if free is not None and size > free:
         raise NoRoom(f"{what} would need {mib(size)}, {mib(free)} are free; use fewer bodies")
@@ -73,8 +74,8 @@ def _free_of_groups(proc: str, groups: str) -> Iterator[int | None]:
         if kinds not in ("", "memory"):
             continue
         version, top = (2, groups) if kinds == "" else (1, f"{groups}/memory")
-        # In a container the path may be the host's, but only the files of the container's own group are visible. So
-        # every parent folder is tried too.
+        # In a container the path may be the host's path, but only the files of the container's own group are visible.
+        # So every parent folder is tried as well.
         while True:
             yield _free_of_group(os.path.join(top, path.lstrip("/")), version)
             if path in ("", "/"):
@@ -93,7 +94,7 @@ def _free_of_group(folder: str, version: int) -> int | None:
 
 def _number(file: str) -> int | None:
     text = "".join(_lines(file)).strip()
-    return int(text) if text.isdigit() else None  # "max": no limit
+    return int(text) if text.isdigit() else None  # "max" means no limit
 
 
 def _lines(file: str) -> list[str]:

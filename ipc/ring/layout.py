@@ -6,12 +6,13 @@
     4096   slot 0, slot 1, ...: sequence word (64 B), head (128 B), records, one block per column
 
 A record has 64 bytes. The records of a slot are first the bodies, then the marks, then the surface vertices, which are
-packed into records. Together they are at most `capacity` records. In this folder a number of `marks` includes the
-records that hold vertices. A column has room for `capacity` rows, one for each body or one for each part of a body. A
-world column has one row.
+packed into records. Bodies, marks and vertices together fill at most `capacity` records. In this folder the number
+`marks` also counts the records that hold vertices. A column has room for `capacity` rows, one for each body or one for
+each part of a body. A world column has one row.
 
 Capacity and columns determine all other numbers. A process that reads a layout from a segment or a message computes
-the other numbers again, and rejects a layout whose numbers differ. So it never uses a damaged number.
+the other numbers again. If a computed number differs from the number that was read, the process rejects the layout. So
+no process uses a damaged number.
 
 Always: every block starts on a cache line. Blocks do not overlap. The slots fill the segment exactly.
 """
@@ -29,7 +30,8 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, HEAD, MARK
 
-# Increase it whenever a word moves or changes its meaning. Viewer and simulation must use the same format.
+# Version of the layout. Increase it whenever a word moves or changes its meaning. Viewer and simulation must use the
+# same version.
 FORMAT = 4
 MAGIC = int.from_bytes(b"twixtseg", "little")
 
@@ -38,7 +40,8 @@ CACHE_LINE = 64
 SLOTS_OFFSET = 4096
 
 # At least four slots: two complete snapshots must exist while a third is written and a reader reads. Sixteen slots
-# hold all snapshots of a burst for a viewer that missed a few frames. RING_BYTES limits the number in between.
+# hold all snapshots of a burst for a viewer that missed a few frames. The actual number of slots is the largest number
+# from 4 to 16 that fits into RING_BYTES.
 MIN_SLOTS = 4
 MAX_SLOTS = 16
 RING_BYTES = 256 * 1024 * 1024
@@ -48,7 +51,8 @@ MAX_CAPACITY = 1 << 24
 MAX_COLUMNS = 32
 MAX_COLUMN_WIDTH = 64
 MAX_NAME_BYTES = 40
-# What one row of a column belongs to: a body, a part of a body, or the world. A segment stores the index in PERS.
+# Owner of one row of a column: a body, a part of a body, or the world. A segment stores the owner as an index into
+# PERS.
 PERS = BODY_ROWS, PART_ROWS, WORLD_ROW = ("body", "part", "world")
 COLUMN_DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 
@@ -69,7 +73,7 @@ PLAN_SEQUENCE = 3264 // WORD
 PLAN = PLAN_SEQUENCE + 1  # number, world epoch, wall_ns, sim_time_ns, rate
 
 HEAD_IN_SLOT = CACHE_LINE
-# Format of the packed head: 8-byte fields only. The reserved words are left out; they stay zero.
+# Format of the packed head: 8-byte fields only. The reserved words are not packed; they stay zero.
 HEAD_FIELDS = tuple(name for name in HEAD.names or () if name != "reserved")
 HEAD_PACKING = struct.Struct("<" + "".join("d" if HEAD[name].kind == "f" else "q" for name in HEAD_FIELDS))
 PUBLISHED_IN_HEAD = HEAD_FIELDS.index("published_ns")  # offset of the field in the head, in words
@@ -80,7 +84,8 @@ class LayoutError(TwixtError):
     """A capacity or column out of range, or an invalid header of a segment."""
 
 
-# Declaration of a column: dtype, values per row, and one of PERS (may be left out if each row belongs to a body).
+# Declaration of a column: dtype, values per row, and one of PERS. The third item may be left out if each row belongs
+# to a body.
 ColumnForm = tuple[str, int] | tuple[str, int, str]
 
 
@@ -159,7 +164,8 @@ class Layout:
 
     @staticmethod
     def from_segment(segment: memoryview | bytes) -> Layout:
-        """The layout in a segment's header. Raises LayoutError if it is invalid or does not fit into `segment`."""
+        """The layout in a segment's header. Raises LayoutError if the layout is invalid or does not fit into
+        `segment`."""
         if len(segment) < SLOTS_OFFSET:
             raise LayoutError(f"a segment is at least {SLOTS_OFFSET} bytes, got {len(segment)}")
         identity = np.frombuffer(segment, IDENTITY, 1)[0]
@@ -242,7 +248,7 @@ class Layout:
 
 
 def per_of(form: ColumnForm) -> str:
-    """What one row of a column of this form belongs to, one of PERS."""
+    """Owner of one row of a column with this form; one of PERS."""
     return form[2] if len(form) == 3 else BODY_ROWS
 
 
@@ -257,8 +263,8 @@ def part_count(columns: Mapping[str, np.ndarray], forms: Mapping[str, ColumnForm
 def first_rows(
     columns: Mapping[str, NDArray[Any]], forms: Mapping[str, ColumnForm], bodies: int
 ) -> dict[str, NDArray[Any]]:
-    """The columns, reduced to the first `bodies` bodies. Part columns keep no rows, because viewers could not tell to
-    which bodies they belong."""
+    """The columns, reduced to the first `bodies` bodies. Part columns keep no rows, because a viewer could not tell to
+    which bodies the remaining rows belong."""
     kept = {BODY_ROWS: bodies, PART_ROWS: 0, WORLD_ROW: 1}
     return {name: rows[: kept[per_of(forms[name])]] for name, rows in columns.items()}
 

@@ -4,12 +4,12 @@ A reader copies or uploads a `SnapshotView`, then calls its `is_valid()`. If the
 between, the result is False, and the reader discards the copy.
 
 Copies reuse arrays of earlier copies (`SpareArrays`), because the first access to new memory is slow. An array is free
-if only `SpareArrays` refers to it. Views, buffers and slices of an array refer to it as well, so an array in use is
-never overwritten.
+if only `SpareArrays` refers to it. Views, buffers and slices of an array also refer to the array, so an array in use
+is never overwritten.
 
 Always: damaged memory (a bad header, an impossible count) raises a TwixtError and never causes a crash or a huge
-allocation. `SpareArrays` holds few arrays, none of them large. One thread uses a segment. Not here: the order of loads
-(`sequence`), the choice of the snapshot (`reader`).
+allocation. `SpareArrays` holds only a few small arrays. Only one thread may use a segment. Not here: the order of
+loads (`sequence`), the choice of the snapshot (`reader`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, PART_ROWS, PERS, WORL
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, NO_VERTICES, VERTEX_BYTES, Head, Snapshot, vertex_records
 
-# Most arrays held for reuse: two in use and two being copied. Larger arrays are not held, because copying them takes
-# longer than the first access to new memory.
+# Most arrays held for reuse: two in use and two being copied. Larger arrays are not held, because copying such an
+# array takes longer than the first access to its memory.
 MOST_KEPT, LARGEST_BYTES = 4, 4 << 20
 # Number of references to a free array: one from the list in `SpareArrays`, one from the argument of `getrefcount`.
 OWN_REFERENCES = 2
@@ -35,7 +35,7 @@ NO_BYTES = memoryview(b"")
 
 
 class SpareArrays:
-    """Arrays of body records; each is reused as soon as nothing else refers to it."""
+    """Arrays of body records. An array is reused as soon as nothing else refers to it."""
 
     def __init__(self) -> None:
         self._arrays: list[NDArray[np.void]] = []
@@ -53,7 +53,8 @@ class SpareArrays:
 
 
 class SnapshotView:
-    """View of snapshot `number` in its slot. Values read from it are valid only if `is_valid()` is True afterwards.
+    """View of snapshot `number` in its slot. First read values from the view, then call `is_valid()`: the values are
+    valid only if it returns True.
 
     bodies: bytes of `head.count` records. marks: bytes of `head.marks` records, which include the packed vertices.
     columns, part_columns, world_columns: name -> bytes; `head.count` rows, `head.parts` rows and one row respectively.
@@ -92,12 +93,14 @@ class SnapshotView:
         return self._segment.layout
 
     def copied_marks(self) -> NDArray[np.void]:
-        """A private copy of the marks, shape (m,), dtype MARK. Valid only if `is_valid()` is True afterwards."""
+        """A private copy of the marks, shape (m,), dtype MARK. The copy is valid only if `is_valid()` then returns
+        True."""
         count = self.head.marks - vertex_records(self.head.vertices)
         return np.frombuffer(bytearray(self.marks[: count * MARK.itemsize]), MARK) if count else NO_MARKS
 
     def copied_vertices(self) -> NDArray[np.float32]:
-        """A private copy of the surface vertices, shape (v, 3). Valid only if `is_valid()` is True afterwards."""
+        """A private copy of the surface vertices, shape (v, 3). The copy is valid only if `is_valid()` then returns
+        True."""
         if not (count := self.head.vertices):
             return NO_VERTICES
         start = (self.head.marks - vertex_records(count)) * MARK.itemsize
@@ -126,7 +129,7 @@ class Segment:
     @property
     def words(self) -> sequence.Words:
         """All words of the segment. Raises LayoutError after `close`, and in a forked child."""
-        if self.memory.closed:  # in a forked child an access would be a segmentation fault
+        if self.memory.closed:  # the memory is closed in a forked child, where an access would be a segmentation fault
             raise LayoutError(
                 "this channel is closed, or belongs to the process that forked this one; attach again in this process"
             )
@@ -137,7 +140,8 @@ class Segment:
         return sequence.read_latest(self.words, self._fence, at.LATEST)
 
     def view_of(self, number: int) -> SnapshotView | None:
-        """View of snapshot `number`; None if its slot holds another one. Raises LayoutError for a damaged head."""
+        """View of snapshot `number`; None if another snapshot is in its slot. Raises LayoutError for a damaged
+        head."""
         offset = self.layout.head_offset(self.layout.slot_of(number))
         values = sequence.read_slot(
             self.words,
@@ -170,7 +174,7 @@ class Segment:
         return view[bodies:ends], view[ends : ends + marks * MARK.itemsize] if marks else NO_BYTES
 
     def columns(self, number: int, per: str, head: Head) -> dict[str, memoryview]:
-        """Name -> the snapshot's rows, as bytes, for each column whose rows belong to `per`, one of PERS."""
+        """The columns whose rows belong to `per`, one of PERS. Returns name -> the snapshot's rows as bytes."""
         if not self.layout.columns:
             return {}
         view, start = self.memory.view, self.layout.slot_offset(self.layout.slot_of(number))

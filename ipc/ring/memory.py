@@ -1,10 +1,11 @@
 """Shared memory that physics writes and viewers read, and the allocator of the next, larger segment.
 
 The kernel frees the memory when the last process that uses it ends.
-Always: all pages are allocated when `create` returns, or once `populate` has returned True. If memory is short, these
-raise an error, so that a later access does not cause SIGBUS. Viewers cannot write the memory. In a forked child the
-memory is not mapped, and the copy of the object is closed. `populate` takes long but holds no lock, not even the
-interpreter's; `mmap` and `madvise` would hold the interpreter's lock for a third of a second with 128 MiB.
+Always: all pages are allocated when `create` returns, or once `populate` has returned True. If memory is short,
+`create` and `populate` raise an error, so that a later access does not cause SIGBUS. Viewers cannot write the memory.
+In a forked child the memory is not mapped, and the copy of the object is closed. `populate` takes long but holds no
+lock, not even the interpreter's lock. `mmap` and `madvise` would hold the interpreter's lock for a third of a second
+with 128 MiB.
 Not here: the system calls (`ipc.system`), the meaning of the bytes (`layout`), the sending of descriptors (`session`).
 """
 
@@ -27,7 +28,7 @@ from twixt.ipc.ring.layout import MAX_CAPACITY, ColumnForm, Layout
 from twixt.ipc.system import memory as system_memory
 from twixt.ipc.system.interface import SharedMemoryError
 
-# Bytes that one call of `populate` allocates. This takes some ms; then the thread can do other work.
+# Bytes that one call of `populate` allocates. One call takes some ms; between two calls the thread can do other work.
 PIECE_BYTES = 4 << 20
 
 
@@ -36,7 +37,7 @@ class Memory:
 
     def __init__(self, mapped: mmap.mmap, size: int, descriptors: tuple[int, ...] = ()) -> None:
         self._mapping: mmap.mmap | None = mapped
-        self._descriptors = descriptors  # owned; the last one is read-only
+        self._descriptors = descriptors  # this object owns them; the last descriptor is read-only
         self.size = size
         self.closed = False
         self._populated = 0
@@ -72,14 +73,16 @@ class Memory:
         _close_all(descriptors)
         mapped, self._mapping = self._mapping, None
         view, self.view = self.view, memoryview(b"")
-        # If the memory were unmapped while a view exists, the view's next use would crash. So the last view frees it.
+        # If the memory were unmapped while a view of it exists, the next use of the view would crash. So the memory is
+        # unmapped when its last view is deleted.
         with contextlib.suppress(BufferError):
             view.release()
             if mapped is not None:
                 mapped.close()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The child does not have the mapping (DONTFORK), so nothing may access it."""
+        """Implements `fork.Guarded`. The child does not have the mapping (DONTFORK), so nothing in the child may
+        access the memory."""
         self.closed = True
         descriptors, self._descriptors = self._descriptors, ()
         _close_all(descriptors)
@@ -99,10 +102,10 @@ def create(size: int) -> Memory:
 
 
 def make(size: int) -> Memory:
-    """As `create`, but without allocated pages. Before any access, call `populate` until it returns True."""
+    """Like `create`, but the pages are not allocated yet. Before any access, call `populate` until it returns True."""
     if size < 1:
         raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
-    # Checked here, because the kernel does not refuse too large a size but kills a process later.
+    # Checked here: the kernel would grant a size that is too large, and kill a process later.
     budget.require(size, "shared memory for all bodies")
     try:
         made = system_memory.make(size)
@@ -114,7 +117,7 @@ def make(size: int) -> Memory:
 def map_read_only(descriptor: int, size: int) -> Memory:
     """Maps a simulation's memory by its descriptor. The caller still owns the descriptor.
 
-    Raises SharedMemoryError if the memory has not `size` bytes, or if its maker could still shrink it.
+    Raises SharedMemoryError if the memory does not have `size` bytes, or if the simulation could still shrink it.
     """
     try:
         return Memory(system_memory.map_read_only(descriptor, size), size)
@@ -135,22 +138,22 @@ def _close_all(descriptors: Sequence[int]) -> None:
 
 # The service thread makes the next, larger segment while the publishing thread continues.
 #
-# Always: only one segment is made at a time. A request and a transfer take the publishing thread only a few stores. An
+# Always: only one segment is made at a time. A request or a transfer costs the publishing thread only a few stores. An
 # error is reported once, and only if the segment is needed. Not here: the move into the segment (`segments`).
 
 Columns = Mapping[str, ColumnForm]
 
 
 class SegmentMemory(NamedTuple):
-    """Memory for a segment of this layout. All pages are allocated; there is no snapshot yet."""
+    """Memory for a segment of this layout. All pages are allocated, and no snapshot is in it yet."""
 
     memory: Memory
     layout: Layout
 
 
 class _Request(NamedTuple):
-    """Request for a segment. capacities: one or two, in records. If memory is short for the first, the second is
-    tried. is_needed: True if an error with the last capacity must be reported."""
+    """Request for a segment. capacities: one or two capacities, in records; the second is tried if memory is short for
+    the first. is_needed: True if an error with the last capacity must be reported."""
 
     capacities: tuple[int, ...]
     columns: Columns
@@ -160,8 +163,8 @@ class _Request(NamedTuple):
 class SegmentAllocator:
     """Makes a host's next segment on request.
 
-    wake_service: tells the service thread that there is work. ready: the finished segment, until `transfer`.
-    error: the reason why a needed segment could not be made. Both are None otherwise.
+    wake_service: tells the service thread that there is work. ready: the finished segment, until `transfer`. error:
+    the reason why a needed segment could not be made. `ready` and `error` are None otherwise.
     """
 
     def __init__(self, wake_service: Callable[[], object]) -> None:
@@ -224,7 +227,8 @@ class SegmentAllocator:
         return self._request is not None
 
     def close(self) -> None:
-        """Closes all segments that were not transferred. Call it on the service thread, or after that has ended."""
+        """Closes all segments that were not transferred. Call it on the service thread, or after the service thread
+        has ended."""
         self.cancel()
         if self._making is not None:
             self._making[1].memory.close()

@@ -1,11 +1,11 @@
 """Viewer's side of the ring: unread snapshots, the two newest snapshots, the plan.
 
-A reader delivers a `SnapshotView` of each snapshot. If the writer overwrites a snapshot while it is used, the viewer
-discards that snapshot and reads newer ones.
+A reader delivers a `SnapshotView` of each snapshot. If the writer overwrites a snapshot while the viewer uses it, the
+viewer discards the snapshot and reads newer snapshots.
 
-Always: a reader writes nothing in the segment. It delivers snapshots in order, each at most once, also when the ring
-grows. Damaged memory raises a TwixtError. One thread uses a reader. Not here: the order of loads (`sequence`), the
-receipt of new segments (`session.link`).
+Always: a reader writes nothing in the segment. A reader delivers snapshots in order and each at most once, even if the
+ring grows. Damaged memory raises a TwixtError. Only one thread may use a reader. Not here: the order of loads
+(`sequence`), the receipt of new segments (`session.link`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.snapshot import Snapshot
 
-# Most attempts at a read per frame; an attempt fails if the writer overwrites the snapshot during the read. A writer
-# that never pauses makes a few percent of all reads fail; a writer at an ordinary rate makes none fail.
+# Most attempts at a read per frame; an attempt fails if the writer overwrites the snapshot during the read. With a
+# writer that never pauses, a few percent of all reads fail. With a writer at an ordinary rate, no read fails.
 ATTEMPTS = 16
-# Most segments mapped at once. Each growth since the last read adds one, so a viewer that does not read needs a limit.
+# Most segments mapped at once. Each growth since the last read adds a segment, so a viewer that stops reading would
+# map more and more without this limit.
 MOST_SEGMENTS = 8
 NO_PLAN = Plan(number=0, world_epoch=0, wall_ns=0, sim_time_ns=0, rate=1.0)
 
@@ -38,7 +39,8 @@ class Counters:
     pairs_read: int = 0
     retries: int = 0  # reads repeated because the writer overwrote a snapshot during the read
     pairs_failed: int = 0  # reads that gave no pair because the writer overwrote a snapshot
-    skipped: int = 0  # snapshots never read completely: overwritten first, or beyond the byte budget
+    # snapshots never read completely, because they were overwritten first or did not fit the byte budget
+    skipped: int = 0
     bytes_per_snapshot: int = 0  # size of the newest snapshot delivered
 
 
@@ -48,9 +50,10 @@ class RingReader:
     def __init__(self, memory: Memory, fence: Fence | None = None) -> None:
         self.counters = Counters()
         self._fence = fence or make_fence()
-        self._segments = [Segment(memory, self._fence)]  # oldest first; an old one is removed once it is read
+        # oldest first; an old segment is removed once all its snapshots are read
+        self._segments = [Segment(memory, self._fence)]
         self._attached_at = self._segments[0].latest()
-        self._read = 0  # the last number delivered
+        self._read = 0  # number of the last snapshot delivered
         self._whole: tuple[int, int] = (-1, -1)  # numbers of the last two snapshots that were read completely
         self._plan = NO_PLAN
         self._plan_state = 0
@@ -67,7 +70,7 @@ class RingReader:
 
     @property
     def has_successor(self) -> bool:
-        """True once there is a larger segment. The caller requests it and passes it to `follow`."""
+        """True once there is a larger segment. The caller requests the segment and passes it to `follow`."""
         return self._segments[-1].words[at.SUCCESSOR] != 0
 
     @property
@@ -94,11 +97,12 @@ class RingReader:
         """Unread snapshots, oldest first. If not all fit the byte budget, the oldest are left out; the newest is
         always delivered.
 
-        Use each view and call its `is_valid()` before you request the next. After a torn snapshot the reader continues
-        with newer ones, fewer at each attempt. A reader slower than the writer skips snapshots that the writer would
-        overwrite first. Without skipping, 112 of 119 snapshots read in one frame were torn on a slow machine.
+        Use each view and call its `is_valid()` before you request the next view. After a torn snapshot the reader
+        continues with newer snapshots, and with fewer of them at each attempt. If a reader is slower than the writer,
+        it skips the snapshots that the writer is about to overwrite. Without skipping, 112 of 119 snapshots read in
+        one frame were torn on a slow machine.
         """
-        newest, delivered, pace = 0, 0, 0  # pace: number of snapshots published during one delivery
+        newest, delivered, pace = 0, 0, 0  # pace: number of snapshots that the writer publishes during one delivery
         for attempt in range(ATTEMPTS):
             before, newest = newest, self.latest
             if newest <= self._read:
@@ -126,8 +130,8 @@ class RingReader:
         self._close_old_segments()
 
     def pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first; fewer if fewer were published. Empty if the writer
-        overwrote a snapshot during each of the ATTEMPTS."""
+        """Private copies of the two newest snapshots, older first, or of all snapshots if there are fewer. Empty if
+        the writer overwrote a snapshot during each of the ATTEMPTS."""
         for attempt in range(ATTEMPTS):
             newest = self.latest
             if newest == 0:
@@ -147,7 +151,7 @@ class RingReader:
         return next((snapshot for snapshot in attempts if snapshot is not None), None)
 
     def plan(self) -> Plan:
-        """The current plan, or the last one read while the writer replaces it. Before the first plan: NO_PLAN (rate 1,
+        """The current plan, or the previous plan while the writer replaces it. Before the first plan: NO_PLAN (rate 1,
         number 0). Raises LayoutError for a rate out of range."""
         words = self._segments[-1].words
         if words[at.PLAN_SEQUENCE] == self._plan_state:
@@ -166,7 +170,7 @@ class RingReader:
         return self._plan
 
     def close(self) -> None:
-        """Closes the memory. It stays mapped while there are views of it."""
+        """Closes the memory. The memory stays mapped while views of it exist."""
         for segment in self._segments:
             segment.memory.close()
 
@@ -182,16 +186,16 @@ class RingReader:
         return None if view is None else view.copy()
 
     def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[SnapshotView]:
-        """Views of the newest unread snapshots, oldest first: at most `most`, and as many as fit the byte budget and
-        are not overwritten. pace: number of snapshots that the writer will publish during one delivery. Snapshots that
-        those would overwrite are left out."""
+        """Views of the newest unread snapshots, oldest first: at most `most` of them, and no more than fit the byte
+        budget. pace: number of snapshots that the writer will publish during one delivery. A snapshot that the
+        writer would overwrite during the delivery is left out."""
         views: list[SnapshotView] = []
         before = newest - most
         if pace:
             before = min(newest - 1, max(before, newest + 1 + pace - self.layout.slots))
         for number in range(newest, max(self._read, before), -1):
             view = self._view_of(number)
-            if view is None:  # overwritten, like all older ones
+            if view is None:  # the writer has overwritten this snapshot, and so all older ones
                 break
             byte_budget -= view.bytes
             if views and byte_budget < 0:

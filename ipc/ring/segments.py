@@ -2,12 +2,12 @@
 
 A snapshot that is too large for the current segment stays in private memory until the service thread has made a larger
 segment. Then the next publish moves the ring into the larger segment. If nothing more is published, the service thread
-moves it.
+moves the ring.
 
 Always: a publish costs one copy of the snapshot and never waits for memory, because the next segment is requested when
-the current one is three quarters full. At most one snapshot waits; a newer complete snapshot replaces it, and
-`dropped` counts the replaced one. After an interruption (Ctrl-C) each step is either complete or has no effect. Not
-here: the allocation of segments (`memory`), viewers.
+the current one is three quarters full. At most one snapshot waits. A newer complete snapshot replaces the waiting
+snapshot, and `dropped` counts the replaced snapshots. After an interruption (Ctrl-C) each step is either complete or
+has no effect. Not here: the allocation of segments (`memory`), viewers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from twixt.ipc.ring.slot import OpenSlot, PrivateSlot
 from twixt.ipc.ring.writer import RingWriter, Stored
 from twixt.ipc.snapshot import Head, vertex_records
 
-# Number of a snapshot before it gets its own number. It is larger than all other numbers.
+# Placeholder for the number of a snapshot that has no number yet. No snapshot ever gets a number as large.
 NO_NUMBER: Final = 1 << 62
 
 
@@ -42,8 +42,8 @@ class HostEnded(TwixtError):
 
 
 class LateSnapshot(NamedTuple):
-    """A snapshot that was published after it had waited for a segment. cost_ns: duration of its publish, on the
-    publishing or the service thread."""
+    """A snapshot that had to wait for a segment and was then published. cost_ns: duration of its publish, on the
+    publishing thread or the service thread."""
 
     head: Head
     published_ns: int
@@ -53,8 +53,9 @@ class LateSnapshot(NamedTuple):
 class WaitingSnapshot:
     """The newest snapshot that was too large for the current segment.
 
-    slot: its slot. The snapshot may already be in the ring, or be older than the ring's newest. dropped: number of
-    snapshots that a newer one replaced. late: snapshots that became visible after they had waited.
+    slot: slot of the waiting snapshot. That snapshot may already be in the ring, or be older than the ring's newest
+    snapshot. dropped: number of waiting snapshots that a newer snapshot replaced. late: snapshots that became visible
+    after they had waited.
     """
 
     def __init__(self) -> None:
@@ -68,14 +69,14 @@ class WaitingSnapshot:
         return slot if slot is not None and slot.number > latest else None
 
     def keep(self, slot: OpenSlot, latest: int) -> None:
-        """Replaces the waiting snapshot by a complete one, whose number becomes `latest` + 1. latest: number of the
-        ring's newest snapshot."""
+        """Makes the complete snapshot in `slot` the waiting snapshot, with the number `latest` + 1. It replaces an
+        earlier waiting snapshot. latest: number of the ring's newest snapshot."""
         slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
         slot.head = slot.head._replace(count=slot.count, marks=slot.mark_count)
         slot.close()
         before = self.slot
         # The statements below call nothing, so an interruption comes either before or after all of them.
-        slot.number = latest + 1  # set last, because `latest` may have grown while this snapshot was written
+        slot.number = latest + 1  # set late, because `latest` may have grown while this snapshot was written
         slot.is_committed = True
         self.slot = slot
         if before is not None:
@@ -95,10 +96,11 @@ class HostRing:
     """Publishes snapshots into the segments of a host. At most one thread may publish at a time. Only the service
     thread calls `step`; any thread may call the other methods.
 
-    name: name of the simulation. first: the first segment. columns: name -> (dtype, values per row); a third value
-    "part" or "world" if there is not one row per body. wake_service: tells the service thread that there is work.
-    wake_viewers: called when a snapshot or a plan has become visible. waiting: the snapshot that waits for a larger
-    segment. capacity: number of records (bodies and marks together) that fit into the current segment.
+    name: name of the simulation. first: the first segment. columns: name -> (dtype, values per row). A third value
+    "part" or "world" declares one row per part, or one row for the world, instead of one row per body. wake_service:
+    tells the service thread that there is work. wake_viewers: called when a snapshot or a plan has become visible.
+    waiting: the snapshot that waits for a larger segment. capacity: number of records (bodies and marks together) that
+    fit into the current segment.
     """
 
     def __init__(
@@ -116,10 +118,11 @@ class HostRing:
         self._changing = threading.Lock()  # held while `writer` changes, or its memory's descriptor is copied
         self.writer = RingWriter(first.memory, first.layout)
         self.capacity = first.layout.capacity
-        self._to_close: deque[RingWriter] = deque()  # closed by the service thread
+        self._to_close: deque[RingWriter] = deque()  # writers that the service thread closes
         self._predecessor: RingWriter | None = None  # previous segment, until its successor word is set
         self.waiting = WaitingSnapshot()
-        # Snapshots of more than `_request_above` records request a larger segment, except those of `_first_count`.
+        # A snapshot of more than `_request_above` records requests a larger segment. A snapshot of exactly
+        # `_first_count` records does not, because the first segment was made for this number.
         self._request_above, self._first_count = self.capacity * 3 // 4, self.capacity
         self.allocator = SegmentAllocator(wake_service)
         self._is_idle = InterruptibleEvent()  # set while the service thread makes no segment
@@ -127,12 +130,13 @@ class HostRing:
     def begin(self, bodies: int, shown: int | None = None, marks: int = 0, parts: int = 0) -> OpenSlot:
         """The next snapshot's slot for `bodies` bodies and `marks` marks, to be filled in a `with` block (`OpenSlot`).
 
-        shown: if smaller than `bodies + marks`, only the first `shown` records are published, bodies before marks; the
-        slot is then in private memory. parts: number of rows of the part columns. The snapshot must have exactly the
-        host's columns.
+        shown: number of records to publish. If it is smaller than `bodies + marks`, only the first `shown` records are
+        published, bodies before marks, and the slot is in private memory. parts: number of rows of the part columns.
+        The snapshot must have exactly the host's columns.
 
-        Raises NoRoom if memory for a larger segment is short, and HostEnded after the end. The end of the block raises
-        HostEnded if the host has ended, and RingError for a head or columns that cannot be published.
+        Raises NoRoom if memory for a larger segment is short, and HostEnded if the host has ended. The end of the
+        block raises HostEnded if the host has ended meanwhile, and RingError for a head or columns that cannot be
+        published.
         """
         count = bodies + marks
         with self.writing:
@@ -168,9 +172,9 @@ class HostRing:
             return next(iter(self.writer.last_two()[-1:]), None)
 
     def reserve(self, count: int) -> None:
-        """Requests a larger segment if `count` records do not fit: of twice the current capacity if memory allows,
-        else just large enough. Snapshots that do not fit wait for the segment. Raises NoRoom or SharedMemoryError if
-        the segment could not be made; the next call requests it again."""
+        """Requests a larger segment if `count` records do not fit. The new segment has twice the current capacity if
+        memory allows, else it is just large enough. Snapshots that do not fit wait for the segment. Raises NoRoom
+        or SharedMemoryError if the segment could not be made; the next call requests it again."""
         with self.writing:
             self.require_running()
             if count > self.capacity:
@@ -180,8 +184,9 @@ class HostRing:
                     raise error
 
     def await_room(self, timeout_s: float) -> bool:
-        """Waits until no snapshot waits for a larger segment. Call it after the last publish. False if a snapshot
-        still waits when `timeout_s` is over, the host ends, or the segment could not be made."""
+        """Waits until the waiting snapshot, if there is one, is published in a larger segment. Call it after the last
+        publish. Returns False if the snapshot still waits when `timeout_s` is over, the host ends, or the segment
+        could not be made."""
         ends_s = time.monotonic() + timeout_s
         while self.waiting.slot is not None and not self.is_ended and self.allocator.error is None:
             left_s = ends_s - time.monotonic()
@@ -193,8 +198,8 @@ class HostRing:
         return self.waiting.slot is None
 
     def set_columns(self, columns: Mapping[str, ColumnForm]) -> None:
-        """Replaces the columns, from the next snapshot on. The ring moves into a new segment, into which the last two
-        snapshots are copied; new columns are zero there."""
+        """Replaces the columns, from the next snapshot on. The ring moves into a new segment, and the last two
+        snapshots are copied there. New columns are zero in these copies."""
         with self.writing:
             self.require_running()
             self._leave_predecessor()
@@ -232,7 +237,7 @@ class HostRing:
             return {"size": current.size}, os.dup(current.read_only_fd())
 
     def step(self) -> bool:
-        """Does a piece of the service thread's work: closes old segments, populates the next one, publishes the
+        """Does a piece of the service thread's work: closes old segments, populates the next segment, publishes the
         waiting snapshot. True while there is more to do."""
         while self._to_close:
             self._to_close.popleft().close()
@@ -251,12 +256,12 @@ class HostRing:
                 writer.close()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. Makes new locks, because the parent's threads may have held the old ones."""
+        """Implements `fork.Guarded`. Makes new locks, because threads of the parent may have held the old locks."""
         self.is_ended = True
         self.writing, self._changing = threading.RLock(), threading.Lock()
 
     def require_running(self) -> None:
-        """Raises HostEnded after the end."""
+        """Raises HostEnded if the host has ended."""
         if self.is_ended:
             raise HostEnded(
                 f'the simulation "{self._name}" has ended, or this is a forked child of its process; publish before its '
@@ -329,15 +334,15 @@ class HostRing:
         self._wake_viewers()
 
     def _prepare_room(self, count: int) -> None:
-        """If `count` records do not fit, moves into the next segment, or requests one if none is ready. Also requests
-        one if the current segment is three quarters full."""
+        """If `count` records do not fit, moves the ring into the next segment, or requests a segment if none is ready.
+        Also requests a segment if the current segment is three quarters full."""
         self._leave_predecessor()
         allocator, ready = self.allocator, self.allocator.ready
         if count > self.capacity and ready is not None:
             self._move(ready)
         capacity = self.capacity
         if count > capacity:
-            if allocator.error is None:  # else `reserve` must raise the error before a new request
+            if allocator.error is None:  # if there is an error, `reserve` must raise it before a new request
                 allocator.request(capacity, self.columns, count)
         elif count > self._request_above:
             allocator.request(capacity, self.columns)
@@ -361,13 +366,13 @@ class HostRing:
         self._leave_predecessor()
 
     def _leave_predecessor(self) -> None:
-        """Sets the predecessor's successor word, so that viewers request the current segment. A second call completes
-        one that was interrupted."""
+        """Sets the predecessor's successor word, so that viewers request the current segment. If a call was
+        interrupted, a second call completes it."""
         left, ready = self._predecessor, self.allocator.ready
         if ready is not None and ready.memory is self.writer.memory:
             self.allocator.transfer(ready)
         if left is not None and left is not self.writer:
             left.set_successor()
-            self._to_close.append(left)  # the service thread closes it, because unmapping much memory takes long
+            self._to_close.append(left)  # the service thread closes it, because unmapping a large memory takes long
             self._predecessor = None
             self._wake_service()

@@ -1,11 +1,14 @@
 """Order of all stores and loads that the writer and the readers make on the same words.
 
 Snapshot k (1, 2, 3, ...) is in slot k mod N. The slot's sequence word is 2k-1 while k is being written, and 2k when k
-is complete. A reader of k requires exactly 2k; to test for any even word is not enough, because the word is even again
-when k+N is in the slot.
+is complete. A reader of k requires exactly 2k. A test for any even word would not be enough, because the word is even
+again when k+N is in the slot.
+
+The reader compares the word with 2k twice. The first look is before it reads the slot, the second look after it.
 
 The functions here use only the words, a fence and a copy function. So a model checker can run these same functions on
-a simulated memory (`tests/ipc/model`). It also removes each step in turn, and reports the faults that follow.
+a simulated memory (`tests/ipc/model`). The checker also removes one step at a time, and reports the faults that
+follow.
 
     writer                        reader
     sequence = 2k-1               k = latest
@@ -18,35 +21,36 @@ a simulated memory (`tests/ipc/model`). It also removes each step in turn, and r
 Always: a reader reads no snapshot newer than the `latest` that it loaded by `read_latest`. So after R1 the reader sees
 everything that was stored before `latest = k`: all bytes of k, and 2k. The order of those stores does not matter.
 
-The list tells the purpose of each fence, and the fault that the checker finds on an ARM-like memory without the fence.
-The slot held snapshot k-N before. On x86's memory model, and on one without reordering, the checker finds no fault
-even without all of the fences.
+The list below gives the purpose of each fence, and the fault that the checker finds on an ARM-like memory without that
+fence. Snapshot k-N was in the slot before k. On x86's memory model, and on a memory without reordering, the checker
+finds no fault even if all fences are removed.
 W1  The first new bytes must not be visible before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k, finds
     2(k-N) again, and accepts the mixture as k-N: a torn snapshot.
 W2  `latest = k` must not be visible before 2k or before any byte of k. Else `latest` is the number of an incomplete
     snapshot, and a reader that finds 2k may miss some bytes of k: a wrong `latest`, and a torn snapshot.
-R1  No word of the slot must be loaded before `latest`. Else the same two faults appear on the reader's side.
-R2  The bytes must not be loaded after the second look. Else the writer may begin k+N before they are loaded, and the
+R1  No word of the slot must be loaded before `latest`. Else the reader may see a new `latest` with older words of the
+slot: the same two faults as without W2. R2  The bytes must not be loaded after the second look. Else the writer may
+begin k+N before they are loaded, and the
     snapshot is torn.
 Without the second look the writer may write k+N while the bytes are read, and the snapshot is torn. This fault appears
 on every memory model.
 
 The checker found that two further fences would be redundant. One is between the bytes and 2k: W2 follows both, and no
 reader reads k before `latest = k`. The other is between the first look and the bytes: R1 precedes both. The first look
-is an early exit. It avoids reading a slot that the second look would reject, and tells which segment holds k.
+only saves time: a slot that the second look would reject is not read. The first look also tells in which segment k is.
 
-Each word has exactly one writer. After an interruption (Ctrl-C) the writer may simply publish again: the next number
-is `latest` + 1, so a slot that still says 2k-1 is written as k again.
+Each word has exactly one writer. After an interruption (Ctrl-C) the writer may simply publish again. The next number
+is `latest` + 1, so a slot whose word is still 2k-1 is written again, as snapshot k.
 
 The plan is a small record with its own sequence word, which only increases. A reader does not reach the plan through
-`latest`, so it needs both looks, and a fence before and after the values on each side: W3, W4, R3, R4. If any of these
-six steps is removed, the plan can be torn.
+`latest`. So the reader needs both looks, and each side needs a fence before the values and a fence after them: W3, W4,
+R3, R4. If any of these six steps is removed, the plan can be torn.
 
 A full fence in pure Python (`make_fence`) releases and then acquires a private lock that is *already held*. No earlier
 access moves behind the release, and no later access moves before the acquire. Release and acquire use the same word,
-so the acquire cannot move before the release (not even on ARM, which keeps the two in order). The opposite order,
-`with lock: pass`, is no fence: accesses before and after it may move *into* the locked region and be reordered there.
-Each writer and each reader has its own fence; two threads that share a fence would block each other.
+so the acquire cannot move before the release, not even on ARM. The opposite order, `with lock: pass`, is no fence:
+accesses before and after it may move *into* the locked region and be reordered there. Each writer and each reader has
+its own fence; two threads that share a fence would block each other.
 """
 
 from __future__ import annotations
@@ -62,8 +66,8 @@ Fence = Callable[[], None]
 class Words(Protocol):
     """8-byte words, each loaded or stored by a single instruction: `memoryview.cast("Q")`.
 
-    `struct.pack_into` is no substitute: it zeroes its target first, and another process can see the zeros. Slices are
-    no substitute either: they are copied byte by byte.
+    `struct.pack_into` cannot replace them: it zeroes its target first, and another process can see the zeros. Slices
+    cannot replace them either, because slices are copied byte by byte.
     """
 
     def __getitem__(self, index: int, /) -> int: ...
@@ -79,7 +83,8 @@ def make_fence() -> Fence:
     def fence() -> None:
         try:
             release()
-        except RuntimeError:  # Ctrl-C interrupted the last call between release and acquire, so the lock is free
+        # Ctrl-C interrupted the last call between release and acquire, so the lock is free already
+        except RuntimeError:
             acquire()
             release()
         acquire()
@@ -88,7 +93,7 @@ def make_fence() -> Fence:
 
 
 def next_number(words: Words, latest: int) -> int:
-    """The number of the snapshot to write now."""
+    """Number of the next snapshot to write."""
     return words[latest] + 1
 
 
@@ -134,7 +139,7 @@ def read_slot(words: Words, fence: Fence, sequence: int, number: int, copy: Call
 
 
 def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, ...]) -> None:
-    """Replaces the small record in the words that follow index `sequence`. Only one writer may call it."""
+    """Replaces the values of a small record: the words that follow index `sequence`. Only one writer may call it."""
     version = (words[sequence] + 2) // 2
     words[sequence] = 2 * version - 1
     fence()  # W3

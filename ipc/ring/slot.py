@@ -20,10 +20,10 @@ from twixt.ipc.ring import layout as at
 from twixt.ipc.ring.layout import HEAD_PACKING, Layout
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head
 
-# Records are copied as plain words, a single memcpy (20 us for 10,000 records). numpy copies structured records field
-# by field (330 us).
+# Records are copied as plain words in a single memcpy (20 us for 10,000 records). numpy would copy structured records
+# field by field (330 us).
 WORDS = np.dtype("<u8")
-# Words per BODY record, and also per MARK record.
+# Words per record. BODY and MARK records have the same size.
 WORDS_PER_RECORD = BODY.itemsize // at.WORD
 NO_HEAD = Head()
 NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
@@ -61,14 +61,15 @@ class OpenSlot:
             slot.records["position"] = ...
             slot.head = Head(...)
 
-    The end of the block commits the slot; an exception in the block aborts it. If neither happened because of an
-    interruption, the next `begin` aborts the slot. If its block still runs, the end of the block raises RingError.
+    The end of the block commits the slot; an exception in the block aborts it. An interruption (Ctrl-C) may prevent
+    both; then the next `begin` aborts the slot. A `begin` inside the block also aborts the slot, and the end of the
+    block then raises RingError.
 
     number: the snapshot's number. count, mark_count: numbers of bodies and marks. part_count: rows of part columns.
     head, columns: set these in the block. The commit fills in `count`, `marks`, `parts` and `published_ns` of `head`.
     published_ns: the instant at which the snapshot became visible; None before.
-    is_committed: True if the snapshot is complete; it may still wait for a larger segment before it is visible.
-    tag: any value by which the caller describes the bytes in this slot; `write` sets it to None.
+    is_committed: True if the snapshot is complete; it may still wait for a larger segment before it is visible. tag:
+    any value by which the caller describes the bytes in this slot; `write` sets it to None.
     commit: called at the end of the block; returns `published_ns`. forget: called when the slot is aborted.
     """
 
@@ -123,7 +124,7 @@ class OpenSlot:
 
     @property
     def marks(self) -> NDArray[np.void]:
-        """The slot's memory for marks, shape (mark_count,), dtype MARK. Otherwise as `records`."""
+        """The slot's memory for marks, shape (mark_count,), dtype MARK. In all else like `records`."""
         if self._marks is None:
             self._marks = self._new_marks()
         return self._marks
@@ -147,11 +148,12 @@ class OpenSlot:
 
     @property
     def is_kept(self) -> bool:
-        """True if a writable view of `records` still exists. Found by reference counts, so raw pointers are missed."""
+        """True if a writable view of `records` still exists. Views are found by reference counts; raw pointers are not
+        found."""
         if self._records is None:
             return False
         if sys.getrefcount(self._base) > self._references:
-            gc.collect()  # removes unreachable views, which must not count
+            gc.collect()  # removes unreachable views, because they must not count
         return sys.getrefcount(self._base) > self._references
 
     def close(self) -> None:
@@ -179,11 +181,11 @@ class OpenSlot:
 
 
 class RingSlot(OpenSlot):
-    """A slot of a segment. The object and its views are made once, and opened again for each snapshot in the slot.
+    """A slot of a segment. The object and its views are made once, and reused for each snapshot in the slot.
 
-    Arrays are made by `frombuffer`, because that keeps the memory mapped; `ndarray(buffer=...)` would not.
-    sequence: index of the sequence word in the segment. published: index of the word for `published_ns`.
-    head_bytes: memory of the head. column_rows: name -> all rows of the column.
+    Arrays are made by `frombuffer`, because that keeps the memory mapped; `ndarray(buffer=...)` would not. sequence:
+    index of the sequence word in the segment. published: index of the word for `published_ns`. head_bytes: memory of
+    the head. column_rows: name -> all rows of the column.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from twixt.ipc.snapshot import NO_MARKS, Head, vertex_records
 
 
 class Stored(NamedTuple):
-    """A complete snapshot in its slot. The arrays are views of the segment's memory."""
+    """A complete snapshot in its slot. All arrays here are views of the segment's memory."""
 
     number: int
     head: Head
@@ -63,16 +63,17 @@ class RingWriter:
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
-        """A writer that continues the numbers of `old` in larger memory or with other columns. It copies the last two
-        snapshots; new columns are zero. After this call publish nothing in `old`. Once viewers can request the new
-        memory, call `old.set_successor()`."""
+        """A writer that continues the numbers of `old`, in larger memory or with other columns. The last two snapshots
+        are copied; new columns are zero in the copies. After this call publish nothing in `old`. Once viewers can
+        request the new memory, call `old.set_successor()`."""
         if layout.capacity < old.layout.capacity:
             raise LayoutError(
                 f"a grown segment holds at least {old.layout.capacity} bodies, got room for {layout.capacity}"
             )
         before = {column._replace(offset=0) for column in old.layout.columns}
         shared = [column.name for column in layout.columns if column._replace(offset=0) in before]
-        # Viewers would draw the zeros of a new part column. Without rows they draw the scene's own values.
+        # If a part column is new, no part rows are copied: viewers would draw the zeros of the new column. Without
+        # part rows they draw the values of the scene.
         keeps_parts = all(column.name in shared for column in layout.columns if column.per == PART_ROWS)
         new = RingWriter(memory, layout, now_ns=old._now_ns)
         for stored in old.last_two():
@@ -116,7 +117,9 @@ class RingWriter:
             self._refuse(count, marks)
         words = self._words if not self.memory.closed else self._open_words()
         left = self._opened
-        if left is not None:  # its block was interrupted, or still runs; then the end of the block raises RingError
+        # the block of that slot was interrupted, or still runs; in the second case the end of the block raises
+        # RingError
+        if left is not None:
             place = left.number % self.layout.slots
             if self._slots[place] is left:
                 self._slots[place] = self._new_slot(place)
@@ -145,7 +148,7 @@ class RingWriter:
         return self._end(slot, packed, columns)
 
     def check(self, head: Head, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
-        """Raises RingError for a snapshot that cannot be published, however large the segment is."""
+        """Raises RingError for a snapshot that cannot be published in a segment of any size."""
         parts = self._checked_columns(count, columns, has_room=False)
         _packed(head, count, head.marks, parts)
 
@@ -165,7 +168,8 @@ class RingWriter:
         self._open_words()[at.SCENE_VERSION] = version
 
     def set_successor(self) -> None:
-        """Aborts an open slot, and tells readers that there is a next segment. Write nothing here afterwards."""
+        """Aborts an open slot, and tells readers that there is a next segment. After this call, write nothing in this
+        segment."""
         if self._opened is not None:
             self._opened.abort()
         self._open_words()[at.SUCCESSOR] = 1
@@ -176,7 +180,7 @@ class RingWriter:
         return [self._stored(number) for number in (latest - 1, latest) if number > 0]
 
     def close(self) -> None:
-        """Closes the memory. Memory that viewers have mapped stays mapped there. Idempotent."""
+        """Closes the memory. Viewers that have mapped the memory keep their mappings. Idempotent."""
         self._slots = []
         self._words = memoryview(b"").cast("Q")
         self.memory.close()
@@ -198,8 +202,8 @@ class RingWriter:
         columns: Mapping[str, NDArray[np.generic]],
         published_ns: int | None = None,
     ) -> int:
-        """Writes columns and head into the slot and makes its snapshot visible. Returns `published_ns`, which is the
-        current time unless it is given."""
+        """Writes columns and head into the slot and makes its snapshot visible. Returns `published_ns`. If
+        `published_ns` is None, it is the current time."""
         if columns:
             for name, rows in slot.column_rows.items():
                 values = columns[name]
@@ -226,7 +230,7 @@ class RingWriter:
 
     def _checked_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]], has_room: bool = True) -> int:
         """Checks the columns and returns the number of rows of the part columns. Raises RingError for wrong columns.
-        If `has_room`, also raises RingError where these rows do not fit into this segment."""
+        If `has_room`, also raises RingError if these rows do not fit into this segment."""
         names = {column.name for column in self.layout.columns}
         if names != set(columns):
             raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")

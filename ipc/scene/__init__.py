@@ -1,6 +1,9 @@
-"""The scene and the values in it. scene, shapes, mesh, material, camera, groups: these values. parts: rows of part
-columns. surfaces: rows of vertices. packing: shapes in a scene's message. mesh_files: reads mesh files. checks: checks
-of values."""
+"""The scene and the values in it.
+
+scene: `Scene`. shapes, mesh, material, camera, groups: values of a scene's fields. parts: rows of part columns.
+surfaces: rows of vertices. packing: shapes in a scene's message. mesh_files: reads mesh files. checks: checks of
+values.
+"""
 
 from twixt.ipc.scene.camera import Camera, check_camera
 from twixt.ipc.scene.checks import Color, SceneError, Vector

@@ -26,14 +26,14 @@ CENTRE = (0.0, 0.0)
 class Camera:
     """Camera at `eye`, looking at `target`. Positions are in metres, angles in degrees.
 
-    orthographic: False for perspective. A number for an orthographic picture that shows this height, metres. True for
-    an orthographic picture of the height that `fov_y_deg` shows at the target; the field is then set to that number.
-    An orthographic picture shows everything, however near, and the distance of `eye` does not matter.
+    orthographic: False for perspective. A number is the height that an orthographic picture shows, metres. True stands
+    for the height that `fov_y_deg` shows at the target; the field is then set to this height. An orthographic picture
+    shows everything, however near it is, and the distance of `eye` does not matter.
     body: None, or the index of a body that the camera moves with. `eye` and `target` are then in that body's frame.
     turns: True if the camera also turns with that body, False if it only moves with the body.
     up: direction that points up in the picture, of any length; with `body`, in that body's frame. It must not be
-    parallel to the line of sight, except for the default: seen from straight above, x then points right and y up, as
-    on a map.
+    parallel to the line of sight. Only the default `up` may be parallel to the line of sight: the camera then looks
+    straight down, and x points right and y up, as on a map.
     principal_point: position of `target` in the picture, from the picture's middle: right and up, each from -1 to 1,
     as a share of the picture's height. (0, 0) is the middle. It changes neither the angle of view nor the height.
     """
@@ -57,7 +57,7 @@ class Camera:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
-        # Defaults are not checked. This saves time, because a world may make a new camera in each step.
+        # Defaults are not checked. This saves time, because a world may make a new camera in every step.
         if self.up is not Z_UP:
             set_field(self, "up", vector("Camera.up", self.up))
             self._require_up()
@@ -111,7 +111,8 @@ def _unit(vector: Vector) -> Vector:
     largest = max(map(abs, vector))
     if not largest:
         return vector
-    x, y, z = (value / largest for value in vector)  # because the squares of very small numbers would be 0
+    # scaled first, because the squares of very small numbers would be 0
+    x, y, z = (value / largest for value in vector)
     length = math.hypot(x, y, z)
     return x / length, y / length, z / length
 

@@ -1,7 +1,8 @@
 """Checks values of shapes and scenes: numbers, vectors, lengths, colours.
 
-Always: numbers in results are finite Python floats, whatever type was given. A value that breaks a rule raises
-SceneError, which names the field, the rule and the value. name: the field's name for that message.
+Always: numbers in results are finite Python floats, whatever type the caller gave. A value that breaks a rule raises
+SceneError, whose message names the field, the rule and the value. The argument `name` of all functions is the field's
+name for this message.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # xyzw
 Color = tuple[float, float, float]  # red, green, blue, 0..1
 Paint = Color | tuple[float, float, float, float]  # a colour, or a colour with an alpha, 0..1
-# Lengths this close to 1 count as 1, so that normalizing a unit quaternion again does not change it.
+# A length whose difference from 1 is below this counts as 1. So normalizing a unit quaternion again does not change
+# it.
 UNIT_WITHIN = 1e-12
 
 
@@ -47,7 +49,7 @@ def items(values: Any) -> tuple[Any, ...] | None:
         return None
     try:
         return tuple(values)
-    except TypeError:  # raised also for a zero-dimensional array
+    except TypeError:  # a zero-dimensional array raises this as well
         return None
 
 
@@ -82,7 +84,7 @@ def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
 
 
 def color_or_none(name: str, color: Any) -> Color | None:
-    """None, or `color` as a tuple of three numbers from 0 to 1. Raises SceneError."""
+    """`color` as a tuple of three numbers from 0 to 1, or None if `color` is None. Raises SceneError."""
     if color is None:
         return None
     found = _numbers(color)
@@ -92,8 +94,8 @@ def color_or_none(name: str, color: Any) -> Color | None:
 
 
 def paint_or_none(name: str, color: Any) -> Paint | None:
-    """None, or `color` as a tuple of three or four numbers from 0 to 1. An alpha of 1 is left out. Raises
-    SceneError."""
+    """`color` as a tuple of three or four numbers from 0 to 1, or None if `color` is None. An alpha of 1 is removed.
+    Raises SceneError."""
     if color is None:
         return None
     found = _numbers(color)
@@ -111,8 +113,8 @@ def set_field(instance: Any, name: str, value: Any) -> None:
 
 
 def _numbers(values: Any) -> tuple[float, ...]:
-    """The numbers in `values` as Python floats; `values` may be a single number. Empty if anything in it is no
-    number."""
+    """The numbers in `values` as Python floats; `values` may be a single number. Empty if `values` has anything that
+    is not a number."""
     try:
         found = (values,) if isinstance(values, numbers.Real) else tuple(values)
         return tuple(float(value) for value in found) if all(isinstance(value, numbers.Real) for value in found) else ()

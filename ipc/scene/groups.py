@@ -22,7 +22,7 @@ from twixt.ipc.scene.checks import Color, SceneError, color_or_none, items, numb
 # Name that the viewer uses for the group of all bodies with a parent. A user's group must not have this name.
 CHILDREN = "children"
 RESERVED_NAMES = (CHILDREN,)
-# Longest delay of a group, ms. The viewer stores no snapshots that are older.
+# Longest delay of a group, ms. The viewer does not store snapshots that are older than this.
 LONGEST_DELAY_MS = 10_000.0
 # Largest index of a body. A scene's message has 4 bytes for an index.
 LAST_BODY = (1 << 31) - 1
@@ -33,7 +33,8 @@ class Group:
     """Bodies that are drawn with their own interpolation method, or later than the other bodies.
 
     bodies: indices of the bodies. interpolation: one of twixt.ipc.config.flags.INTERPOLATIONS, or module:Class; None
-    for the run's method. delay_ms: how far behind the other bodies this group is drawn, ms of simulated time.
+    for the run's method. delay_ms: delay of this group, ms of simulated time. The group is drawn in an earlier state
+    than the other bodies.
     """
 
     bodies: Sequence[int]
@@ -63,8 +64,8 @@ class Group:
 
 @dataclass(frozen=True)
 class ColorBy:
-    """Colours the bodies by a column with one number for each body. A number is clamped to the range from `low` to
-    `high`. Its colour is interpolated linearly from `low_color` at `low` to `high_color` at `high`."""
+    """Colours the bodies by a column with one number for each body. Each number is first clamped to the range from
+    `low` to `high`. The body's colour is then interpolated linearly: `low_color` at `low`, `high_color` at `high`."""
 
     column: str
     low: float = 0.0
@@ -100,8 +101,7 @@ def body_index(name: str, value: Any) -> int:
 
 
 def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
-    """The groups as a dict. Raises SceneError if a body is in two groups, and for a name or value that breaks a
-    rule."""
+    """The groups as a dict. Raises SceneError if a body is in two groups, or if a name or value breaks a rule."""
     if not isinstance(groups, Mapping):
         raise SceneError(
             f'Scene.groups must map names to groups, such as {{"hand": Group([4, 5])}}, got {text_of(groups)}'
@@ -142,7 +142,7 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
     checked = {
         body_index("Scene.parents", child): body_index("Scene.parents", parent) for child, parent in parents.items()
     }
-    ends: set[int] = set()  # bodies whose chain of parents is known to have no cycle
+    ends: set[int] = set()  # bodies that have been found to have no cycle in their chain of parents
     for first in checked:
         path: dict[int, None] = {}
         body = first
@@ -160,8 +160,8 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
 
 
 def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]:
-    """Index of the parent of each of `count` bodies, shape (count,). -1 if there is no parent, or if it does not
-    exist."""
+    """For each of `count` bodies, the index of its parent: (count,). -1 if the body has no parent, or if the parent
+    does not exist."""
     rows = np.full(count, -1, np.int32)
     for child, parent in parents.items():
         if child < count and parent < count:
@@ -171,14 +171,14 @@ def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]
 
 # Log of the parents in the latest scenes of a simulation. Each entry has the first scene version to which it applies.
 #
-# Bodies of a snapshot are placed with the parents of the snapshot's own scene, even after a newer scene has arrived.
-# If scenes follow each other quickly, only the newest is sent. So each scene message also has the parents of earlier
-# scenes.
+# Each snapshot belongs to a version of the scene. Its bodies are placed with the parents of that version, even after a
+# newer scene has arrived. If scenes follow each other quickly, only the newest scene is sent. So each scene message
+# also has the parents of earlier scenes.
 #
-# Always: versions ascend, neighbouring entries have different parents, and the last entry is that of the newest scene.
+# Always: versions ascend, neighbouring entries have different parents, and the last entry applies to the newest scene.
 
-# MOST_ENTRIES: most entries in the log. Even with a new scene in each step, at 1 kHz, only a few scenes are sent
-# during one frame. MOST_CHILDREN: most children in all entries of a scene message together, about 60 KB.
+# MOST_ENTRIES: most entries in the log. Only a few scenes are sent during one frame, even if the scene changes in
+# every step at 1 kHz. MOST_CHILDREN: most children in all entries of a scene message together, about 60 KB.
 MOST_ENTRIES = 16
 MOST_CHILDREN = 4096
 
@@ -202,7 +202,7 @@ def appended(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int
 
 
 def merged(log: ParentLog, other: Iterable[ParentEntry]) -> ParentLog:
-    """Both logs merged into one. If both have an entry for a version, that of `other` is used."""
+    """Both logs merged into one. If both have an entry for the same version, the entry of `other` is used."""
     by_version = dict(log) | dict(other)
     entries: ParentLog = ()
     for version in sorted(by_version):
@@ -217,8 +217,8 @@ def from_version(log: ParentLog, version: int) -> ParentLog:
 
 
 def to_field(log: ParentLog) -> list[list[Any]]:
-    """All entries but the newest, as values that JSON can encode. The oldest entries are left out if there are more
-    than MOST_CHILDREN children in total."""
+    """All entries except the newest, as values that JSON can encode. If all entries together have more than
+    MOST_CHILDREN children, the oldest entries are left out."""
     fields: list[list[Any]] = []
     children = 0
     for version, parents in log[-2::-1]:

@@ -1,11 +1,12 @@
 """Materials of shapes: an image on the surface, and its highlights. Materials are immutable and checked when they are
 made.
 
-A material has no colour; the shape has it: `Box(size, RED, material)`. The image is multiplied by the shape's colour.
-A shape with an image and without a colour is white.
+A material has no colour. The colour is a field of the shape: `Box(size, RED, material)`. The image is multiplied by
+the shape's colour. A shape with an image and without a colour is white.
 
 Always: an image is identified by the digest of its pixels (16 bytes). So images are compared by their digests, and
-each is sent and uploaded once. pillow reads image files, and is imported only then. A viewer never reads image files.
+each image is sent and uploaded once. Image files are read by pillow, which is imported only when a file is read. A
+viewer never reads image files.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from twixt.ipc.scene.checks import SceneError, flag, lengths, number, paint_or_n
 # Largest side of an image, px. An image of 4096 x 4096 px takes 48 MiB in a scene's message. With its smaller copies
 # (mipmaps) it takes 64 MiB on the GPU.
 MOST_SIDE_PX = 4096
-# Largest image file that is read, bytes, and most pixels of its image. Both are limited, because a small file may have
-# a huge image.
+# Largest image file that is read, bytes, and most pixels of its image. Both have a limit, because a small file may
+# contain a huge image.
 MOST_FILE_BYTES, MOST_FILE_PIXELS = 256 << 20, 1 << 27
 SHRINK = f"shrink it to {MOST_SIDE_PX} px a side"
 CHECKER_PX = 256
@@ -41,8 +42,8 @@ SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.
 class Texture:
     """An image for surfaces. pixels: (h, w, 3 or 4) u1, red, green, blue and alpha, the top row first.
 
-    A cube around the shape has six square images, (6, h, h, 3 or 4), towards +x, -x, +y, -y, +z, -z, each oriented as
-    in OpenGL's cube maps. Raises SceneError.
+    A cube texture has six square images: pixels of shape (6, h, h, 3 or 4). The images are the sides of a cube around
+    the shape, towards +x, -x, +y, -y, +z, -z, each oriented as in OpenGL's cube maps. Raises SceneError.
     """
 
     pixels: NDArray[np.uint8] = field(compare=False, repr=False)
@@ -100,13 +101,13 @@ class Texture:
 class Material:
     """Look of a surface, except its colour.
 
-    texture: an image that is multiplied by the shape's colour. A plane shows it upright as seen from its front, with x
-    to the right. A mesh places it by `uv`. Other shapes show it like a plane at right angles to their z. A cube
-    texture surrounds them on all sides.
-    repeat: number of times that the image is repeated along the shape's x and y; ignored by a mesh. per_metre: if
-    True, `repeat` is the number of times per metre, whatever the shape's size.
-    roughness: width of the highlight, 0.05 (a point, as on a mirror) to 1. specular: strength of the highlight, 0..1.
-    emission: share of the colour that is visible without light, 0..1. Raises SceneError.
+    texture: an image that is multiplied by the shape's colour. On a plane, the image is upright as seen from the
+    plane's front, with x to the right. On a mesh, `uv` places the image. On other shapes, the image is projected along
+    the shape's z. A cube texture surrounds these shapes on all sides. repeat: number of times that the image is
+    repeated along the shape's x and y; without effect on a mesh. per_metre: if True, `repeat` is the number of times
+    per metre, whatever the shape's size.
+    roughness: width of the highlight, from 0.05 (a point, as on a mirror) to 1. specular: strength of the highlight,
+    0..1. emission: share of the colour that is visible without light, 0..1. Raises SceneError.
     """
 
     texture: Texture | None = None
@@ -134,7 +135,7 @@ class Material:
 
 
 def material_or_none(name: str, material: Any) -> Material | None:
-    """None, or the material. Raises SceneError for anything else."""
+    """The material, or None if it is None. Raises SceneError for anything else."""
     if material is not None and not isinstance(material, Material):
         raise SceneError(f"{name} must be a Material, or None, got {text_of(material)}")
     return material
@@ -166,7 +167,7 @@ def _side(name: str, value: Any) -> int:
 
 
 def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
-    """Two colours as bytes: (2, 3), or (2, 4) with alphas if at least one of the colours has an alpha."""
+    """Two colours as bytes, shape (2, 3); shape (2, 4), with alphas, if one of the colours has an alpha."""
     found = [paint_or_none(f"{name}: a colour", color) for color in (first, second)]
     if None in found:
         raise SceneError(f"{name} takes two colours, (red, green, blue), each from 0 to 1, got None")
@@ -214,7 +215,7 @@ def _pixels_of_file(path: Any) -> NDArray[np.uint8]:
         raise
     except MemoryError:
         raise SceneError(f"{file} does not fit into memory; shrink the image") from None
-    except Image.DecompressionBombError:  # the image exceeds pillow's own limit, so pillow reports no size
+    except Image.DecompressionBombError:  # the image exceeds pillow's own limit, so pillow does not report its size
         raise SceneError(f"{file} has more than {MOST_FILE_PIXELS:,} pixels; {SHRINK}") from None
     except Exception as error:  # decoders raise any exception for a damaged file
         reason = f"{type(error).__name__}: {error}".rstrip(": ")

@@ -3,8 +3,8 @@
 A mesh is identified by the digest of its arrays (16 bytes). So two meshes are compared by their digests, and meshes of
 equal content are sent and uploaded only once.
 
-Always: the arrays are finite, read-only copies in the types that drawing uploads. Each face names vertices that exist.
-Not here: reading of files (`mesh_files`). A viewer never reads mesh files.
+Always: the arrays are read-only copies with finite values, in the types that drawing uploads. Each face has indices of
+vertices that exist. Not here: reading of files (`mesh_files`). A viewer never reads mesh files.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SMOOTH = "smooth"
 AS_IN_FILE = "file"
 # Largest magnitude of a vertex's coordinate, metres. At this distance float32 is accurate to 0.1 m.
 FARTHEST_M = 1e6
-# Lengths this close to 1 count as 1. So unit normals that a viewer receives are not changed, and the digest stays
-# equal.
+# A length whose difference from 1 is below this counts as 1. So a viewer does not change the unit normals that it
+# receives, and the mesh's digest stays the same.
 UNIT_WITHIN = 1e-5
 
 
@@ -38,13 +38,13 @@ UNIT_WITHIN = 1e-5
 class Mesh:
     """A surface of triangles in the body's own frame.
 
-    vertices: (v, 3), metres. faces: (f, 3), indices of vertices, counter-clockwise as seen from outside.
-    normals: None to draw each face flat; "smooth" for the mean normal of the faces around each vertex, weighted by
-    their areas; or your own directions, (v, 3). color: None for a colour of the palette, chosen by the body's index.
-    deforms: True for cloth, skins and soft bodies: each snapshot has new vertices, and `vertices` is the rest shape.
-    The viewer then computes the normals, smooth ones unless `normals` is None.
-    uv: (v, 2), position of each vertex in the image of the material, from the left and from the bottom, 0..1; the
-    image repeats beyond this range. Raises SceneError.
+    vertices: (v, 3), metres. faces: (f, 3), indices of vertices, counter-clockwise as seen from outside. normals: None
+    to draw each face flat; "smooth" for the mean normal of the faces around each vertex, weighted by the faces' areas;
+    or an array of directions, (v, 3). color: None for a colour of the palette, chosen by the body's index. deforms:
+    True for cloth, skins and soft bodies: each snapshot has new vertices, and `vertices` is the rest shape. The viewer
+    then computes the normals: flat if `normals` is None, else smooth.
+    uv: (v, 2), position of each vertex in the material's image: share of the width from the left, and share of the
+    height from the bottom, each 0..1. Beyond this range the image repeats. Raises SceneError.
     """
 
     vertices: NDArray[np.float32] = field(compare=False, repr=False)
@@ -99,9 +99,9 @@ class Mesh:
         """The mesh of an STL, OBJ, GLB or PLY file. All parts of the file become one mesh. scale: factor on all
         lengths.
 
-        normals: "file" for the normals in the file, or flat faces if it has none; other values as for `Mesh`. The axes
-        are those of the file. Colours and textures are not read. Needs trimesh (`pip install 'twixt[mesh]'`). A file
-        that was read before is read from the cache on disk (`TWIXT_CACHE`). Raises SceneError.
+        normals: "file" for the normals in the file, or flat faces if the file has no normals; other values as for
+        `Mesh`. The axes of the file are kept. Colours and textures are not read. Needs trimesh (`pip install
+        'twixt[mesh]'`). A file that was read before is read from the cache on disk (`TWIXT_CACHE`). Raises SceneError.
         """
         if (factor := number("scale", scale)) <= 0:
             raise SceneError(f"scale must be > 0, got {scale!r}")
@@ -140,8 +140,8 @@ class Mesh:
         return f"Mesh({len(self.vertices)} vertices, {len(self.faces)} faces)"
 
 
-# Meshes of files that are still in use, by the file's digest, the scale and the kind of normals. If such a file is
-# read again, its mesh is reused.
+# (digest of the file, scale, kind of normals) -> mesh of this file that is still in use. If the file is read again,
+# the same mesh is returned.
 _from_files: WeakValueDictionary[tuple[str, float, str | None], Mesh] = WeakValueDictionary()
 
 
@@ -151,7 +151,8 @@ def _is_text(value: Any, text: str) -> bool:
 
 
 def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Vertices and faces: the vertices row by row, and two triangles for each square of four neighbouring vertices."""
+    """Vertices and faces of the terrain: the vertices row by row, and two triangles for each square of four
+    neighbouring vertices."""
     rule = "Mesh.height_field: heights must be numbers, shape (r, c), with r and c >= 2"
     try:
         z = np.asarray(heights)
@@ -178,7 +179,7 @@ def _height_field(heights: Any, size: Any) -> tuple[NDArray[np.float64], NDArray
 
 
 def smooth_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Unit normals, (v, 3): the mean normal of the faces around each vertex, weighted by their areas (Gouraud
+    """Unit normals, (v, 3): the mean normal of the faces around each vertex, weighted by the faces' areas (Gouraud
     1971)."""
     corners = vertices.astype(np.float64)[faces]
     of_face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

@@ -2,8 +2,8 @@
 
 A file is identified by the digest of its content. Files that are not in the cache need the library trimesh.
 
-Always: arrays of a file are checked like those of any mesh. An error names the file. Coordinates are those of the
-file: in glTF files y points up, and lengths are in the file's unit.
+Always: the arrays of a file are checked like the arrays of any mesh. An error names the file. Coordinates are not
+converted: in glTF files y points up, and lengths are in the file's unit.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from twixt.ipc.errors import is_utf8
 from twixt.ipc.scene.checks import SceneError
 
 SUFFIXES = (".stl", ".obj", ".glb", ".ply")
-# Limits of one mesh.
+# Limits of the size of one mesh.
 MOST_VERTICES = 2_000_000
 MOST_FACES = 4_000_000
 # Largest file that is read, bytes. An STL with MOST_FACES has 200 MB. Parsing a text file takes more than twelve times
-# the file's size in memory.
+# the file's size in memory, so its limit is lower.
 MOST_FILE_BYTES, MOST_TEXT_BYTES = 1 << 30, 256 << 20
 # A binary STL has a head, which ends with the number of triangles, and then STL_FACE_BYTES for each triangle.
 STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
 PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
-# Number of bytes at the beginning of a file in which the size of its mesh is looked for.
+# Number of bytes, from the beginning of a file, in which the size of its mesh is searched.
 BEGINNING_BYTES = 4096
-# A GLB has a chunk of JSON and a chunk of bytes. The JSON may name other files, which the GLB's digest does not cover.
+# A GLB has a chunk of JSON and a chunk of bytes. The JSON may refer to other files, which are not in the digest.
 NAMES_OTHERS = b'"uri"'
 
 
 class MeshFile:
-    """A mesh file. digest: of its content and suffix. Raises SceneError for a file that must not be read."""
+    """A mesh file. digest: digest of its content and suffix. Raises SceneError for a file that must not be read."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _checked(path)
         self.digest = _digest(self.path)
 
     def arrays(self) -> MeshArrays:
-        """Vertices, faces and normals of the file. They are read from the cache if it has them. Raises SceneError."""
+        """Vertices, faces and normals of the file, from the cache if it has them. Raises SceneError."""
         cache = mesh_cache()
         kept = cache.read(self.digest)
         if kept is not None:
             return kept
         arrays = _parsed(self.path)
-        # The arrays are not cached if the file was changed while it was parsed, or if it names other files.
+        # The arrays are not cached if the file was changed while it was parsed, or if it refers to other files.
         if _digest(self.path) == self.digest and not _names_others(self.path):
             cache.write(self.digest, arrays)
         return arrays
@@ -100,7 +100,7 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
         if count + len(geometry.vertices) > MOST_VERTICES:
             raise _too_many(file, MOST_VERTICES, "vertices")
         turn = place[:3, :3]
-        # trimesh's cache has normals only if the file has them. The property would compute them if they are missing.
+        # trimesh's cache has normals only if the file has normals. The property would compute missing normals.
         if "vertex_normals" in geometry._cache:
             normals.append(geometry.vertex_normals @ np.linalg.inv(turn))
         vertices.append(geometry.vertices @ turn.T + place[:3, 3])
@@ -113,8 +113,8 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
 
 
 def _places(graph: Any) -> dict[Any, NDArray[Any]]:
-    """Pose of each node of a trimesh graph, (4, 4), computed from the parent's pose. This is faster than
-    `graph[node]`, which starts at the root each time and takes minutes for a chain of thousands of nodes."""
+    """Pose of each node of a trimesh graph, (4, 4), computed from the parent's pose. `graph[node]` is slower: it
+    starts at the root each time, and takes minutes for a chain of thousands of nodes."""
     forest, places, waiting = graph.transforms, {graph.base_frame: np.eye(4)}, [graph.base_frame]
     while waiting:
         parent = waiting.pop()
@@ -137,7 +137,7 @@ def _merge(file: Path, geometry: Any) -> None:
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
-    """The path. Raises SceneError if the file must not be read."""
+    """`path` as a Path. Raises SceneError if the file must not be read."""
     try:
         file = Path(path)
     except TypeError:
@@ -209,7 +209,7 @@ def _digest(file: Path) -> str:
 
 
 def _names_others(file: Path) -> bool:
-    """True for a GLB that names other files with parts of its content."""
+    """True for a GLB that refers to other files for parts of its content."""
     if file.suffix.lower() != ".glb":
         return False
     with file.open("rb") as opened:
@@ -238,21 +238,21 @@ def _trimesh(file: Path) -> Any:
 # Cache on disk of the arrays of mesh files.
 #
 # An entry's name is the digest of the mesh file's content. So an entry is never outdated, and is found after the file
-# was moved. It begins with a digest of its own content, so a damaged entry is detected, ignored and replaced.
+# was moved. An entry begins with a digest of its own content, so a damaged entry is detected and replaced.
 #
-# Always: if the folder cannot be read or written, files are parsed, and no error is raised. An entry is written under
-# another name and renamed, so that several processes may share a folder. After each write the least recently used
-# entries are deleted until all entries together have at most `MOST_BYTES`.
+# Always: if the folder cannot be used, files are parsed, and no error is raised. An entry is written under another
+# name and renamed, so that processes may share a folder. After a write, the least recently used entries beyond
+# `MOST_BYTES` are deleted.
 
-# Environment variable: the folder, or OFF for no cache. If it is not set, the platform's folder for caches is used.
+# VARIABLE: environment variable with the cache's folder, or OFF for no cache. If not set: the platform's folder.
 VARIABLE, OFF = "TWIXT_CACHE", "off"
 # Most bytes of all entries together. The entry of a mesh with 100,000 faces takes 2 MB.
 MOST_BYTES = 512 << 20
-# Version of the entries. Increase it when an entry's format changes, or the conversion of files into arrays.
+# Version of the entries. Increase it when the format of an entry changes, or the conversion of files into arrays.
 FORMAT = 2
 SUFFIX = ".mesh"
 DIGEST_BYTES = 16
-HEAD = struct.Struct("<QQ?c6x")  # numbers of vertices and faces, has normals, type of coordinates: f or d
+HEAD = struct.Struct("<QQ?c6x")  # number of vertices, number of faces, has normals, type of coordinates: f or d
 COORDINATE_BYTES = {b"f": 4, b"d": 8}
 
 
@@ -265,7 +265,7 @@ class MeshArrays(NamedTuple):
 
 
 class MeshCache:
-    """Cache with its entries in `folder`; None for no cache. most_bytes: of all entries together."""
+    """Cache with its entries in `folder`; None for no cache. most_bytes: limit on all entries together."""
 
     def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
         self._folder, self._most_bytes = folder, most_bytes
@@ -297,7 +297,7 @@ class MeshCache:
             self._delete_oldest(self._folder)
 
     def _content(self, path: Path) -> bytes:
-        """The bytes of an entry. Empty if it is not a file, or larger than an entry can be. Raises OSError."""
+        """The bytes of an entry. Empty if `path` is not a file, or is larger than an entry can be. Raises OSError."""
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > self._most_bytes:
             return b""
@@ -325,7 +325,7 @@ class MeshCache:
 
 
 def mesh_cache() -> MeshCache:
-    """The cache in the folder that the environment variables of this process determine."""
+    """The cache in the folder that this process' environment variables determine."""
     return MeshCache(cache_folder(os.environ))
 
 
@@ -336,7 +336,7 @@ def cache_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Pa
         return None
     try:
         return (Path(chosen).expanduser() if chosen else _platform_folder(environ, platform)) / "meshes"
-    except RuntimeError:  # no home folder
+    except RuntimeError:  # the user has no home folder
         return None
 
 
@@ -353,7 +353,7 @@ def _platform_folder(environ: Mapping[str, str], platform: str) -> Path:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Writes a file under another name and then renames it. If this fails, raises OSError and leaves no file."""
+    """Writes a file under another name and then renames it. On an error raises OSError and leaves no file."""
     descriptor, temporary = tempfile.mkstemp(suffix=SUFFIX, prefix=".", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:
@@ -375,7 +375,7 @@ def _packed(arrays: MeshArrays) -> bytes:
 
 
 def _smallest_type(numbers: list[NDArray[Any]]) -> np.dtype[Any]:
-    """float32 if it represents all numbers exactly, else float64. Most files have float32, which parsers widen."""
+    """float32 if float32 represents all numbers exactly, else float64. Most files have float32 numbers."""
     with np.errstate(over="ignore"):
         fits = all(np.array_equal(array.astype("<f4"), array, equal_nan=True) for array in numbers)
     return np.dtype("<f4" if fits else "<f8")

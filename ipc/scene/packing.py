@@ -1,13 +1,13 @@
 """Shapes of a scene in its message: tables of distinct shapes, meshes, materials and textures, and their contents.
 
-Each value that several shapes share is a row of a table, so it is sent once. For example, shapes with the same mesh
-and different colours name the same row of the table of meshes. That row has the mesh's digest and lengths. The shapes
-of compounds' parts are in a second table of shapes.
+A value that several shapes share is a row of a table, so it is sent once. For example, shapes with the same mesh and
+different colours have the same index into the table of meshes. The row at this index has the mesh's digest and the
+lengths of its arrays. The shapes of compounds' parts are in a second table of shapes.
 
 The contents of a scene are the pixels of its textures and the arrays of its meshes, identified by digests. In the
-message they follow the tables: first the pixels, then the arrays, each in the order of the table's rows. A viewer that
-has a content from the previous scene does not receive it again. The arrays of a mesh are vertices f4, faces u4,
-normals f4, texture coordinates f4.
+message the contents follow the tables: first the pixels, then the arrays, each in the order of the table's rows.
+Contents that the viewer has from the previous scene are not sent again. The arrays of a mesh are vertices f4, faces
+u4, normals f4, texture coordinates f4.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Row = TypeVar("Row")
 
 def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
     """The entries of the scene's JSON head for a table of distinct shapes, and the contents of these shapes in the
-    order in which they are sent.
+    order of sending.
 
     Raises SceneError if the contents have too many bytes for a message.
     """
@@ -75,7 +75,7 @@ COMPOUND, MESH = "compound", "mesh"
 
 
 class _PackedTables:
-    """Collects the rows of the tables of meshes, materials and parts' shapes, while shapes are encoded."""
+    """Collects the rows of the tables of meshes, materials and parts' shapes while the shapes are encoded."""
 
     def __init__(self) -> None:
         self.materials = PackedMaterials()
@@ -104,7 +104,7 @@ class _PackedTables:
 
     @property
     def contents(self) -> Contents:
-        """Pixels of the textures and arrays of the meshes, by digest, in the order in which they are sent."""
+        """Pixels of the textures and arrays of the meshes, by digest, in the order of sending."""
         return self.materials.contents | {mesh.digest: mesh.arrays for mesh in self._meshes}
 
     def _row(self, mesh: Mesh) -> int:
@@ -115,7 +115,7 @@ class _PackedTables:
 
 
 def _lengths(mesh: Mesh) -> tuple[int, int, bool, bool]:
-    """Number of vertices, number of faces, True if the mesh has normals, True if it has texture coordinates."""
+    """Number of vertices, number of faces, True if the mesh has normals, True if the mesh has texture coordinates."""
     return len(mesh.vertices), len(mesh.faces), mesh.normals is not None, mesh.uv is not None
 
 
@@ -136,7 +136,7 @@ def _unpacked_meshes(
 
 
 def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], deforms: bool) -> tuple[Mesh, int]:
-    """The mesh whose arrays begin at `offset` in `packed`, and the offset at which they end."""
+    """The mesh whose arrays begin at `offset` in `packed`, and the offset at which these arrays end."""
     vertices, faces, has_normals, has_uv = lengths
     arrays: list[Any] = []
     for dtype, rows, columns, is_there in (
@@ -153,7 +153,7 @@ def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], d
 
 
 def _single(shapes: Iterable[Shape]) -> Iterator[OneShape]:
-    """The shapes. The shapes of its parts replace each compound."""
+    """The shapes, where each compound is replaced by the shapes of its parts."""
     for shape in shapes:
         yield from (part.shape for part in shape.parts) if isinstance(shape, Compound) else (shape,)
 
@@ -171,7 +171,7 @@ def _shape_of(entry: dict[str, Any], meshes: Sequence[Mesh], materials: Sequence
 
 
 def _row_of(row: int | None, table: Sequence[Row], what: str) -> Row | None:
-    """The value in a row of a table; None if `row` is None. Raises SceneError for a row that does not exist."""
+    """The value in row `row` of a table; None if `row` is None. Raises SceneError for a row that does not exist."""
     if row is not None and not 0 <= row < len(table):
         raise SceneError(f"a scene of {len(table)} {what} came with a shape of another")
     return None if row is None else table[row]
@@ -184,19 +184,19 @@ def _compound_of(entry: dict[str, Any], shapes: Sequence[OneShape]) -> Compound:
     return Compound([Part(shapes[row], position, orientation) for row, position, orientation in parts])
 
 
-# Materials: a shape's entry names a row of the table of materials. A texture's entry has the shape of its pixels and
-# its digest.
+# Materials. The entry of a shape has the material's row in the table of materials. The entry of a texture has the
+# texture's digest, and the dimensions of its array of pixels.
 
-# Most distinct materials and textures of a scene. They are limited because each needs its own draw call for each kind
-# of shape that has it.
+# Most distinct materials and textures of a scene. There is a limit because each of them needs its own draw call for
+# each kind of shape that uses it.
 MOST_MATERIALS, MOST_TEXTURES = 1024, 256
-# Arrays of a mesh, or pixels of a texture, by digest.
+# Digest -> the arrays of a mesh, or the pixels of a texture.
 Contents = dict[bytes, list[NDArray[Any]]]
 FIGURES = ("repeat", "per_metre", "roughness", "specular", "emission")
 
 
 class PackedMaterials:
-    """Collects the rows of the tables of materials and textures, while shapes are encoded."""
+    """Collects the rows of the tables of materials and textures while the shapes are encoded."""
 
     def __init__(self) -> None:
         self._materials: dict[Material, int] = {}
@@ -266,7 +266,8 @@ def unpacked_materials(
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
-    """The shape of a texture's pixels as a tuple. It is checked before the pixels are read. Raises SceneError."""
+    """The dimensions of a texture's array of pixels, as a tuple. They are checked before the pixels are read. Raises
+    SceneError."""
     is_whole = isinstance(shape, list) and all(type(side) is int and 1 <= side <= MOST_SIDE_PX for side in shape)
     if not is_whole or not (len(shape) == 3 or (len(shape) == 4 and shape[0] == CUBE_SIDES)):
         raise SceneError("a scene came with a texture of a shape that is none")

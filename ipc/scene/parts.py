@@ -1,8 +1,8 @@
 """Colours of the parts of a scene's bodies, in the order of the rows of part columns.
 
 A part column has one row for each part, in the order of the bodies. Both processes compute this order from the scene
-and the number of bodies, so it is not sent. A body with one shape has one part. A compound without parts counts as one
-part, which draws nothing.
+and the number of bodies, so the order is not sent. A body with one shape has one part. A compound without parts counts
+as one part that is not visible.
 
 Always: the rows of the first n bodies are the same, however many bodies follow.
 """
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from twixt.ipc.scene.scene import Scene, part_bodies
 from twixt.ipc.scene.shapes import color_of, rgba_of, shapes_of
 
-# Palette: colours of bodies whose shape has no colour. Body i has colour i modulo the number of colours. They are
-# distinct, of equal lightness, and chosen for a dark background.
+# Palette: colours of bodies whose shape has no colour. Body i has colour i modulo the number of colours. The colours
+# are distinct, equally light, and chosen for a dark background.
 PALETTE = np.array(
     [
         (0xE8, 0x6A, 0x5C),

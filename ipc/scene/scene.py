@@ -1,13 +1,13 @@
 """Scene of a world: everything that does not change with every step, and the message with which it is sent.
 
 A scene has the shapes and colours of the bodies, camera, ground, light, parents of bodies, and rules for drawing
-groups and columns. It is published once, and again with a new version when it changes. A viewer that attaches late
-receives the newest version. Parents and shapes apply to snapshots of this scene; all else applies as soon as the scene
-arrives.
+groups and columns. A scene is published once at the start, and again with a new version after each change. A viewer
+that attaches late receives the newest version. Parents and shapes apply only to snapshots that were published with
+this scene. All other fields apply as soon as the scene arrives.
 Shapes are stored as a table of the distinct shapes and one index per body.
 
-Always: a `Scene` that exists is valid; an invalid one raises SceneError. A scene does not know the number of bodies:
-see `check_bodies`.
+Always: a `Scene` that exists is valid; an invalid one raises SceneError. A scene does not have the number of bodies;
+`check_bodies` checks indices against this number.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from twixt.ipc.scene.packing import Contents, packed_shapes, unpacked_shapes
 from twixt.ipc.scene.shapes import Shape, ShapeList, Sphere, shapes_of
 
 LOOKS = ("lit", "flat")
-# Most characters of a label. Longer texts would not fit into a picture.
+# Most characters of a label. A longer text would not fit into a picture.
 LONGEST_LABEL = 200
-# Largest brightness of a scene. With more, everything would be white.
+# Largest brightness of a scene. With a larger brightness, everything would be white.
 MOST_BRIGHTNESS = 4.0
 
 
@@ -40,23 +40,24 @@ MOST_BRIGHTNESS = 4.0
 class Scene:
     """Everything about a world that does not change with every step: shapes, colours, camera, groups, columns.
 
-    shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape.
-    camera: None for a camera that shows all bodies. ground: height (z, metres) of a grid of lines; None for no grid.
-    outline: two opposite corners of a box drawn as thin lines, such as a container's walls; None for no box.
+    shapes: one shape per body, in the order of the bodies. Bodies after the last shape have that last shape. camera:
+    None for a camera that shows all bodies. ground: height (z, metres) of a grid of lines; None for no grid. outline:
+    two opposite corners of a box that is drawn as thin lines, for example the walls of a container; None for no box.
     background: a colour, or a Texture around everything. The texture has either six sides of a cube (towards +x, -x,
     +y, -y, +z, -z), or one image with its top row straight up and its bottom row straight down, such as the sky
     `Texture.gradient(top, bottom)`.
     brightness: factor on the brightness of lit surfaces, 0 to MOST_BRIGHTNESS.
     parents: child -> parent, indices of bodies. A child's record has its pose in its parent's frame. Parents apply to
-    snapshots of this scene. If a body's parent changes between two snapshots, it is blended in the world's frame.
-    groups: name -> bodies that are drawn with their own method or delay. A body may be in one group only.
-    look: "lit"; or "flat" for plain colours without light and shadows, with a thin dark outline around each body.
-    pattern: True to draw round shapes in two tones of their colour, so that their rotation is visible.
+    snapshots that were published with this scene. If a body's parent changes between two snapshots, the body is
+    interpolated in the world's frame. groups: name -> bodies that are drawn with their own method or delay. A body may
+    be in one group only. look: "lit"; or "flat" for plain colours without light and shadows, with a thin dark outline
+    around each body. pattern: True to draw round shapes in two tones of their colour, so that their rotation is
+    visible.
     unlit: True to draw all shapes in plain colours without light, outline, pattern and shadow, to measure pixels.
-    columns: column -> rule by which it is blended; set from the columns declared to `Bodies` or `show`.
-    part_columns: names of the columns with a row for each part of the bodies; set in the same way.
-    color_by: the column that determines the colours of the bodies; None to use the colours of their shapes.
-    labels: texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
+    columns: column -> rule by which it is blended; set from the columns declared to `Bodies` or `show`. part_columns:
+    names of the columns with a row for each part of the bodies; set like `columns`.
+    color_by: the column that determines the colours of the bodies; None to use the colours of their shapes. labels:
+    texts for marks. A mark whose `label` is i + 1 has the text `labels[i]` beside it.
     """
 
     shapes: Sequence[Shape] = ()
@@ -113,8 +114,8 @@ class Scene:
         return other
 
     def with_children(self, parents: Mapping[int, int]) -> Scene:
-        """Copy with other parents, which are not checked, because parents of several scenes together may form a
-        cycle."""
+        """Copy of this scene with other parents. The parents are not checked, because the parents of several scenes
+        together may form a cycle."""
         other = copy.copy(self)
         set_field(other, "parents", parents)
         return other
@@ -149,8 +150,8 @@ class Scene:
     def from_bytes(packed: bytes, before: Scene | None = None) -> Scene:
         """The scene that `to_bytes` encoded. Raises SceneError for anything else.
 
-        before: a scene whose meshes and textures the sender left out of `packed`. They are used again, without a check
-        or a copy.
+        before: a scene whose meshes and textures the sender left out of `packed`. The new scene uses these same
+        objects, without a check or a copy.
         """
         try:
             return Scene(**unpacked_fields(packed, before))
@@ -158,7 +159,7 @@ class Scene:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
     def shape_rows(self, count: int) -> NDArray[np.uint16]:
-        """Index into `distinct_shapes` of the shape of each of `count` bodies, shape (count,)."""
+        """For each of `count` bodies, the index of its shape in `distinct_shapes`: (count,)."""
         rows = np.zeros(count, self.shape_index.dtype)
         known = min(count, len(self.shape_index))
         rows[:known] = self.shape_index[:known]
@@ -167,19 +168,18 @@ class Scene:
         return rows
 
     def part_bodies(self, count: int | None = None) -> NDArray[np.intp]:
-        """For each row of a part column, the index of the body that has that part: (p,), ascending. count: number of
-        bodies; None for the number of shapes. For example, `np.flatnonzero(scene.part_bodies() == 5)` gives the rows
-        of the parts of body 5, in the order of its parts."""
+        """For each row of a part column, the index of the body to which the part belongs: (p,), ascending. count:
+        number of bodies; None for the number of shapes. For example, `np.flatnonzero(scene.part_bodies() == 5)`
+        gives the rows of the parts of body 5, in the order of its parts."""
         return part_bodies(self, len(self.shapes) if count is None else count)
 
     def parent_rows(self, count: int) -> NDArray[np.int32]:
-        """Index of the parent of each of `count` bodies, shape (count,). -1 if there is none, or if it does not
-        exist."""
+        """For each of `count` bodies, the index of its parent: (count,). -1 if the body has no parent, or if the
+        parent does not exist."""
         return rows_of_parents(self.parents, count)
 
     def group_rows(self, count: int) -> NDArray[np.int32]:
-        """Index into `groups` of the group of each of `count` bodies, shape (count,). -1 for a body without a
-        group."""
+        """For each of `count` bodies, the index of its group in `groups`: (count,). -1 for a body without a group."""
         rows = np.full(count, -1, np.int32)
         for place, group in enumerate(self.groups.values()):
             members = np.array(group.bodies, np.int64)
@@ -252,16 +252,16 @@ def _texts(labels: Any) -> tuple[str, ...]:
 # Message of a scene: a line of JSON, u2 indices of shapes, u4 indices of bodies, and the contents.
 #
 # Shapes are sent as a table of the distinct shapes and one index per body, so that a scene of many equal bodies has a
-# small message. Contents are the pixels of textures and the arrays of meshes. They are identified by digests, and
-# contents that the receiver has are left out. The texture of a background is sent as the texture of an additional
+# small message. Contents are the pixels of textures and the arrays of meshes. They are identified by digests. Contents
+# that the receiver already has are left out. The texture of a background is sent as the texture of an additional
 # shape, after the scene's shapes.
-# Always: unpacked fields are consistent; `Scene` checks their values.
+# Always: the unpacked fields are consistent with each other; `Scene` checks their values.
 
 FORMAT = 10
 
 
 class PackedScene(NamedTuple):
-    """A scene, encoded for sending. tables: everything but the contents; equal for equal scenes."""
+    """A scene, encoded for sending. tables: everything except the contents; equal scenes have equal tables."""
 
     tables: bytes
     contents: Contents
@@ -307,8 +307,8 @@ def packed_scene(scene: Scene) -> PackedScene:
 
 
 def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
-    """Fields of the scene that `PackedScene.to_bytes` encoded, by name. Raises SceneError for damaged values. A value
-    of a wrong type may raise another exception.
+    """Fields of the scene that `PackedScene.to_bytes` encoded: name -> value. Raises SceneError for damaged values. A
+    value of a wrong type may raise another exception.
 
     before: a scene whose meshes and textures the sender left out; None if nothing was left out.
     """
@@ -355,15 +355,15 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
 
 
 def _table(scene: Scene) -> tuple[Shape, ...]:
-    """The distinct shapes. If the background is a texture, a further shape with this texture follows."""
+    """The distinct shapes. If the background is a texture, an additional shape with this texture comes last."""
     if not isinstance(scene.background, Texture):
         return scene.distinct_shapes
     return (*scene.distinct_shapes, Sphere(material=Material(scene.background)))
 
 
 def part_bodies(scene: Scene, count: int) -> NDArray[np.intp]:
-    """For each part of the first `count` bodies, the index of its body: (p,), ascending. In a scene without shapes,
-    each body counts as one part."""
+    """For each part of the first `count` bodies, the index of the body to which the part belongs: (p,), ascending. In
+    a scene without shapes, each body counts as one part."""
     if not scene.distinct_shapes:
         return np.arange(count)
     counts = np.array([len(shapes_of(shape)) for shape in scene.distinct_shapes], np.intp)

@@ -3,9 +3,9 @@
 A world of a million bodies usually has a few shapes, and most bodies share the same shape object. So bodies are first
 grouped by the identity of their shape object. Shapes are then compared once for each distinct object.
 
-Always: shapes are checked when they are made. Sizes are finite, > 0 and Python floats, whatever type was given. Equal
-shapes have one row of the table. Rows are in the order of their first bodies. A table never changes. Not here: palette
-colours.
+Always: shapes are checked when they are made. Sizes are finite Python floats > 0, whatever type the caller gave. Equal
+shapes share one row of the table. Rows are in the order of their first bodies. A table never changes. Not here:
+palette colours.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Sphere:
     ellipsoid.
 
     color: red, green, blue and, for a transparent shape, an alpha, each from 0 to 1. material: an image on the
-    surface, and its highlights. All shapes but `Compound` have these two fields.
+    surface, and its highlights. All shapes except `Compound` have the fields `color` and `material`.
     """
 
     radius: float = 0.5
-    color: Paint | None = None  # None: a colour of the palette, chosen by the body's index
+    color: Paint | None = None  # None stands for a colour of the palette, chosen by the body's index
     material: Material | None = None
 
     def __post_init__(self) -> None:
@@ -100,10 +100,11 @@ class Plane:
 
 @dataclass(frozen=True)
 class Capsule:
-    """A cylinder with a hemisphere on each end. radius: metres. length: of the straight part along its own z, metres.
+    """A cylinder with a hemisphere on each end. radius: metres. length: length of the straight part, along the
+    capsule's own z, metres.
 
-    A column `scale3` scales the radius by the mean of its x and y, and the length by its z, so that the shape stays
-    round.
+    A column `scale3` with the factors (x, y, z) scales the radius by the mean of x and y, and the length by z. So the
+    shape stays round.
     """
 
     radius: float = 0.25
@@ -125,8 +126,8 @@ class Capsule:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder around its own z. radius, length (from end to end): metres. `scale3` scales it as it does a
-    `Capsule`."""
+    """A cylinder around its own z. radius: metres. length: from end to end, metres. A column `scale3` scales it in the
+    same way as a `Capsule`."""
 
     radius: float = 0.5
     length: float = 1.0
@@ -193,11 +194,12 @@ class Part:
 class Compound:
     """A body with several shapes, each at its own pose: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.
 
-    Parts do not make snapshots larger, because the body's pose moves all of them. Parts whose shape has no colour have
-    the body's colour of the palette. A body's scale applies to the positions and the sizes of its parts. A column
-    `scale3` scales the positions along the body's axes. Each part keeps its orientation. The part is scaled along its
-    own axes, by as much as the body is scaled in these directions. This is exact for parts turned by multiples of 90
-    degrees; other parts would have to be sheared.
+    Parts do not make snapshots larger, because a snapshot has only the body's pose, and this pose moves all parts. A
+    part whose shape has no colour has the body's colour of the palette. A body's scale applies to the positions and
+    the sizes of its parts. A column `scale3` scales the positions along the body's axes. Each part keeps its
+    orientation. Each part is scaled along its own axes; the factor of an axis is the body's factor in the direction of
+    that axis. This is exact for a part that is rotated by multiples of 90 degrees. Any other part would have to be
+    sheared.
     """
 
     parts: Sequence[Part]
@@ -231,16 +233,17 @@ SHAPES: dict[str, type[SimpleShape]] = {
 
 
 KINDS = (*SHAPES.values(), Mesh, Compound)
-# Most distinct shapes of one scene, because a body's index of its shape has 2 bytes.
+# Most distinct shapes of one scene. A body's index of its shape has 2 bytes.
 MAX_DISTINCT_SHAPES = 65_535
-# A run is a sequence of bodies with the same shape object. If there are more runs than this share of the bodies,
-# looking up the shape of each body is faster than looking up the shape of each run.
+# A run is a sequence of neighbouring bodies with the same shape object. SHORT_RUNS is a share: number of runs divided
+# by number of bodies. Above this share, looking up the shape of each body is faster than looking up the shape of each
+# run.
 SHORT_RUNS = 0.25
 
 
 class ShapeList(Sequence[Shape]):
-    """Sequence of one shape per body. table: the distinct shapes. rows: each body's index into `table`, u2,
-    (bodies,)."""
+    """Sequence with one shape per body. table: the distinct shapes. rows: for each body the index of its shape in
+    `table`, u2, (bodies,)."""
 
     __slots__ = ("rows", "table")
 
@@ -286,13 +289,13 @@ class ShapeList(Sequence[Shape]):
 
 
 def _compared(shape: Any) -> list[str]:
-    """Names of the fields that are compared to find whether two shapes of the same class are equal."""
+    """Names of the fields that decide whether two shapes of the same class are equal."""
     return [field.name for field in fields(shape) if field.compare]
 
 
 def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint16], tuple[Shape, ...]]:
-    """For each item of `heads` its row in the table of distinct shapes, and this table. listed: the shapes of all
-    bodies, for the error message."""
+    """For each item of `heads` its row in the table of distinct shapes, and the table itself. listed: the shapes of
+    all bodies, for the error message."""
     objects = dict(zip(map(id, heads), heads, strict=True))
     key_of_kind: dict[type, Callable[[Any], object]] = {}
     row_of_key: dict[object, int] = {}
@@ -305,8 +308,8 @@ def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint1
                 body = next(body for body, other in enumerate(listed) if other is shape)
                 names = ", ".join(kind.__name__ for kind in KINDS)
                 raise SceneError(f"Scene shapes must be one of {names}, got {text_of(shape)} for body {body}")
-            # A tuple of the class and the fields is used as key. It takes a third of the time of the dataclass' own
-            # hash and comparison.
+            # The key is a tuple of the class and the fields. This takes a third of the time of the dataclass' own hash
+            # and comparison.
             shape_key = key_of_kind[type(shape)] = attrgetter("__class__", *_compared(shape))
         row_of_object[key] = row = row_of_key.setdefault(shape_key(shape), len(table))
         if row == len(table):
@@ -325,15 +328,15 @@ WHITE = (1.0, 1.0, 1.0)
 
 
 def shapes_of(shape: Shape) -> tuple[Shape, ...]:
-    """The shapes of the parts of a body with this shape: those of a compound's parts, else the shape itself."""
+    """The shapes of a body's parts: the shapes of a compound's parts, or the shape itself if it is no compound."""
     if not isinstance(shape, Compound) or not shape.parts:
         return (shape,)
     return tuple(part.shape for part in shape.parts)
 
 
 def color_of(shape: Shape) -> Paint | None:
-    """A shape's colour; None for a colour of the palette. For a compound it is the colour of the first part, which is
-    used where the whole body is drawn as a dot or a line."""
+    """A shape's colour; None for a colour of the palette. The colour of a compound is the colour of its first part. It
+    is used where the whole body is drawn as a dot or a line."""
     if isinstance(shape, Compound):
         return color_of(shape.parts[0].shape) if shape.parts else None
     return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)

@@ -1,8 +1,8 @@
-"""Vertices of deforming surfaces: which bodies have such vertices, and in which rows of a snapshot these are.
+"""Vertices of deforming surfaces: the bodies that have such vertices, and the rows of these vertices in a snapshot.
 
 A body deforms if its shape is a mesh with `deforms`. A snapshot has the vertices of all such bodies, in the order of
 the bodies: (v, 3) metres, float32, each vertex in the frame of its body. Both processes compute this order from the
-scene and the number of bodies, so it is not sent.
+scene and the number of bodies, so the order is not sent.
 
 Always: the vertices of the first n bodies are in the same rows, however many bodies follow. A snapshot with too few
 vertices is no error: bodies whose vertices are missing have their rest shapes.
@@ -25,8 +25,9 @@ FARTHEST_VERTEX = 1e15
 
 
 class SurfaceRows(NamedTuple):
-    """bodies: indices of the deforming bodies, (k,), ascending. starts: (k + 1,); body `bodies[i]` has the rows from
-    `starts[i]` up to, but not including, `starts[i + 1]` among all vertices."""
+    """Rows of the vertices of deforming bodies. bodies: indices of the deforming bodies, (k,), ascending. starts: (k +
+    1,); the vertices of body `bodies[i]` are in the rows from `starts[i]` up to, but not including, `starts[i +
+    1]`."""
 
     bodies: NDArray[np.intp]
     starts: NDArray[np.intp]
@@ -59,7 +60,7 @@ def surface_rows(scene: Scene, count: int) -> SurfaceRows:
 
 
 def surface_records(scene: Scene, count: int) -> int:
-    """Number of records into which the vertices of the first `count` bodies of a scene are packed."""
+    """Number of records that are needed for the vertices of the first `count` bodies of a scene."""
     return vertex_records(surface_rows(scene, count).vertices)
 
 
@@ -70,7 +71,7 @@ def deforming(shape: object) -> Mesh | None:
 
 def are_drawable(vertices: NDArray[np.float32]) -> bool:
     """True if all coordinates are finite, with magnitudes below FARTHEST_VERTEX. vertices: (v, 3), v > 0."""
-    with np.errstate(all="ignore"):  # comparisons with NaN give False
+    with np.errstate(all="ignore"):  # comparisons with NaN return False
         return bool(vertices.min() > -FARTHEST_VERTEX and vertices.max() < FARTHEST_VERTEX)
 
 
@@ -82,8 +83,8 @@ class Extras(NamedTuple):
     vertices: int = 0
 
     def first(self, most: int) -> Extras:
-        """At most `most` of the records. If there are more, all vertices are left out, and then as many marks as
-        needed."""
+        """At most `most` of the records. If there are more records, first all vertices are left out, then as many
+        marks as necessary."""
         if most >= len(self.records):
             return self
         marks = len(self.records) - vertex_records(self.vertices)
@@ -94,7 +95,7 @@ NO_EXTRAS = Extras(NO_MARKS)
 
 
 def packed(marks: NDArray[np.void], records: NDArray[np.void], vertices: int) -> Extras:
-    """Extras of `marks`, (m,) of dtype MARK, and `records`, into which `vertices` vertices are packed."""
+    """Extras made of `marks`, (m,) of dtype MARK, and `records`, into which `vertices` vertices are packed."""
     if not len(marks):
         return Extras(records, vertices)
     both = np.concatenate((np.ascontiguousarray(marks).view(RECORD), records.view(RECORD)))
@@ -102,5 +103,5 @@ def packed(marks: NDArray[np.void], records: NDArray[np.void], vertices: int) ->
 
 
 def unpacked(records: NDArray[np.void], vertices: int) -> NDArray[np.float32]:
-    """The first `vertices` vertices that are packed into `records`: a view, (vertices, 3)."""
+    """The first `vertices` vertices that are packed into `records`, as a view, (vertices, 3)."""
     return records.view(np.float32)[: vertices * VERTEX_BYTES // 4].reshape(vertices, 3)

@@ -1,9 +1,10 @@
 """Session between a simulation and its viewers.
 
-Modules of the simulation's side: host, service, viewers, wakes. Of the viewer's side: link. Of both: listener, wire,
-messages.
+Modules of the simulation's side: host, service, viewers, wakes. Module of the viewer's side: link. Modules of both
+sides: listener, wire, messages.
 
-    listener = open_listener(name); host = Host(listener, scene, capacity)    the simulation: ring.begin, ring.write_plan, ...
+    listener = open_listener(name); host = Host(listener, scene, capacity)    the simulation: ring.begin,
+    ring.write_plan, ...
     link = attach(name)                                                       a viewer: poll, unread, send, ...
 
 `open_listener` needs only the standard library, so a viewer can start and connect while the simulation still imports

@@ -3,9 +3,9 @@
 The stepping thread writes shared memory and sets values; a `ServiceThread` does all work on the sockets. So no viewer
 delays a step, and viewers get answers even if the user's step never returns.
 
-Always: a publish costs one copy of the snapshot and, if no viewer waits, one test of an empty queue. It waits neither
-for a viewer nor for memory (`segments`). In a forked child the copy of the host has ended, and holds neither memory
-nor connections. Not here: when to publish, and the effect of a command.
+Always: a publish costs one copy of the snapshot. If no viewer waits, it also costs one test of an empty queue. A
+publish never waits for a viewer or for memory (`segments`). In a forked child the copy of the host counts as ended,
+and has no memory and no connections. Not here: when to publish, and the effect of a command.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ ENDINGS = ("ended", "crashed", "interrupted")
 
 
 class Host:
-    """Publishes snapshots to all viewers that connect to `listener`. At most one thread may publish at a time; any
-    thread may call the methods of this class.
+    """Publishes snapshots to all viewers that connect to `listener`. Only one thread at a time may publish through
+    `ring`. Any thread may call the methods of this class.
 
         with host.ring.begin(count) as slot:
             slot.records["position"] = ...
@@ -42,7 +42,8 @@ class Host:
 
     ring: publishes snapshots and plans. commands: commands from viewers. actions: what the viewers' users did (events,
     views, pulls), for the program. viewer_attached: event that is set when a viewer attaches.
-    on_report: None, or a function that returns the report's blocks. The service thread calls it; it may call `end`.
+    on_report: None, or a function that returns the report's blocks. The service thread calls this function; the
+    function may call `end`.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Host:
         return self._service.lead_ns
 
     def write_scene(self, scene: Scene) -> int:
-        """Replace the scene for all viewers, also for those that attach later. Returns the scene's version."""
+        """Replace the scene for all viewers, including viewers that attach later. Returns the scene's version."""
         packed = scene.packed()
         with self.ring.writing:
             self.ring.require_running()
@@ -104,8 +105,9 @@ class Host:
         return version
 
     def write_camera(self, camera: Camera | None) -> int:
-        """Replace the scene's camera for all viewers, also for those that attach later. Returns the camera's version.
-        Each viewer applies the camera, even if it equals the previous one. None stands for a view of all bodies."""
+        """Replace the scene's camera for all viewers, including viewers that attach later. Returns the camera's
+        version. Each viewer applies the camera, even if the camera equals the previous one. None stands for a view
+        of all bodies."""
         with self.ring.writing:
             self.ring.require_running()
             self.camera = WrittenCamera(self.camera.version + 1, camera)
@@ -113,13 +115,13 @@ class Host:
         return self.camera.version
 
     def set_status(self, status: dict[str, Any]) -> None:
-        """Replace the status. Each viewer gets the latest one, at most 5 times a second. JSON must be able to encode
-        the values."""
+        """Replace the status. Each viewer gets the latest status, at most 5 times a second. JSON must be able to
+        encode the values."""
         self._service.set_status(dict(status))
 
     def write_overlay(self, kind: str, fields: dict[str, Any], content: bytes) -> None:
         """Replace the images or figures over the picture. kind: one of `messages.OVERLAYS`. Each viewer gets the
-        latest ones: images at most 30 times a second, figures at most 10 times. Never waits."""
+        latest images at most 30 times a second, and the latest figures at most 10 times a second. Never waits."""
         self.overlays = {**self.overlays, kind: WrittenOverlay(fields, content)}
         self._service.overlays_changed()
 
@@ -139,14 +141,15 @@ class Host:
         self.ring.close()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`: this copy has ended. Makes new locks; the parent's threads may have held the old ones."""
+        """Implements `fork.Guarded`: in the child this copy counts as ended. Makes new locks, because the parent's
+        threads may have held the old locks."""
         self.ring.close_in_child()
         self._service.close_in_child()
         self.commands, self.actions = self._service.commands, self._service.actions
         self._ending = threading.Lock()
         atexit.unregister(self.end)
 
-    # `HostRequests`: called on the service thread.
+    # Methods of `HostRequests`. They are called on the service thread.
 
     def describe_for_viewer(self) -> dict[str, Any]:
         return call_guarded(self._describe) or {}

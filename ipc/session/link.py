@@ -1,11 +1,12 @@
 """Viewer's side of the channel: attaches, reads snapshots and sends commands.
 
-While the connection is open, the physics process runs: however that process ends, the kernel closes the connection
-within a millisecond. Snapshots are read from shared memory, which stays readable after the end.
+The physics process runs while the connection is open. When the process ends, for whatever reason, the kernel closes
+the connection within a millisecond. Snapshots are read from shared memory, which stays readable after the end of
+physics.
 
 Always: after `attach` the link has a scene and a segment. `poll` never waits, and takes microseconds if nothing has
-arrived. Invalid input raises a TwixtError or sets `Link.ended`, and never blocks. One thread uses a link. Not here:
-the choice of the snapshot to draw.
+arrived. Invalid input raises a TwixtError or sets `Link.ended`, and never blocks. Only one thread may use a link. Not
+here: the choice of the snapshot to draw.
 """
 
 from __future__ import annotations
@@ -35,20 +36,21 @@ from twixt.ipc.snapshot import Snapshot, new_bodies
 ATTACH_PATIENCE_S = 20.0
 # Upper limit of every wait. The system's `poll` takes its timeout in ms as a signed 32-bit number.
 LONGEST_WAIT_S = 2_000_000.0
-# Smallest change of the lead that is reported. A lead is a few milliseconds.
+# Smallest change of the lead that is reported to physics. A lead is a few milliseconds.
 LEAD_STEP_NS = 1_000_000
-# Most pieces of 64 KiB received in one poll, so that a simulation that sends all the time delays no frame.
+# Most pieces of 64 KiB received in one poll. So a simulation that sends without pause delays no frame.
 PIECES_AT_ONCE = 4
 
 
 class LinkError(TwixtError):
-    """Failure to attach (no simulation, several, a refusal, or no answer), or use of a link that is not attached."""
+    """Failure to attach (no simulation, several simulations, a refusal, or no answer), or use of a link that is not
+    attached."""
 
 
 class Ended(NamedTuple):
-    """End of a link and its reason. kind: "ended", "crashed" or "interrupted", as the simulation reports it; "refused"
-    if the simulation refused this viewer, or sent it an invalid message; "lost" if the stream ended without a
-    message."""
+    """End of a link and its reason. kind: "ended", "crashed" or "interrupted" if the simulation reported this end;
+    "refused" if the simulation refused this viewer, or sent this viewer an invalid message; "lost" if the stream
+    ended without a message."""
 
     kind: str
     message: str
@@ -60,8 +62,8 @@ LOST = Ended("lost", "physics ended without a word (killed?)")
 def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False) -> Link:
     """Attach to the simulation `name`. None stands for the only simulation that is running. Raises TwixtError.
 
-    timeout_s: longest wait for its answer. owned: True if the simulation started this viewer. Such a viewer removes
-    the simulation's socket if the simulation was killed.
+    timeout_s: longest wait for the simulation's answer. owned: True if the simulation started this viewer. Such a
+    viewer removes the simulation's socket if the simulation was killed.
     """
     link = Link(name or _only_one(), owned)
     try:
@@ -77,7 +79,7 @@ class Link:
 
     status: the latest status that `poll` received. description: the simulation's description, received when attaching.
     received: scene, camera, and the images and figures over the picture. ended: None while the simulation runs and
-    this link is open; then how it ended.
+    this link is open; after that, the reason of the end.
     """
 
     def __init__(self, name: str, owned: bool = False) -> None:
@@ -111,8 +113,8 @@ class Link:
         """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. Call it
         once per frame.
 
-        patience_ns: shortest interval between two polls of the socket. It is ignored while a message is expected: a
-        scene that shared memory shows to be newer, or a requested segment.
+        patience_ns: shortest interval between two polls of the socket. It is ignored while a message is expected. A
+        message is expected if shared memory has a newer scene version, or if a segment was requested.
         """
         if self.ended is not None:
             return
@@ -130,7 +132,8 @@ class Link:
             self._is_segment_requested = self._send_message("segment")
 
     def plan(self) -> Plan:
-        """The current plan; before the first, a plan of number 0 and rate 1. Raises TwixtError for a damaged plan."""
+        """The current plan; before the first plan, a plan of number 0 and rate 1. Raises TwixtError for a damaged
+        plan."""
         plan = self._ring.plan()
         self._read_plan_number = plan.number
         return plan
@@ -141,23 +144,24 @@ class Link:
         return self._ring.has_unread
 
     def unread(self, byte_budget: int) -> Iterator[SnapshotView]:
-        """Unread snapshots, oldest first. If not all fit `byte_budget`, the oldest are left out, but never the newest.
+        """Unread snapshots, oldest first. If not all of them fit `byte_budget`, the oldest are left out; the newest is
+        always yielded.
 
-        Use a view's bodies and columns, then call its `is_valid()`. If that returns False, the writer has overwritten
-        the snapshot, so discard the result.
+        Use a view's bodies and columns, then call its `is_valid()`. If `is_valid()` returns False, the writer has
+        overwritten the snapshot: discard what you computed from it.
         """
         for view in self._ring.unread(byte_budget):
             self._read_number = view.number
             yield view
 
     def latest_pair(self) -> tuple[Snapshot, ...]:
-        """Private copies of the two newest snapshots, older first; fewer if fewer were published. Empty if the writer
-        overwrote a snapshot during each attempt to copy them."""
+        """Private copies of the two newest snapshots, older first, or of all snapshots if there are fewer. Empty if
+        the writer overwrote a snapshot during each attempt to copy them."""
         return self._ring.pair()
 
     def newest_bodies(self) -> NDArray[np.void]:
-        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`; shape (0,) if there is no snapshot
-        or none could be copied."""
+        """A private copy of the newest snapshot's bodies, shape (n,), dtype `BODY`. The shape is (0,) if there is no
+        snapshot, or if no snapshot could be copied."""
         newest = self._ring.newest()
         return new_bodies(0) if newest is None else newest.bodies
 
@@ -167,22 +171,23 @@ class Link:
         return dataclasses.asdict(self._counters)
 
     def send(self, command: Command) -> bool:
-        """Send a command without waiting. False if it cannot be sent: after the end, or with 256 messages queued."""
+        """Send a command without waiting. Returns False if the command cannot be sent: after the end, or if 256
+        messages are queued already."""
         return self._send_message("command", command.to_fields())
 
     def send_action(self, action: UserAction) -> bool:
-        """Send an action of the user to the program. Waits and returns as `send`."""
+        """Send an action of the user to the program, without waiting. Returns the same as `send`."""
         return self._send_message(action.KIND, action.to_fields())
 
     def report_lead(self, lead_ns: int) -> None:
-        """Report the time from drawing a frame until the display shows it, ns. Sent only if it has changed by
-        `LEAD_STEP_NS` or more."""
+        """Report the lead: the time from drawing a frame until the display shows it, ns. A message is sent only if the
+        lead has changed by `LEAD_STEP_NS` or more."""
         if abs(lead_ns - self._reported_lead_ns) >= LEAD_STEP_NS and self._send_message("lead", {"lead_ns": lead_ns}):
             self._reported_lead_ns = lead_ns
 
     def wake_when_newer(self) -> None:
-        """Request one wake. It comes when there is a snapshot newer than the last that `unread` yielded, or a plan
-        newer than the last that `plan` returned."""
+        """Request one wake. Physics sends it as soon as there is something newer: a snapshot newer than the last that
+        `unread` yielded, or a plan newer than the last that `plan` returned."""
         if self._connection.drain_wakes():
             self._is_wake_requested = False
         if not self._is_wake_requested:
@@ -191,13 +196,13 @@ class Link:
             )
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the wake comes, the scene or the camera changes, or the simulation ends. Returns False if none of
-        them happens within `timeout_s`.
+        """Wait until the requested wake arrives, the scene or the camera changes, or the simulation ends. Returns
+        False if none of these events happens within `timeout_s`.
 
-        A wake may be spurious: perhaps nothing is newer.
+        A wake may be spurious: there may be no newer snapshot or plan.
         """
         deadline_ns = _deadline_ns(timeout_s)
-        camera_version = self.received.camera_version  # a new scene raises it as well
+        camera_version = self.received.camera_version  # a new scene increases the camera version as well
         while True:
             self.poll()
             if self._connection.drain_wakes():
@@ -243,7 +248,7 @@ class Link:
         self._connection.close()
         if self._reader is not None:
             self._reader.close()
-            self._reader = None  # its views keep the memory mapped
+            self._reader = None  # views of the reader's segments keep the memory mapped
 
     @property
     def _ring(self) -> RingReader:
@@ -258,7 +263,9 @@ class Link:
         while True:
             self._receive_all()
             if self._reader is not None and self.scene_version:
-                return  # even if the simulation has ended: the viewer can draw the scene and show the reason
+                # no error even if the simulation has ended: the viewer can draw the scene and show the reason of the
+                # end
+                return
             if self.ended is not None:
                 raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')
             if not self._connection.wait_until(deadline_ns):
@@ -321,7 +328,7 @@ class Link:
                 )
 
     def _map_segment(self, descriptor: int, size: int) -> None:
-        """Map a segment. The reader uses it after it has read the previous segment to its end."""
+        """Map a segment. The reader uses this segment after it has read all of the previous segment."""
         if self._reader is not None and not self._is_segment_requested:
             raise wire.WireError("the simulation handed out memory that nobody asked for; restart it")
         mapped = memory.map_read_only(descriptor, size)

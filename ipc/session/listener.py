@@ -13,11 +13,11 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.system import names
 from twixt.ipc.system.interface import Listener, ListenerError
 
-# Longest wait, in `tidy`, for another process that is acquiring or freeing a name. It is short, because `tidy` may be
-# called between two frames.
+# Longest wait, in `tidy`, for another process that is acquiring or freeing a name. The wait is short, because `tidy`
+# may be called between two frames.
 TIDY_PATIENCE_S = 0.05
-# UNPATCHED_MODULES: package that patches the standard library -> modules that twixt needs unpatched. PATCH_CALLS:
-# package -> call for the error message, which leaves these modules unpatched.
+# Some packages patch the standard library. UNPATCHED_MODULES: name of the package -> modules that twixt needs
+# unpatched. PATCH_CALLS: package -> call that patches all other modules; shown in the error message.
 UNPATCHED_MODULES = {
     "gevent.monkey": ("threading", "_thread", "socket", "select", "os", "subprocess", "queue"),
     "eventlet.patcher": ("thread", "socket", "select", "os"),
@@ -33,7 +33,7 @@ def open_listener(name: str) -> Listener:
     """Acquire the name. From now on viewers can connect; they wait until a `Host` answers.
 
     The socket of a killed simulation is replaced. Raises ListenerError if the name is invalid, if a running simulation
-    has it, or if no socket can be made; NoFolder if there is no folder for the socket.
+    has it, or if no socket can be made. Raises NoFolder if there is no folder for the socket.
     """
     check_unpatched()
     check_name(name)
@@ -54,7 +54,7 @@ def unreachable_listener(name: str) -> Listener:
 
 def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
     """Connect to the simulation `name`. Raises ListenerError if no such simulation is running, if another user runs
-    it, or if it does not accept within `timeout_s`."""
+    the simulation, or if the simulation does not accept within `timeout_s`."""
     check_name(name)
     try:
         names.connect(connection, name, timeout_s)
@@ -89,8 +89,8 @@ def tidy(name: str) -> bool:
 
 
 def check_unpatched() -> None:
-    """Raises ListenerError if gevent or eventlet has replaced threads or sockets. With these, one greenlet that waits
-    for the viewer would stop the whole program."""
+    """Raises ListenerError if gevent or eventlet has replaced threads or sockets. After such a replacement, a single
+    greenlet that waits for the viewer would stop the whole program."""
     for package, is_patched in (("gevent.monkey", "is_module_patched"), ("eventlet.patcher", "is_monkey_patched")):
         asked = getattr(sys.modules.get(package), is_patched, None)
         if asked is not None and any(asked(name) for name in UNPATCHED_MODULES[package]):

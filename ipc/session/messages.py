@@ -1,9 +1,9 @@
 """Checks a simulation's status, description and report; stores its scene, camera, images and figures for a viewer.
 
-Each name that a viewer uses has a rule. Other values are passed on unchanged.
+Each field that a viewer uses has a rule, found by the field's name. Other fields are passed on unchanged.
 
-Always: a value with a rule has the type that physics sends, and its integers fit 64 bits; a value that breaks its rule
-raises WireError. A text for display has at most `LONGEST_TEXT` characters.
+Always: a value that breaks its rule raises WireError. So a checked value has the type that physics sends, and its
+integers fit into 64 bits. A text for display has at most `LONGEST_TEXT` characters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from twixt.ipc.system import memory
 NUMBERS = ("tick", "rate", "time_scale", "dt_ms", "step_ms", "lead_ms", "step_multiple", "late", "dropped", "lost")
 TEXTS = ("world", "warning", "step_reason")
 TROUBLES = ("trouble", "trouble_asked")
-# Longest text for display, in characters; the rest is cut off.
+# Longest text for display, in characters. Longer texts are cut.
 LONGEST_TEXT = 4000
 
 
@@ -135,17 +135,19 @@ def _wrong(what: str, rule: str, got: Any) -> WireError:
 
 # A viewer's copy of the simulation's scene, camera, images and figures, built from the simulation's messages.
 #
-# When the simulation moves the camera, it sends a separate message of about a hundred bytes. Each scene and each
-# camera message has a camera version, from a common count. So the newest camera applies whatever the order of arrival.
+# When the simulation moves the camera, it sends a separate message of about a hundred bytes. Scene messages and camera
+# messages have a camera version; one counter gives the versions of both. So the newest camera applies, in whatever
+# order the messages arrive.
 #
 # Always: the scene is complete and has the newest camera. A camera that is sent again counts as new, even if it is
-# equal to the previous one. A camera older than the scene's own is ignored. Invalid messages raise TwixtError.
+# equal to the previous camera. A camera that is older than the scene's own camera is ignored. Invalid messages raise
+# TwixtError.
 
 
 class ReceivedScene:
     """Scene of one simulation. version: the scene's version; 0 before the first scene. camera_version: version of the
-    camera. cameras: number of camera messages applied. images, figures: drawn over the picture; each message replaces
-    the whole tuple. parents: the parents of the bodies in this scene and in earlier ones."""
+    camera. cameras: number of camera messages applied. images, figures: drawn over the picture; each message
+    replaces the whole tuple. parents: the parents of the bodies in this scene and in earlier scenes."""
 
     scene: Scene
 
@@ -156,8 +158,8 @@ class ReceivedScene:
         self.parents: ParentLog = ()
 
     def apply_scene(self, fields: dict[str, Any], packed: bytes) -> None:
-        """Applies a scene message. If its field `since` is not 0, the message leaves out meshes and textures that the
-        scene of version `since` has."""
+        """Applies a scene message. If its field `since` is not 0, the message does not contain the meshes and textures
+        that are in the scene of version `since`."""
         version, camera_version, since = (
             wire.whole_number(fields, name) for name in ("version", "camera_version", "since")
         )
@@ -194,9 +196,10 @@ def camera_of(fields: Any) -> Camera | None:
         raise wire.WireError(f"a camera that cannot be used came ({error})") from error
 
 
-# Images and figures over the picture. Their bytes are in a file in memory; the message carries its descriptor.
+# Images and figures over the picture. Their bytes are in a file in memory, and the message carries the descriptor of
+# this file.
 #
-# Megabytes of pixels in the stream would delay all later messages, also the one that tells the simulation's end. A
+# Megabytes of pixels in the stream would delay all later messages, even the message about the simulation's end. A
 # descriptor is sent at once, and the viewer reads all bytes in one call.
 #
 # Always: the kernel frees the bytes when the last descriptor is closed; a viewer closes its descriptor after reading.
@@ -209,13 +212,13 @@ OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
 }
 # Most bytes of one message.
 MOST_BYTES = max(overlay.MOST_IMAGE_BYTES, overlay.MOST_FIGURE_BYTES)
-# Shortest interval between two messages of the same kind to one viewer, ns. It is shorter for images, which may be a
-# camera's stream.
+# Shortest interval between two messages of the same kind to one viewer, ns. The interval is shorter for images,
+# because images may be the stream of a camera.
 INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
 
 
 def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
-    """Queues images or figures for a viewer. Raises OSError if this process can open no more descriptors."""
+    """Queues images or figures for a viewer. Raises OSError if this process cannot open another descriptor."""
     fields, content = overlay.fields | {"size": len(overlay.content)}, overlay.content
     if not content:
         viewer.post(kind, wire.encode(kind, fields, content))

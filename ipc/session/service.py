@@ -5,8 +5,8 @@ waits, floods, stops or dies affects neither a step nor another viewer, and view
 never returns.
 
 Always: an error with one viewer closes only that viewer's connection. The service thread never waits for a viewer,
-except for at most `END_PATIENCE_NS` at the end. All queues are bounded. Every callback runs on the service thread. Not
-here: the shared memory (`Host`).
+except at the end, for at most `END_PATIENCE_NS`. All queues are bounded. Every callback runs on the service thread.
+Not here: the shared memory (`Host`).
 """
 
 from __future__ import annotations
@@ -40,22 +40,25 @@ from twixt.ipc.session.wakes import SelfPipe, WakeQueue
 from twixt.ipc.system import wakes
 from twixt.ipc.system.interface import Listener
 
-# Most viewers attached at once. It limits the number of descriptors, three for each viewer.
+# Most viewers attached at once. This limits the number of descriptors, because each viewer needs three.
 VIEWERS_LIMIT = 32
-# A connection on which no attach message arrives is closed after this time.
+# A connection is closed if no attach message arrives within this time.
 ATTACH_PATIENCE_NS = 5_000_000_000
-# Shortest interval between two status messages to one viewer. People read them, so more would be of no use.
+# Shortest interval between two status messages to one viewer. The interval is long enough for people, who read the
+# status.
 STATUS_INTERVAL_NS = 200_000_000
-# Longest lead accepted from a viewer. Physics runs ahead by the lead, and no display takes this long to show a frame.
+# Longest lead accepted from a viewer. Physics runs ahead by the lead. Every display shows a frame in less than this
+# time.
 LEAD_LIMIT_NS = 1_000_000_000
-# Longest time spent on sending the end message. A viewer that reads it too late only sees that the stream closed.
+# Longest time spent on sending the end message. If a viewer does not read in this time, it does not get the reason of
+# the end, and only sees that the stream has closed.
 END_PATIENCE_NS = 250_000_000
-# Pause before the next attempt to accept a connection if an attempt failed, for example for lack of descriptors.
+# Pause after a failed attempt to accept a connection, for example for lack of descriptors.
 ACCEPT_PAUSE_NS = 100_000_000
-# Limit on accepted connections, because each costs 1 to 2 ms: one per interval, and up to a hundred at once after 10 s
-# without a connection.
+# Limit on accepted connections, because each costs 1 to 2 ms. One connection is accepted per interval. After 10 s
+# without a connection, up to a hundred are accepted at once.
 ADMISSION_INTERVAL_NS, ADMISSION_BURST_NS = 100_000_000, 10_000_000_000
-# Longest wait for the end of the thread. It is reached only if a callback of the user never returns.
+# Longest wait for the end of the thread. The thread takes this long only if a callback of the user does not return.
 JOIN_PATIENCE_S = 2.0
 
 
@@ -79,13 +82,13 @@ class ServiceThread:
         self._is_status_scheduled = self._are_overlays_scheduled = False
         self._end: tuple[str, str] | None = None
         self._accept_after_ns, self._admitted_ns = 0, -ADMISSION_BURST_NS
-        self._has_work = False  # True if the host's ring has work; each turn of the loop does a piece
+        self._has_work = False  # True if the host's ring has work; each iteration of the loop then does a piece of it
         self._self_pipe = SelfPipe()
         fork.guard(self)
         self._thread = threading.Thread(target=self._serve, name=f"twixt {listener.name}", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. From now on viewers get answers, also those that have connected before."""
+        """Start the thread. From now on viewers get answers, including viewers that connected earlier."""
         self._thread.start()
 
     def notify(self) -> None:
@@ -100,14 +103,14 @@ class ServiceThread:
             self.notify()
 
     def overlays_changed(self) -> None:
-        """Schedules the host's new images or figures for viewers, at intervals of at least `INTERVALS_NS`."""
+        """Plans to send the host's new images or figures to the viewers, at intervals of at least `INTERVALS_NS`."""
         if not self._are_overlays_scheduled and self.viewers:
             self._are_overlays_scheduled = True
             self.notify()
 
     def end(self, kind: str, message: str) -> None:
-        """Send the end message to all viewers and close all connections. Waits until that is done, at most
-        `JOIN_PATIENCE_S`. A call from a callback does not wait; the end follows after the callback has returned."""
+        """Send the end message to all viewers and close all connections. Waits for this, at most `JOIN_PATIENCE_S`. A
+        call from a callback does not wait: the thread ends after the callback has returned."""
         self._end = kind, message
         self.commands.end()
         self.actions.end()
@@ -116,8 +119,8 @@ class ServiceThread:
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. Makes new queues: the thread does not run in the child, so it would never release locks
-        of the old ones."""
+        """Implements `fork.Guarded`. Makes new queues: the thread does not run in the child, so it would never release
+        the locks of the old queues."""
         self.commands, self.actions = CommandQueue(), ReceivedActions()
         self.commands.end()
         self.actions.end()
@@ -158,7 +161,8 @@ class ServiceThread:
         self._is_status_scheduled = self._are_overlays_scheduled = False
         for viewer in self._connected:
             is_read = now_ns >= viewer.muted_until_ns
-            # Register even without events, because poll then still reports a viewer that has disconnected.
+            # The connection is registered even if no event is requested, because poll then still reports a viewer that
+            # has disconnected.
             events = wakes.READABLE * is_read | wakes.WRITABLE * viewer.has_more
             poller.register(viewer.connection, events)
             if not is_read:
@@ -170,10 +174,10 @@ class ServiceThread:
                 self._is_status_scheduled = True
                 instants.append(viewer.sent.status_ns + STATUS_INTERVAL_NS)
             for kind, _, due_ns in self._overlays_for(viewer):
-                if not viewer.has_unsent(kind):  # else it must wait until the queued one is sent
+                if not viewer.has_unsent(kind):  # if a queued overlay is not sent yet, the new one waits
                     self._are_overlays_scheduled = True
                     instants.append(due_ns)
-        # Rounded up, because a wake-up just before the instant would make the loop spin.
+        # Rounded up: a wake-up just before the instant would make the loop spin.
         timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
         return dict(poller.poll(timeout_ms))
 
@@ -203,7 +207,8 @@ class ServiceThread:
     def _serve_viewer(self, viewer: AttachedViewer, events: int, now_ns: int) -> None:
         try:
             if events & ~wakes.WRITABLE and not self._receive(viewer, events, now_ns):
-                if viewer.muted_until_ns > now_ns:  # else a flooding viewer could go on over a new connection
+                # accept no connection meanwhile; else a flooding viewer could continue over a new one
+                if viewer.muted_until_ns > now_ns:
                     self._accept_after_ns = viewer.muted_until_ns
                 self._disconnect(viewer)
                 return
@@ -222,8 +227,8 @@ class ServiceThread:
             self._disconnect(viewer)
 
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
-        """Receive and apply messages; False if the viewer has disconnected or must be disconnected. Messages that it
-        had sent before are applied first, up to its limit per second."""
+        """Receive and apply messages. Returns False if the viewer has disconnected or must be disconnected. Messages
+        that the viewer had sent before it disconnected are applied first, up to its limit per second."""
         while viewer.muted_until_ns <= now_ns or events & wakes.GONE:
             messages = viewer.receive(now_ns)
             if messages is None:
@@ -277,7 +282,8 @@ class ServiceThread:
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
-        # Test only after the viewer is in the queue: a publish after the test then finds the viewer and wakes it.
+        # This test comes after the viewer was added to the queue. So a publish after the test finds the viewer in the
+        # queue and wakes it.
         if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 
@@ -308,7 +314,8 @@ class ServiceThread:
                 messages.post(viewer, kind, overlay)
 
     def _overlays_for(self, viewer: AttachedViewer) -> Iterator[tuple[str, WrittenOverlay, int]]:
-        """Images and figures that the viewer does not have yet: kind, value, and the earliest instant to post them."""
+        """Images and figures that the viewer does not have yet. Yields kind, value, and the earliest instant at which
+        to post the value."""
         for kind, overlay in self._host.overlays.items():
             if viewer.sent.overlays.get(kind) is not overlay:
                 yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + INTERVALS_NS[kind]

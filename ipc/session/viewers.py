@@ -3,9 +3,9 @@
 Only the latest message of each kind is queued for a viewer. So a viewer that never reads (stopped or broken) costs a
 bounded amount of memory and no time.
 
-Always: only `flush_all` waits. A message that is partly sent is completed before the next. Wakes have their own pipe,
-so the stepping thread can send a wake while another thread sends a message. Only the service thread uses this module,
-except for `wake`, which any thread may call, and `ReceivedActions`.
+Always: only `flush_all` waits. A message that is partly sent is completed before the next message. Wakes have their
+own pipe, so the stepping thread can send a wake while another thread sends a message. Only the service thread uses
+this module, with two exceptions: any thread may call `wake`, and other threads use `ReceivedActions`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from twixt.ipc.scene.scene import PackedScene
 
 
-# Most messages read from a viewer in one second. A viewer needs fewer: one wake and one lead per frame at 240 Hz, and
-# its user's commands. Above the limit nothing is read for the rest of that second, and the socket's buffer fills up.
+# Most messages read from a viewer in one second. A viewer sends fewer: one wake and one lead per frame at 240 Hz, and
+# its user's commands. Above the limit nothing more is read during that second, and the socket's buffer fills up.
 MESSAGES_PER_S = 1000
-# A command or a user event counts as this many messages, so at most a hundred are read per second. Repeated keys and
-# moving sliders make forty per second. Reading a hundred holds the interpreter's lock for 1 to 2 ms.
+# A command or a user event counts as this many messages. So at most a hundred commands and events are read per second.
+# Repeated keys and moving sliders make forty per second. Reading a hundred holds the interpreter's lock for 1 to 2 ms.
 COMMAND_WEIGHT = 10
 WEIGHTS = {"command": COMMAND_WEIGHT, "event": COMMAND_WEIGHT}
-# Bytes read at once, about forty commands. A small piece, so that a flood is noticed early.
+# Bytes read at once, about forty commands. The number is small, so that a flood is noticed early.
 RECEIVE_BYTES = 4096
 SECOND_NS = 1_000_000_000
 
@@ -60,21 +60,22 @@ class WrittenScene(NamedTuple):
 
 
 class KnownContents(NamedTuple):
-    """Digests of the meshes and textures that a viewer has from the scene of this version. Version 0: it has none."""
+    """Digests of the meshes and textures that a viewer has from the scene of this version. Version 0: the viewer has
+    none."""
 
     version: int = 0
     digests: frozenset[bytes] = frozenset()
 
 
 class WrittenCamera(NamedTuple):
-    """Camera of a host: the scene's own camera, or a later one."""
+    """Camera of a host: the scene's own camera, or a camera that was published later."""
 
     version: int
     camera: Camera | None
 
 
 class WrittenOverlay(NamedTuple):
-    """Images or figures of a host, as message fields and bytes. A change makes a new object."""
+    """Images or figures of a host, as message fields and bytes. Each change creates a new object."""
 
     fields: dict[str, Any]
     content: bytes
@@ -82,8 +83,9 @@ class WrittenOverlay(NamedTuple):
 
 @dataclass
 class SentState:
-    """State of the host that was last sent to one viewer, or queued for it. report_number: number of a requested
-    report that is not sent yet; else None. overlays: kind -> value. overlays_ns: kind -> instant of queueing."""
+    """State of the host that was last sent to one viewer, or queued for it. report_number: number of the report that
+    the viewer has requested and not received yet; None if there is no such request. overlays: kind -> value.
+    overlays_ns: kind -> instant at which the value was queued."""
 
     scene_version: int = 0
     camera_version: int = 0
@@ -95,7 +97,7 @@ class SentState:
 
 
 class HostRequests(Protocol):
-    """Interface of the host for the service thread.
+    """Methods of the host that the service thread calls.
 
     describe_for_viewer: returns the description. report_for_viewer: returns the report's blocks.
     """
@@ -128,7 +130,8 @@ class AttachedViewer:
         self._inbox = wire.Inbox(wire.VIEWER_JSON_LIMIT)
         self._sending: wire.Outgoing | None = None
         self._unsent: dict[str, wire.Outgoing] = {}
-        # Contents of the scene sent last, and of the queued scene, which a later one may replace.
+        # Contents of the scene that was sent last, and contents of the queued scene. A later scene may replace the
+        # queued scene.
         self._known = self._queued = KnownContents()
         self._wakes: WakeSender | None = None
         self.wake: Callable[[], None] = _wakes_not_open
@@ -140,7 +143,7 @@ class AttachedViewer:
         self._unsent[kind] = wire.Outgoing(content, descriptors)
 
     def post_scene(self, scene: WrittenScene) -> None:
-        """Queue a scene, without the meshes and textures that the viewer has from the previous scene."""
+        """Queue a scene. Meshes and textures that the viewer has from the previous scene are left out."""
         fields = {
             "version": scene.version,
             "camera_version": scene.camera_version,
@@ -198,7 +201,7 @@ class AttachedViewer:
         self.close_in_child()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The pipe for wakes has its own fork hook."""
+        """Implements `fork.Guarded`. The pipe for wakes has its own fork hook."""
         fork.close(self.connection)
         self._inbox.close()
         for message in (*self._unsent.values(), *((self._sending,) if self._sending else ())):
@@ -208,7 +211,7 @@ class AttachedViewer:
 
 
 def _wakes_not_open() -> None:
-    """No-op, because the viewer has not attached yet."""
+    """Does nothing, because the viewer has not attached yet."""
 
 
 def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
@@ -232,8 +235,8 @@ def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
 
 
 def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: int = 0) -> bytes:
-    """Encode a message. theirs: name of the field with the user's values. If these cannot be encoded, the error is
-    printed and the field becomes None."""
+    """Encode a message. theirs: name of the field with the user's values. If the user's values cannot be encoded, the
+    error is printed and the field is sent as None."""
     try:
         return wire.encode(kind, fields, descriptors=descriptors)
     except wire.WireError:
@@ -253,19 +256,19 @@ def call_guarded(callback: Callable[[], Any] | None) -> Any:
 # Actions of the users of all viewers, passed from the service thread to the program's loop.
 #
 # The service thread adds events, and the loop pops them one by one. The loop also reads the latest pulls and the
-# latest view; the service thread replaces these as whole objects. Neither thread waits for the other.
+# latest view, which the service thread replaces as whole objects. Neither thread waits for the other.
 #
 # Always: only the newest `MOST_EVENTS` events are stored. When a viewer disconnects, its pull ends.
 
-# Most events stored for a loop that does not read them; then each new event replaces the oldest.
+# Most events stored for a loop that does not read them. Above this number each new event replaces the oldest event.
 MOST_EVENTS = 256
 KINDS = (UserEvent.KIND, Pull.KIND, Look.KIND)
 
 
 class ReceivedActions:
     """User actions from the viewers of one simulation. pulls: one for each viewer whose user drags a body. look: the
-    latest view that any viewer sent. moved: the latest view that a user had moved. Both are None before the first.
-    on_pulls: called on the service thread after `pulls` was replaced.
+    latest view that any viewer sent; None before the first. moved: the latest view that a user had moved; None
+    before the first. on_pulls: called on the service thread after `pulls` was replaced.
     """
 
     def __init__(self) -> None:

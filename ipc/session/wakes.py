@@ -1,7 +1,7 @@
 """Wakes viewers that wait for a publish, and wakes the service thread.
 
-Always: sending a wake never blocks. If `wake_all` is interrupted (Ctrl-C), the next call sends the wake that was
-missed. In a forked child both ends of a `SelfPipe` are closed.
+Always: sending a wake never blocks. If `wake_all` is interrupted (Ctrl-C), the next call of `wake_all` sends the
+missed wake. In a forked child both ends of a `SelfPipe` are closed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class WakeQueue:
 
     def __init__(self) -> None:
         self._waiting: deque[AttachedViewer] = deque()
-        self._being_woken: AttachedViewer | None = None  # removed from the queue, perhaps not woken yet
+        # a viewer that `wake_all` has removed from the queue but may not have woken yet
+        self._being_woken: AttachedViewer | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -31,7 +32,8 @@ class WakeQueue:
             self._waiting.append(viewer)
 
     def remove(self, viewer: AttachedViewer) -> bool:
-        """Remove a viewer. False if it is not in the queue, for example because a publish has woken it."""
+        """Remove a viewer. Returns False if the viewer is not in the queue, for example because a publish has woken
+        it."""
         try:
             self._waiting.remove(viewer)
         except ValueError:
@@ -40,20 +42,20 @@ class WakeQueue:
 
     def wake_all(self) -> None:
         """Send one wake to each viewer in the queue, and empty the queue."""
-        if self._being_woken is not None:  # the last call was interrupted before it sent this viewer's wake
+        if self._being_woken is not None:  # the last call was interrupted before it woke this viewer
             self._being_woken.wake()
             self._being_woken = None
         while self._waiting:
             try:
                 self._being_woken = self._waiting[0]
                 viewer = self._waiting.popleft()
-            except IndexError:  # the service thread has removed it
+            except IndexError:  # the service thread has removed the viewer meanwhile
                 break
             viewer.wake()
             self._being_woken = None
 
     def clear(self) -> None:
-        """Remove all viewers without waking them. Used in a forked child."""
+        """Remove all viewers without waking them. Called in a forked child."""
         self._waiting.clear()
 
 
@@ -73,13 +75,14 @@ class SelfPipe:
         return self._reading.fileno()
 
     def notify(self) -> None:
-        """Make the current `poll` return, or else the next one. Any thread may call it; no effect after `close`."""
+        """Make `poll` return: the current call, or else the next call. Any thread may call it; no effect after
+        `close`."""
         # Buffer full: a wake-up is already pending. Closed: the thread has ended.
         with self._lock, contextlib.suppress(OSError):
             self._writing.send(b"p")
 
     def drain(self) -> None:
-        """Read all notifications so far."""
+        """Discard all notifications received so far."""
         with contextlib.suppress(BlockingIOError):
             self._reading.recv(4096)
 
@@ -89,7 +92,7 @@ class SelfPipe:
             fork.close(self._writing, self._reading)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. Makes a new lock, because a thread of the parent may have held the old one."""
+        """Implements `fork.Guarded`. Makes a new lock, because a thread of the parent may have held the old lock."""
         self._lock = threading.Lock()
         self._reading.close()
         self._writing.close()

@@ -3,10 +3,10 @@
 A message is a fixed header (magic, format, number of descriptors, lengths), then a JSON object with the message's
 `kind`, then raw bytes. The receiver has a limit for every length, and checks it as soon as the header is complete.
 
-Always: input that is damaged, too large or from another program raises `WireError`, never another error, and never
-blocks. The first six bytes (magic, format) mean the same in every format, so that each side can recognize another
-version. Descriptors that belong to no message are closed. Not here: the meaning of messages (`link`, `service`), the
-check of the peer's user (`listener`).
+Always: input that is damaged, too large or from another program raises `WireError` and no other error. Receiving never
+blocks. The first six bytes (magic, format) have the same meaning in every format. So each side can recognize a message
+of another version. Descriptors that belong to no message are closed. Not here: the meaning of messages (`link`,
+`service`), the check of the peer's user (`listener`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from twixt.ipc.session import listener
 from twixt.ipc.system import memory, names, wakes
 from twixt.ipc.system.interface import WakeReceiver
 
-# Version of the header and of the messages' fields, the same on both sides. Increase it with every change of either.
+# Version of the header and of the messages' fields; must be equal on both sides. Increase it with every change of the
+# header or a field.
 FORMAT = 3
 MAGIC = b"TWXT"
-HEADER = struct.Struct("<4sHHII")  # magic, format, number of descriptors, of JSON bytes, of raw bytes
+HEADER = struct.Struct("<4sHHII")  # magic, format, number of descriptors, number of JSON bytes, number of raw bytes
 # Longest JSON from a viewer, in bytes. The largest message is a command, about 200 bytes.
 VIEWER_JSON_LIMIT = 4096
-# Longest JSON and raw bytes from physics. The largest JSON has the report's blocks, about 10 KiB. The largest raw
-# bytes are a scene's, 2 per body and about 150 per distinct shape: 12 MB for a million bodies with every shape.
+# Longest JSON and longest raw bytes from physics, in bytes. The largest JSON is the report's blocks, about 10 KiB. The
+# largest raw bytes are a scene: 2 per body and about 150 per distinct shape, so 12 MB for a million bodies with every
+# shape.
 HOST_JSON_LIMIT = 1 << 20
 HOST_RAW_LIMIT = 64 << 20
 DESCRIPTORS_LIMIT = 2
@@ -80,15 +82,15 @@ def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", de
 
 
 def _plain(value: Any) -> Any:
-    """JSON form of a value that JSON cannot encode: Python numbers or lists for numpy values, else `str(value)`."""
+    """Replacement for a value that JSON cannot encode: Python numbers or lists for numpy values, else `str(value)`."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 class Inbox:
     """Assembles messages from the pieces that a stream delivers.
 
-    Between calls of `feed` it holds at most one incomplete message. json_limit, raw_limit: most bytes per message.
-    descriptors_limit: most descriptors per message.
+    Between calls of `feed`, an Inbox has at most one incomplete message. json_limit, raw_limit: most bytes per
+    message. descriptors_limit: most descriptors per message.
     """
 
     def __init__(self, json_limit: int, raw_limit: int = 0, descriptors_limit: int = 0) -> None:
@@ -107,7 +109,7 @@ class Inbox:
             while (message := self._next()) is not None:
                 complete.append(message)
         except WireError:
-            for message in complete:  # the caller does not get them, so close their descriptors here
+            for message in complete:  # the caller does not get these messages, so their descriptors are closed here
                 close_all(message.descriptors)
             raise
         return complete
@@ -150,7 +152,7 @@ class Inbox:
 def _parse(text: bytes) -> tuple[str, dict[str, Any]]:
     try:
         fields = json.loads(text)
-        if SURROGATE in text.lower():  # a surrogate without its pair cannot be encoded as UTF-8
+        if SURROGATE in text.lower():  # a surrogate without its second half cannot be encoded as UTF-8
             fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
         kind = fields.pop("kind")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -207,14 +209,16 @@ class Outgoing:
         return True
 
     def close(self) -> None:
-        """Close this side's copies of the descriptors."""
-        with fork.LOCK:  # no fork in between: the child closes them too, and may reuse their numbers
+        """Close this process' copies of the descriptors."""
+        # no fork in between: the child would close these numbers again, when they may belong to other files
+        with fork.LOCK:
             close_all(self._descriptors)
             self._descriptors.clear()
 
 
 def close_all(descriptors: Sequence[int]) -> None:
-    """Close all these descriptors. Some may be closed already, for example by the memory's hook in a forked child."""
+    """Close all these descriptors. Some of them may be closed already, for example by the memory's fork hook in a
+    forked child."""
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
             os.close(descriptor)
@@ -225,7 +229,8 @@ def close_all(descriptors: Sequence[int]) -> None:
 # Both directions have a bounded queue, so that a viewer continues to draw whatever physics does. When physics ends,
 # the kernel closes the stream, and `receive` returns None.
 #
-# Always: only `connect` and `wait_until` wait, at most as long as their argument allows. One thread uses a connection.
+# Always: only `connect` and `wait_until` wait, and no longer than their argument allows. Only one thread may use a
+# connection.
 
 # Most messages queued while the socket is full. Physics' service thread empties the socket within milliseconds, unless
 # its process is stopped.
@@ -233,7 +238,7 @@ UNSENT_LIMIT = 256
 
 
 class Connection:
-    """A socket to the simulation, and the receiver of wakes. Call `connect` first."""
+    """A socket to the simulation, and the receiver of wakes. Call `connect` before all other methods."""
 
     def __init__(self) -> None:
         listener.check_unpatched()
@@ -251,7 +256,8 @@ class Connection:
         self._poller.register(self._socket, wakes.READABLE)
 
     def receive_wakes(self, descriptor: int) -> None:
-        """Receive wakes by a duplicate of this descriptor. Raises WireError if it is no pipe, or on a second call."""
+        """Receive wakes through a duplicate of this descriptor. Raises WireError if the descriptor is no pipe, or on a
+        second call."""
         try:
             if self._wakes is not None:
                 raise ValueError
@@ -266,8 +272,8 @@ class Connection:
         return self._wakes is not None and self._wakes.drain()
 
     def send(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
-        """Queue a message, and send as much as fits into the socket. False, without an effect, if `UNSENT_LIMIT`
-        messages are queued already."""
+        """Queue a message, and send as much as fits into the socket. If `UNSENT_LIMIT` messages are queued already,
+        returns False and queues nothing."""
         if len(self._unsent) >= UNSENT_LIMIT:
             return False
         self._unsent.append(Outgoing(encode(kind, fields)))
@@ -276,7 +282,7 @@ class Connection:
 
     def flush(self) -> None:
         """Send as much as fits into the socket."""
-        with contextlib.suppress(OSError):  # the simulation has disconnected; `receive` reports it
+        with contextlib.suppress(OSError):  # the simulation has disconnected; the next `receive` reports this
             while self._unsent and self._unsent[0].send(self._socket):
                 self._unsent.popleft()
 
@@ -291,14 +297,15 @@ class Connection:
         return bool(self._poller.poll(0)) or bool(self._unsent)
 
     def wait_until(self, deadline_ns: int) -> bool:
-        """Sleep until something can be received, a queued message can be sent, or `deadline_ns` is reached. False if
-        `deadline_ns` is in the past at the call."""
+        """Sleep until something can be received, a queued message can be sent, or `deadline_ns` is reached. Returns
+        False if `deadline_ns` is already over at the call."""
         left_ns = deadline_ns - time.perf_counter_ns()
         if left_ns <= 0:
             return False
         if self._unsent:
             self._poller.modify(self._socket, wakes.READABLE | wakes.WRITABLE)
-        # Rounded up to whole ms. Rounded down, the caller would poll in a loop during the last fraction of a ms.
+        # Rounded up to whole ms. If it were rounded down, the caller would poll in a loop during the last fraction of
+        # a ms.
         self._poller.poll(-(-left_ns // 1_000_000))
         self._poller.modify(self._socket, wakes.READABLE)
         return True
@@ -331,5 +338,5 @@ class Connection:
         self._unsent.clear()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`."""
+        """Implements `fork.Guarded`: closes the child's copies."""
         self.close()

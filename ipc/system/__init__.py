@@ -1,14 +1,15 @@
 """Boundary to the operating system: the modules `memory`, `names`, `wakes`, `children`, chosen by `sys.platform`.
 
-Module `interface` defines a Protocol for each of them. Only the modules in this folder use calls that some systems
-lack. Each module is imported when it is first used, so the start of a viewer waits for the import of `children` only.
+Module `interface` defines a Protocol for each of these modules. Only the modules in this folder use calls that some
+systems do not have. Each module is imported when it is first used, so the start of a viewer waits only for the import
+of `children`.
 """
 
 from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
+TYPE_CHECKING = False  # not imported from `typing`, because that import takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.system.interface import Children, Names, SharedMemory, Wakes
 

@@ -1,7 +1,7 @@
 """Protocols that an operating system's modules implement: `memory`, `names`, `wakes`, `children`.
 
-Each supported system has one module per Protocol, whose functions are the Protocol's methods. Callers use the modules
-as `twixt.ipc.system.memory` and so on.
+Each supported system has one module per Protocol. The functions of this module are the Protocol's methods. Callers use
+the modules as `twixt.ipc.system.memory` and so on.
 
 Always: a descriptor is a number that `os.dup` and `os.close` accept. A forked child holds no resource made here.
 """
@@ -27,7 +27,8 @@ class SharedMemoryError(TwixtError):
 
 
 class ListenerError(TwixtError):
-    """A name or folder cannot be used, a name is in use, no simulation has the name, or another user runs it."""
+    """A name or folder cannot be used, a name is in use, no simulation has the name, or another user runs the
+    simulation."""
 
 
 class NoFolder(ListenerError):
@@ -61,19 +62,20 @@ class SharedMemory(Protocol):
     NEEDED_SYSTEM: str
 
     def make(self, size: int) -> NewMemory:
-        """Memory of `size` bytes. It cannot be resized, and processes that have only `read_only` cannot write it. Its
-        pages are not allocated yet. Raises OSError, ValueError or OverflowError."""
+        """Makes memory of `size` bytes. The memory cannot be resized, and a process that has only the descriptor
+        `read_only` cannot write it. The pages are not allocated yet. Raises OSError, ValueError or OverflowError."""
 
     def allocate(self, descriptor: int, begin: int, size: int) -> None:
         """Allocates `size` bytes from offset `begin` in memory made by `make`. Raises OSError if memory is short."""
 
     def map_read_only(self, descriptor: int, size: int) -> mmap.mmap:
         """Maps memory of another process and fills this process' page tables. Raises SharedMemoryError if the memory
-        has another size or its maker can resize it; also OSError, ValueError or OverflowError."""
+        has another size, or if the process that made it can resize it. Also raises OSError, ValueError or
+        OverflowError."""
 
     def make_openable(self, size: int, name: str) -> tuple[int, str]:
         """Makes memory of `size` bytes; returns its descriptor and a path. Processes of this user can open the path as
-        long as the descriptor is open in this process. Nobody can resize the memory. Raises OSError."""
+        long as this process keeps the descriptor open. No process can resize the memory. Raises OSError."""
 
     def map_shared(self, descriptor: int, size: int) -> mmap.mmap:
         """Maps memory for reading and writing. Raises OSError, ValueError or OverflowError."""
@@ -82,24 +84,25 @@ class SharedMemory(Protocol):
         """Makes a file in memory, without a path, and returns its descriptor. Raises OSError."""
 
     def read_file(self, descriptor: int, size: int) -> bytes:
-        """The first `size` bytes of a file made by `make_file`; all bytes if it has fewer. Raises OSError, and
-        ValueError if the descriptor is not one of a file."""
+        """The first `size` bytes of a file made by `make_file`, or all bytes if the file has fewer. Raises OSError,
+        and ValueError if the descriptor does not belong to a file."""
 
     def send(self, connection: socket.socket, content: memoryview, descriptors: Sequence[int]) -> int:
-        """Sends bytes without waiting; the descriptors go with the first byte. Returns the number of bytes sent.
-        Raises BlockingIOError if the socket is full, and OSError if the other side has disconnected."""
+        """Sends bytes without waiting. The descriptors are sent together with the first byte. Returns the number of
+        bytes sent. Raises BlockingIOError if the socket is full, and OSError if the other side has disconnected."""
 
     def receive(self, connection: socket.socket, most_bytes: int, most_descriptors: int) -> tuple[bytes, list[int]]:
-        """Receives bytes, and the descriptors sent with them, without waiting. No bytes mean the end of the stream. If
-        more than `most_descriptors` arrive, the kernel closes the rest. Raises BlockingIOError and OSError."""
+        """Receives bytes, and the descriptors sent with them, without waiting. An empty result means the end of the
+        stream. If more than `most_descriptors` arrive, the kernel closes the rest. Raises BlockingIOError and
+        OSError."""
 
 
 class Listener:
     """Listening socket of a name.
 
-    path: path of the socket's file; "" if viewers cannot connect. free: frees the name in the system if this listener
-    still has it. It is called once, at the interpreter's exit at the latest. A forked child does not call it, because
-    the name belongs to its parent.
+    path: path of the socket's file; "" if viewers cannot connect. free: function that frees the name in the system if
+    this listener still has the name. It is called once, at the interpreter's exit at the latest. A forked child does
+    not call it, because the name belongs to the parent.
     """
 
     def __init__(self, name: str, bound: socket.socket, path: str, free: Callable[[], object]) -> None:
@@ -118,7 +121,7 @@ class Listener:
         fork.close(self.socket)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`."""
+        """Implements `fork.Guarded`: closes the child's copy and keeps the parent's name."""
         self._free.detach()
         self.socket.close()
 
@@ -126,13 +129,14 @@ class Listener:
 class Names(Protocol):
     """Names of simulations, by which processes of this user connect: acquire, connect, list, identify the peer.
 
-    All functions raise ListenerError if names cannot be used, and its subclass NoFolder if there is no folder for
-    them. Callers pass only names that `session.listener.check_name` accepts.
+    All functions raise ListenerError if names cannot be used, and its subclass NoFolder if there is no folder for the
+    sockets. Callers pass only names that `session.listener.check_name` accepts.
     """
 
     def acquire(self, name: str) -> Listener | None:
-        """Acquires the name, even if a killed simulation had it; None if a running simulation has it. If several
-        processes try at once, exactly one succeeds. The listener's socket is non-blocking."""
+        """Acquires the name, even if a killed simulation had it. Returns None if a running simulation has the name. If
+        several processes try to acquire a name at the same time, exactly one succeeds. The listener's socket is
+        non-blocking."""
 
     def unreachable(self, name: str) -> Listener:
         """A listener of that name to which no viewer can connect."""
@@ -142,7 +146,7 @@ class Names(Protocol):
 
     def connect(self, connection: socket.socket, name: str, timeout_s: float) -> None:
         """Connects to the simulation of that name and makes the socket non-blocking. Raises FileNotFoundError or
-        ConnectionRefusedError if no such simulation is running; also OSError."""
+        ConnectionRefusedError if no such simulation is running. Also raises OSError."""
 
     def running(self) -> list[str]:
         """Names of the running simulations, in any order."""
@@ -151,14 +155,15 @@ class Names(Protocol):
         """True if a running simulation has this name."""
 
     def remove_stale(self, name: str, patience_s: float) -> bool:
-        """Frees the name of a killed simulation. Returns False without an effect if the simulation is running. Waits
+        """Frees the name of a killed simulation. Returns False, without an effect, if the simulation is running. Waits
         at most `patience_s` for other processes that are acquiring or freeing a name."""
 
     def own_user(self) -> int | str:
-        """The user of this process."""
+        """Identifier of the user who runs this process."""
 
     def peer_user(self, connection: socket.socket) -> int | str:
-        """The user of the process at the other end. The kernel recorded it when the connection was made."""
+        """Identifier of the user who runs the process at the other end. The kernel recorded it when the connection was
+        made."""
 
     def peer_pid(self, connection: socket.socket) -> int | None:
         """Id of the listening process at the other end; None if the kernel does not report it. Raises OSError for a
@@ -172,20 +177,20 @@ class WakeSender(Protocol):
         """Sends one wake. Any thread may call it. Never waits, never raises."""
 
     def viewer_descriptor(self) -> int:
-        """Descriptor of the viewer's end, which the viewer passes to `Wakes.receiver`. The caller closes it."""
+        """Descriptor of the viewer's end. The viewer passes it to `Wakes.receiver`. The caller must close it."""
 
     def close(self) -> None:
-        """Closes this end. `wake` has no effect afterwards. Idempotent."""
+        """Closes this end. After that, `wake` has no effect. Idempotent."""
 
 
 class WakeReceiver(Protocol):
-    """The viewer's end of the channel that carries its wakes. Made by `Wakes.receiver`."""
+    """The viewer's end of the channel that carries wakes to this viewer. Made by `Wakes.receiver`."""
 
     def fileno(self) -> int:
         """Descriptor that is readable when a wake has arrived."""
 
     def drain(self) -> bool:
-        """Reads all wakes. True if any has arrived since the last call. Never waits."""
+        """Reads all wakes. Returns True if a wake has arrived since the last call. Never waits."""
 
     def close(self) -> None:
         """Closes this end."""
@@ -198,7 +203,7 @@ class Waitable(Protocol):
 
 
 class Poller(Protocol):
-    """Waits for events on several descriptors at once, as `select.poll`."""
+    """Waits for events on several descriptors at once, like `select.poll`."""
 
     def register(self, waitable: Waitable | int, events: int, /) -> None: ...
     def modify(self, waitable: Waitable | int, events: int, /) -> None: ...
@@ -209,7 +214,7 @@ class Wakes(Protocol):
     """Sends wakes between processes, and waits for them.
 
     READABLE, WRITABLE: events that can be registered. GONE: events that `Poller.poll` reports when the other end has
-    closed, whichever events are registered.
+    closed, even if no event is registered.
     """
 
     READABLE: int
@@ -221,7 +226,7 @@ class Wakes(Protocol):
 
     def receiver(self, descriptor: int) -> WakeReceiver:
         """The viewer's end, made from a duplicate of the descriptor; the caller still owns the descriptor. Raises
-        ValueError if it belongs to no channel for wakes; also OSError."""
+        ValueError if the descriptor does not belong to a channel for wakes. Also raises OSError."""
 
     def poller(self) -> Poller:
         """A poller without descriptors."""
@@ -230,25 +235,26 @@ class Wakes(Protocol):
 class Child(Protocol):
     """A child process. Made by `Children.start`.
 
-    Always: signals are sent only until the child's exit code has been read, and only by the process that started the
-    child. So no other process can receive them.
+    Always: only the process that started the child sends it signals, and only until the child's exit code has been
+    read. So no other process can receive these signals by mistake.
     """
 
     pid: int
 
     def send(self, content: bytes) -> None:
-        """Sends the child the whole content of its standard input. Call it once. No error if the child has ended."""
+        """Sends the child the whole content of its standard input. Call it only once. No error if the child has
+        ended."""
 
     def wait(self) -> int | None:
-        """Waits until the child has ended and returns its exit code, or minus the signal's number if a signal ended
-        it. Call it once. None if the code is unknown: this process ignores SIGCHLD or other code has read the exit
-        code, and the child has not sent it."""
+        """Waits until the child has ended. Returns the child's exit code, or minus the signal's number if a signal
+        ended the child. Call it only once. If this process ignores SIGCHLD, or if other code has read the exit
+        code, the exit code is the one that the child has sent. Returns None if the child has not sent it."""
 
     def terminate(self) -> None:
-        """Asks the child to end (SIGTERM). No effect if it has ended."""
+        """Asks the child to end (SIGTERM). No effect if the child has ended."""
 
     def kill(self) -> None:
-        """Ends the child by force (SIGKILL). No effect if it has ended."""
+        """Ends the child by force (SIGKILL). No effect if the child has ended."""
 
     def is_stopped(self) -> bool:
         """True while the child is stopped (SIGSTOP). A stopped child cannot obey `terminate`."""
@@ -258,10 +264,10 @@ class Children(Protocol):
     """Starts child processes, and waits for the end of any process."""
 
     def start(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> Child:
-        """Starts a child. reads_order: if True, its standard input is a socket, by which it receives the content of
-        `Child.send` and sends its exit code back; else its standard input is empty. has_own_group: if True, signals
-        from this process' terminal do not reach it. Raises OSError."""
+        """Starts a child. reads_order: if True, the child's standard input is a socket: the child receives the content
+        of `Child.send` there, and sends its exit code back. If False, the child's standard input is empty.
+        has_own_group: if True, signals from this process' terminal do not reach the child. Raises OSError."""
 
     def wait_for_end(self, pid: int, timeout_s: float | None = None) -> bool:
-        """Waits until a process has ended; its parent need not have read its exit code. False after the timeout.
-        Raises OSError or OverflowError if the system cannot wait for it."""
+        """Waits until a process has ended. The process' parent need not have read the exit code. Returns False after
+        the timeout. Raises OSError or OverflowError if the system cannot wait for the process."""

@@ -1,8 +1,8 @@
 """Linux: starts child processes and waits for the end of processes, by pidfd and `waitid`.
 
-A wait does not read the exit code at once, so the kernel does not reuse the process id while a signal may still be
-sent to it. If this process cannot read exit codes (SIGCHLD is ignored, or other code waits for every child), the child
-sends its exit code over its standard input, which is a socket.
+A wait does not read the exit code at once. So the kernel does not reuse the process id while a signal may still be
+sent to the child. If this process cannot read exit codes (SIGCHLD is ignored, or other code waits for every child),
+the child sends its exit code over its standard input, which is then a socket.
 
 Functions and classes without a docstring are described in `interface.Children`.
 """
@@ -19,14 +19,15 @@ import threading
 
 from twixt.ipc.process import fork
 
-assert sys.platform == "linux"  # type checkers of other systems read no further
+assert sys.platform == "linux"  # type checkers for other systems stop reading here
 
 
 class LinuxChild:
-    """As `interface.Child`."""
+    """Implements `interface.Child`."""
 
     def __init__(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> None:
-        import subprocess  # imported late: it takes ms, and processes without children do not need it
+        # imported here, because the import takes some ms and processes without children do not need it
+        import subprocess
 
         self._is_over = False  # True once the exit code has been read, and in a forked child of this process
         self._reaping = threading.Lock()
@@ -36,8 +37,8 @@ class LinuxChild:
             if reads_order:
                 self._socket, its_end = socket.socketpair()
                 reads = theirs.enter_context(its_end).fileno()
-            # Its own process group but not its own session: Linux schedules a session as a group, in which the nice
-            # value of a process has no effect against other sessions.
+            # The child gets its own process group, but not its own session. Linux schedules each session as a group,
+            # and the nice value of a process has no effect against processes of other sessions.
             group = 0 if has_own_group else None
             try:
                 self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=group)
@@ -47,7 +48,8 @@ class LinuxChild:
                 raise
             self.pid = self._process.pid
             self._pidfd: int | None = None
-            # An older Linux, a Python that was built for one, or the child has ended already.
+            # These errors come from an older Linux, from a Python that was built for an older Linux, or from a child
+            # that has already ended.
             with contextlib.suppress(AttributeError, OSError):
                 self._pidfd = os.pidfd_open(self.pid)
             fork.guard(self)
@@ -68,7 +70,8 @@ class LinuxChild:
                     code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
                 except ChildProcessError:
                     code = self._sent_code()
-                self._process.returncode = 0 if code is None else code  # else its destructor would wait for it
+                # set here, else the destructor of the Popen object would wait for the child
+                self._process.returncode = 0 if code is None else code
             self._is_over = True
             self._close()
         return code
@@ -89,7 +92,8 @@ class LinuxChild:
                 return False
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The forked process must not signal the child, which is not its own."""
+        """Implements `fork.Guarded`. The forked process must not send signals to the child, which is a child of its
+        parent."""
         self._is_over = True
         self._reaping = threading.Lock()
         self._close()
@@ -98,7 +102,8 @@ class LinuxChild:
         with self._reaping, contextlib.suppress(OSError):  # the child has ended, or other code closed the descriptor
             if self._is_over:
                 return
-            if self._pidfd is not None:  # if other code has reaped it, its process id may belong to another process
+            # a process id may be reused if other code has read the exit code; a pidfd may not
+            if self._pidfd is not None:
                 signal.pidfd_send_signal(self._pidfd, number)
             else:
                 self._process.send_signal(number)

@@ -1,13 +1,14 @@
 """Linux: anonymous shared memory (memfd), its seals, and descriptors sent over a Unix socket.
 
-Anonymous memory leaves no name behind; the kernel frees it when the last process that uses it ends. It is sealed
-against shrinking, growing and every *new* way to write, while its maker's mapping stays writable. A viewer gets a
-read-only descriptor. With that it cannot write, map for writing, truncate or punch holes, not even if it opens the
-descriptor again through /proc.
+Anonymous memory has no name in the file system. The kernel frees it when the last process that uses it ends. The
+memory is sealed against shrinking, growing and every *new* way to write, while the mapping of the process that made it
+stays writable. A viewer gets a read-only descriptor. With this descriptor the viewer cannot write, map for writing,
+truncate or punch holes, not even if it opens the descriptor again through /proc.
 
 Always: a forked child has neither a mapping of the memory nor a descriptor. Each mapping is marked MADV_DONTFORK
-before a fork can happen. The child finds the descriptors in /proc by the memory's name and closes them: those it made
-or received, and the hidden duplicates that `mmap` makes. No destructor unmaps memory in the child.
+before a fork can happen. The child finds all descriptors of such memory in /proc by the memory's name, and closes
+them. These are the descriptors that were made or received here, and the hidden duplicates that `mmap` makes. No
+destructor unmaps memory in the child.
 
 Functions and classes without a docstring are described in `interface.SharedMemory`.
 """
@@ -29,20 +30,20 @@ from collections.abc import Sequence
 from twixt.ipc.process import fork
 from twixt.ipc.system.interface import NewMemory, SharedMemoryError
 
-assert sys.platform == "linux"  # type checkers of other systems read no further
+assert sys.platform == "linux"  # type checkers for other systems stop reading here
 
 NEEDED_SYSTEM = "Linux 5.1 or newer with /proc"
-NAME = "twixt"  # name of the memory in /proc; the names of twixt's other memory begin with it
+NAME = "twixt"  # name of the memory in /proc; the names of twixt's other memories begin with the same word
 SHOWN = f"/memfd:{NAME}"
 # F_SEAL_FUTURE_WRITE of Linux 5.1, for which Python has no name. It forbids new writable mappings and write(), while
 # existing mappings stay writable. A read-only descriptor alone is not enough, because a process could open it again.
 FUTURE_WRITE = 0x0010
-# With these seals no process can shrink the memory; that would kill its readers by SIGBUS.
+# With these seals no process can shrink the memory. If the memory shrank, its readers would be killed by SIGBUS.
 SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 # Advice of madvise since Linux 5.14, for which Python has no name. It fills the page tables of a mapping.
 MADV_POPULATE_READ = 22
 READS, WRITES = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
-# Do not wait, and send no SIGPIPE if the receiver has disconnected.
+# MSG_DONTWAIT: do not wait. MSG_NOSIGNAL: no SIGPIPE if the receiver has disconnected.
 SEND_FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 
@@ -82,7 +83,7 @@ def is_sealed(descriptor: int) -> bool:
     seals = SIZE_SEALS | FUTURE_WRITE
     try:
         return fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & seals == seals
-    except OSError:  # not a memfd
+    except OSError:  # the descriptor does not belong to a memfd
         return False
 
 
@@ -129,7 +130,8 @@ def receive(connection: socket.socket, most_bytes: int, most_descriptors: int) -
 
 
 def new_memory(size: int, name: str = NAME) -> int:
-    """Makes `size` bytes of anonymous memory, not sealed yet, and returns the descriptor. Raises OSError."""
+    """Makes `size` bytes of anonymous memory and returns the descriptor. The memory is not sealed yet. Raises
+    OSError."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(descriptor, size)
@@ -142,7 +144,7 @@ def new_memory(size: int, name: str = NAME) -> int:
 def map_shared(descriptor: int, size: int, access: int = WRITES) -> mmap.mmap:
     """Map the memory in this process but not in its forked children. access: READS or WRITES.
 
-    Raises OSError; also ValueError or OverflowError if the memory is smaller than `size` or `size` is invalid.
+    Raises OSError. Raises ValueError or OverflowError if the memory is smaller than `size` or `size` is invalid.
     """
     with fork.LOCK:
         mapping = mmap.mmap(descriptor, size, flags=mmap.MAP_SHARED, prot=access)
@@ -156,21 +158,23 @@ def populate(mapping: mmap.mmap) -> None:
     try:
         mapping.madvise(MADV_POPULATE_READ)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # EINVAL: an older Linux
+        if error.errno != errno.EINVAL:  # an older Linux returns EINVAL
             raise
         mapping[:: mmap.PAGESIZE]
 
 
 class _Mapped:
-    """All mappings of this process. A mapping exists as long as its views, which may exist longer than its owner."""
+    """All mappings of this process. A mapping exists as long as a view of it exists, perhaps longer than the object
+    that made it."""
 
     def __init__(self) -> None:
         self.mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`."""
+        """Implements `fork.Guarded`."""
         if mappings := list(self.mappings):
-            # The child may reuse their addresses and descriptors. So their destructors must not run, not even at exit.
+            # The child may reuse the addresses and the descriptors of these mappings. So the destructors of the
+            # mappings must not run, not even at exit.
             _never_destroy(mappings)
             self.mappings.clear()
         with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
 """Linux: names of simulations as Unix sockets in a folder that belongs to this user.
 
-A name is in use while its socket accepts connections. If a socket refuses them, its simulation was killed, and the
-socket is replaced. This happens under a lock on the folder, so exactly one of two simulations that start at once gets
-the name.
+A name is in use while its socket accepts connections. If the socket refuses connections, the simulation was killed,
+and the socket is replaced. The replacement is made under a lock on the folder. So if two simulations start at the same
+time, exactly one gets the name.
 
 Always: the folder belongs to this user, and other users have no access (mode 0700). A socket's file is removed only by
 the listener that made it, or while no process listens on it.
@@ -25,17 +25,18 @@ from collections.abc import Iterator
 from twixt.ipc.process import fork
 from twixt.ipc.system.interface import Listener, ListenerError, NoFolder
 
-assert sys.platform == "linux"  # type checkers of other systems read no further
+assert sys.platform == "linux"  # type checkers for other systems stop reading here
 
-# Most connections that wait for an answer while the simulation imports its world. Calls of `running` connect too.
+# Most connections that wait for an answer while the simulation imports its world. Calls of `running` make connections
+# as well.
 BACKLOG = 128
-# Longest socket address used. Linux allows 108 bytes with the final zero.
+# Longest socket address that is used, bytes. Linux allows 108 bytes, including the final zero.
 ADDRESS_BYTES = 100
-# Longest wait for the folder's lock. Processes hold it for microseconds, so a longer wait means that its holder is a
-# stopped process.
+# Longest wait for the folder's lock. Processes hold the lock for microseconds. So after a longer wait, the process
+# that holds the lock must be stopped.
 LOCK_PATIENCE_S = 5.0
 SUFFIX = ".socket"
-# Folders that Python uses for temporary files, and the folder for shared memory.
+# Folders that Python uses for temporary files. SHARED_MEMORY: the folder for shared memory.
 TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
 SHARED_MEMORY = "/dev/shm"
 
@@ -104,17 +105,18 @@ def remove_stale(name: str, patience_s: float) -> bool:
 
 
 def own_user() -> int:
-    """As `interface.Names`. Returns the user id."""
+    """Implements `interface.Names.own_user`: the user id."""
     return os.geteuid()
 
 
 def peer_user(connection: socket.socket) -> int:
-    """As `interface.Names`. Returns the user id."""
+    """Implements `interface.Names.peer_user`: the user id."""
     return _credentials(connection)[1]
 
 
 def peer_pid(connection: socket.socket) -> int | None:
-    """As `interface.Names`. Also None if that process is not visible in the PID namespace of this one."""
+    """Implements `interface.Names.peer_pid`. Also returns None if the other process is not visible in this process'
+    PID namespace."""
     return _credentials(connection)[0] or None
 
 
@@ -124,9 +126,9 @@ def _credentials(connection: socket.socket) -> tuple[int, ...]:
 
 
 def runtime_folder() -> str:
-    """Folder of the sockets: the first of `_folders` that is writable. It is made if it does not exist.
+    """Folder of the sockets: the first of `_folders` that is writable. The folder is made if it does not exist.
 
-    Raises NoFolder if none is writable, or if a folder belongs to another user or has another mode than 0700.
+    Raises NoFolder if no folder is writable, or if a folder belongs to another user or has another mode than 0700.
     """
     refused = ""
     for folder in _folders():
@@ -147,7 +149,8 @@ def runtime_folder() -> str:
 def _folders() -> Iterator[str]:
     """Possible folders, best first: `twixt` in XDG_RUNTIME_DIR if that is a folder of this user; `twixt-<uid>` in the
     temporary folder; `twixt-<uid>` in shared memory, which is writable even in read-only containers. If Python uses
-    the working folder as temporary folder, that comes last, because viewers started elsewhere would not look there."""
+    the working folder as temporary folder, this folder comes last, because viewers that are started in another
+    folder would not find it."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
         yield os.path.join(given, "twixt")
@@ -175,7 +178,7 @@ def _check_closed(folder: str, status: os.stat_result) -> None:
         raise NoFolder(
             f"{folder} must be a folder, and no link to one; remove it, or set XDG_RUNTIME_DIR to a folder of your own"
         )
-    if stat.S_IMODE(status.st_mode) & 0o077:  # others may have made files there
+    if stat.S_IMODE(status.st_mode) & 0o077:  # other users may have made files there
         raise NoFolder(
             f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
             "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
@@ -197,7 +200,7 @@ def _answers(path: str) -> bool:
 
 @contextlib.contextmanager
 def _address(path: str) -> Iterator[str]:
-    """Address of the socket at `path`. If the path is too long for an address, the address is a path in /proc through
+    """Address of the socket at `path`. If the path is too long for an address, the address is a path through /proc and
     the folder's descriptor."""
     if len(os.fsencode(path)) <= ADDRESS_BYTES:
         yield path
@@ -208,8 +211,8 @@ def _address(path: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
-    """Hold the folder's lock while the context lasts. Sockets are made and removed only under this lock. The kernel
-    releases it if the process ends. Raises ListenerError if the lock is not free within `patience_s`."""
+    """Hold the folder's lock during the `with` block. Sockets are made and removed only under this lock. The kernel
+    releases the lock if the process ends. Raises ListenerError if the lock is not free within `patience_s`."""
     opened = _OpenFolder(folder)
     try:
         patience_ends = time.monotonic() + patience_s
@@ -226,8 +229,9 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
                 time.sleep(0.005)
         yield
     finally:
-        with contextlib.suppress(OSError, ValueError):  # in a child forked in this block the descriptor is -1
-            # Unlock explicitly: a fork(2) without Python's hooks may have copied the descriptor, which holds the lock.
+        with contextlib.suppress(OSError, ValueError):  # in a child that was forked in this block the descriptor is -1
+            # Unlock explicitly: if C code has called fork(2) without Python's hooks, the child has a copy of the
+            # descriptor, and the copy would keep the lock.
             fcntl.flock(opened.descriptor, fcntl.LOCK_UN)
         opened.close()
 
@@ -247,7 +251,7 @@ class _OpenFolder:
                 os.close(descriptor)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`."""
+        """Implements `fork.Guarded`: closes the child's copy."""
         self.close()
 
 

@@ -1,6 +1,6 @@
 """Linux: each viewer has a pipe for its wakes, and waits by `poll`.
 
-A wake through a pipe takes half the time of one through a socket. The stepping thread can write to the pipe while
+A wake through a pipe takes half the time of a wake through a socket. The stepping thread can write to the pipe while
 another thread sends messages on the socket.
 
 Functions and classes without a docstring are described in `interface.Wakes`.
@@ -16,17 +16,17 @@ import threading
 
 from twixt.ipc.process import fork
 
-assert sys.platform == "linux"  # type checkers of other systems read no further
+assert sys.platform == "linux"  # type checkers for other systems stop reading here
 
 READABLE, WRITABLE, GONE = select.POLLIN, select.POLLOUT, select.POLLHUP | select.POLLERR
 
 
 class PipeSender:
-    """As `interface.WakeSender`. Both ends of the pipe stay open here, because a write to a pipe without a reader
-    raises SIGPIPE, which may kill the process."""
+    """Implements `interface.WakeSender`. This object keeps both ends of the pipe open, because a write to a pipe
+    without a reader raises SIGPIPE, which may kill the process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # prevents a write to a descriptor that was closed and reused
+        self._lock = threading.Lock()  # prevents a write to a descriptor number that was closed and reused
         with fork.LOCK:
             self._ends: tuple[int, int] | None = os.pipe()
             fork.guard(self)
@@ -37,7 +37,7 @@ class PipeSender:
             if self._ends is not None:
                 try:
                     os.write(self._ends[1], b"w")
-                except OSError:  # the pipe is full, so wakes are pending already
+                except OSError:  # the pipe is full, so a wake is already pending
                     pass
 
     def viewer_descriptor(self) -> int:
@@ -49,7 +49,7 @@ class PipeSender:
             self.close_in_child()
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. Does not acquire `_lock`, because a thread of the parent may have held it."""
+        """Implements `fork.Guarded`. Does not acquire `_lock`, because a thread of the parent may have held it."""
         with fork.LOCK:
             if self._ends is not None:
                 for end in self._ends:
@@ -58,7 +58,7 @@ class PipeSender:
 
 
 class PipeReceiver:
-    """As `interface.WakeReceiver`."""
+    """Implements `interface.WakeReceiver`."""
 
     def __init__(self, descriptor: int) -> None:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):

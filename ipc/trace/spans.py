@@ -1,12 +1,12 @@
 """Records timed spans of a process for `--profile`, in memory that survives the process.
 
-A span is five numbers in a ring. Both processes of a run have mapped both rings, and the process that ends last reads
-them. So the spans of a killed process are available up to its end.
+A span is five numbers in a ring. Each process of a run has a ring. Both processes have mapped both rings, and the
+process that ends last reads them. So the spans of a killed process are available up to its end.
 
 Always: the newest `KEPT_SPANS` spans of a process are available. Only the thread that made a `Recorder` uses it. A
-span is visible only after it is complete. Instants are of `time.perf_counter_ns`, the same clock in all processes.
-Without `--profile` the recorder is the null object `NOT_RECORDED`, so callers need no test. In a forked child the copy
-of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
+span is visible only after it is complete. Instants are read from `time.perf_counter_ns`, the same clock in all
+processes. Without `--profile` the recorder is the null object `NOT_RECORDED`, so callers need not test for it. In a
+forked child the copy of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from twixt.ipc.process import fork
 #
 # A phase begins when the previous phase ends, so the phases add up to the whole start.
 #
-# Always: if a phase ends several times, its first end counts. Recording an end takes a microsecond. If a phase is also
-# a span, call `Spans.end_phase`.
+# Always: if a phase ends several times, the first end counts. Recording an end takes a microsecond. For a phase that
+# is also a span, call `Spans.end_phase`.
 
 
-# Phase -> instant of its end, of `time.perf_counter_ns`, the same clock in all processes.
+# Phase -> instant of its end, from `time.perf_counter_ns`, the same clock in all processes.
 _ended_ns: dict[str, int] = {}
 
 
 def end_start_part(phase: str, at_ns: int | None = None) -> None:
-    """Records that this phase of the start ended at `at_ns` (None: now). Phases may be recorded in any order."""
+    """Records that this phase of the start ended at `at_ns`; None for the current time. Phases may be recorded in any
+    order."""
     _ended_ns.setdefault(phase, time.perf_counter_ns() if at_ns is None else at_ns)
 
 
@@ -52,17 +53,18 @@ def start_part_has_ended(phase: str) -> bool:
 
 
 def forget_start() -> None:
-    """Clears all phases, because another run begins in this process."""
+    """Clears all phases, because a new run begins in this process."""
     _ended_ns.clear()
 
 
-# Number of spans in the ring of a process. It is enough for six minutes of a viewer at 60 frames a second (12 spans
-# per frame), and for two minutes of physics at 1000 steps a second. A span has 40 bytes, a ring 10 MB; the kernel
+# Number of spans in the ring of a process. This is enough for six minutes of a viewer at 60 frames a second (12 spans
+# per frame), and for two minutes of physics at 1000 steps a second. A span has 40 bytes, and a ring 10 MB. The kernel
 # allocates each page at its first use.
 KEPT_SPANS = 1 << 18
 SPAN = struct.Struct("<5q")  # begin_ns, end_ns, a, b, kind
-HEAD_BYTES = 64  # size of the head of the memory, and of the head of each ring
-ORIGIN_WORD, MAKER_WORD = 0, 1  # words of the memory's head: start of the time axis, id of the process that made it
+HEAD_BYTES = 64  # size of the head of the memory; each ring has a head of the same size
+# words of the memory's head: start of the time axis, id of the process that made the memory
+ORIGIN_WORD, MAKER_WORD = 0, 1
 COUNT_WORD, PROCESS_WORD = 0, 1  # words of a ring's head: number of spans recorded, id of the recording process (or 0)
 
 PHYSICS, VIEWER = 0, 1
@@ -70,8 +72,8 @@ SIDES = ("physics", "viewer")
 
 
 class Kind(NamedTuple):
-    """Kind of a span. a, b: names of the span's two values; "" for an unused value. start_phase: name of the start
-    phase that the span measures, as in the report. beside: True for work of another thread."""
+    """Kind of a span. a, b: names of the span's two values; "" for an unused value. start_phase: the phase of the
+    start that the span measures, by its name in the report. beside: True for work of another thread."""
 
     name: str
     a: str = ""
@@ -80,7 +82,7 @@ class Kind(NamedTuple):
     beside: bool = False
 
 
-# A span's kind is an index into this list.
+# All kinds of spans. The kind of a span is stored as an index into this list.
 KINDS: list[Kind] = []
 
 
@@ -125,7 +127,7 @@ USER_DRAW = _kind("user's drawing")
 
 
 class Span(NamedTuple):
-    """One recorded span. kind: index into `KINDS`, where the names of the values a and b are."""
+    """One recorded span. kind: index into `KINDS`. The names of the values a and b are in `KINDS` too."""
 
     begin_ns: int
     end_ns: int
@@ -145,10 +147,11 @@ class Recorded(NamedTuple):
 
 
 class Spans:
-    """Interface of a recorder. Its own methods record nothing, so an instance is a null object."""
+    """Interface of a recorder. The methods of this base class record nothing, so an instance of it is a null
+    object."""
 
     def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
-        """Records one span. The current lap continues."""
+        """Records one span. It does not end the current lap."""
 
     def start(self, begin_ns: int) -> None:
         """Begins a lap at `begin_ns`."""
@@ -166,8 +169,8 @@ NOT_RECORDED = Spans()
 
 
 class Recorder(Spans):
-    """Records the spans of this process into its ring. Made by `SpanMemory.recorder`. Only the thread that made it may
-    use it. Garbage collections in that thread are recorded automatically."""
+    """Records the spans of this process into its ring. Made by `SpanMemory.recorder`. Only the thread that made the
+    recorder may use it. Garbage collections in this thread are recorded automatically."""
 
     def __init__(self, ring: memoryview, kept: int) -> None:
         self._bytes = ring
@@ -198,7 +201,8 @@ class Recorder(Spans):
             gc.callbacks.remove(self._collected)
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. The ring belongs to the parent; the child's spans go into private memory nobody reads."""
+        """Implements `fork.Guarded`. The ring belongs to the parent, so the child's spans go into private memory that
+        nobody reads."""
         self.close()
         self._kept, self._count = 1, 0
         self._bytes = _private_memory()
@@ -215,7 +219,8 @@ class Recorder(Spans):
 
 
 class SpanMemory:
-    """The rings of both processes, in memory without a name. The kernel frees the memory when both have ended.
+    """The rings of both processes, in memory without a name. The kernel frees the memory when both processes have
+    ended.
 
     path: path by which another process of this user can open the memory, until `close`.
     """
@@ -223,7 +228,7 @@ class SpanMemory:
     def __init__(self, descriptor: int, kept: int = KEPT_SPANS, path: str = "") -> None:
         self.path = path
         self._descriptor, self._kept = descriptor, kept
-        from twixt.ipc import system  # imported late, because only --profile needs it
+        from twixt.ipc import system  # imported here, because only --profile needs it
 
         self._view = memoryview(system.memory.map_shared(descriptor, _bytes_of(kept)))
         self._words = self._view[:HEAD_BYTES].cast("q")
@@ -253,7 +258,7 @@ class SpanMemory:
 
     @property
     def origin_ns(self) -> int:
-        """Instant at which the time axis begins, of `time.perf_counter_ns`."""
+        """Instant at which the time axis begins, from `time.perf_counter_ns`."""
         return int(self._words[ORIGIN_WORD])
 
     @property
@@ -266,17 +271,18 @@ class SpanMemory:
         return Recorder(self._ring(side), self._kept)
 
     def recorded(self) -> list[Recorded]:
-        """Spans recorded so far, for each side that has had a recorder."""
+        """Spans recorded so far, for each side that has made a recorder."""
         return [recorded for side in range(len(SIDES)) if (recorded := self._read(side)) is not None]
 
     def close(self) -> None:
-        """Closes the descriptor. Other processes can no longer open the memory; this one still uses it. Idempotent."""
+        """Closes the descriptor. Other processes can no longer open the memory, but this process may still use it.
+        Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     def close_in_child(self) -> None:
-        """As `fork.Guarded`. Replaces the memory by empty private memory."""
+        """Implements `fork.Guarded`. Replaces the memory by empty private memory."""
         self._descriptor, self._kept = -1, 1
         self._view = _private_memory()
         self._words = self._view[:HEAD_BYTES].cast("q")
@@ -294,7 +300,7 @@ class SpanMemory:
             return None
         spans = [Span(*each) for each in SPAN.iter_unpack(ring[HEAD_BYTES : HEAD_BYTES + min(count, kept) * SPAN.size])]
         if count > kept:
-            # Leave out the oldest span, because a process that was killed may have been overwriting it.
+            # Leave out the oldest span, because a killed process may have been overwriting it.
             spans = spans[count % kept + 1 :] + spans[: count % kept]
         return Recorded(side, process_id, spans, count - len(spans))
 

@@ -1,14 +1,16 @@
 """Writes the spans of all processes on one time axis, for Perfetto and chrome://tracing (`--profile FILE`).
 
-The process that begins the run makes the span memory, and its viewer records into the same memory. The process that
-ends last writes the file from both rings of `spans`. If both processes are killed, no file is written. Always: FILE is
-either complete or unchanged, because it is written under another name and then renamed. Only one process writes it.
+The process that begins the run makes the span memory, and the viewer of the run records into the same memory. The
+process that ends last writes the file from both rings of `spans`. If both processes are killed, no file is written.
+Always: FILE is either complete or unchanged, because it is written under another name and then renamed. Only one
+process writes it.
 
 The format is Chrome's Trace Event Format: complete events for spans, counters, and an arrow from each publish to the
-first frame that draws its snapshot. `ts` is in microseconds since the command's start; `otherData.origin_ns` is that
-start on the frame log's clock.
-Libraries considered: viztracer (a 16 MB wheel; it hooks every Python call, and loses the spans of a killed process)
-and perfetto's package (protobuf; it makes files and records nothing). A dozen spans per frame need neither.
+first frame that draws its snapshot. `ts` is in microseconds since the command's start. `otherData.origin_ns` is the
+instant of the command's start on the frame log's clock.
+Two libraries were considered and not used. viztracer is a 16 MB wheel, hooks every Python call, and loses the spans of
+a killed process. perfetto's package needs protobuf; it only writes files and records nothing. For a dozen spans per
+frame neither is necessary.
 """
 
 from __future__ import annotations
@@ -49,17 +51,19 @@ class Trace:
 
     @property
     def is_orphaned(self) -> bool:
-        """True if the process that should write the file has ended."""
+        """True if the process that should have written the file has ended."""
         return os.getppid() != self._memory.maker_pid
 
     def close(self) -> None:
-        """Ends the recording without writing a file, because another process writes it or the run was refused."""
+        """Ends the recording without writing a file, because another process writes the file or the run was
+        refused."""
         self.spans.close()
         self._memory.close()
         self._is_open = False
 
     def write(self) -> None:
-        """Writes the file and prints its path or the error. A second call, or one in a forked child, has no effect."""
+        """Writes the file and prints its path, or the error. A second call has no effect, and neither has a call in a
+        forked child."""
         if not self._is_open or os.getpid() != self._process_id:
             return
         self.close()
@@ -87,8 +91,8 @@ def open_trace(config: Config, side: int) -> Trace | None:
 
 
 def shared_trace(config: Config) -> Trace | None:
-    """Trace of a viewer in the span memory of the process that started it; None if that makes no trace or has
-    ended."""
+    """Trace of a viewer, in the span memory of the process that started the viewer. None if that process makes no
+    trace or has ended."""
     if config.profile is None or config.span_memory is None:
         return None
     try:
@@ -100,8 +104,8 @@ def shared_trace(config: Config) -> Trace | None:
 
 @contextlib.contextmanager
 def written_at_the_end(trace: Trace | None) -> Iterator[None]:
-    """Writes the trace's file at the end of the block, also after an error. After a TwixtError, which means that the
-    run was refused, no file is written."""
+    """Writes the trace's file at the end of the block, even after an error. No file is written after a TwixtError,
+    because a TwixtError means that the run was refused."""
     try:
         yield
     except TwixtError:
@@ -115,8 +119,9 @@ def written_at_the_end(trace: Trace | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
-    """Recorder of a viewer. The viewer writes the file at the end. If `owned`, the process that started the viewer
-    writes it instead, unless that process has ended first. A viewer that is refused writes no file."""
+    """Recorder of a viewer. The viewer writes the file at the end. But if `owned`, the process that started the viewer
+    writes the file. If this process ends before the viewer, the viewer writes the file. A viewer that is refused
+    writes no file."""
     trace = shared_trace(config) if owned else open_trace(config, VIEWER)
     if trace is None:
         yield NOT_RECORDED
@@ -135,7 +140,7 @@ def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
 def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: str) -> None:
     """Writes the file at `path`, either completely or not at all. Raises OSError."""
     path = os.path.realpath(path)
-    # A device such as /dev/null is opened directly, because a rename would replace it by a file.
+    # A device such as /dev/null is opened directly, because a rename would replace the device by a file.
     written = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.{os.getpid()}.part"
     about = {"command": command, "origin_ns": origin_ns, "clock": "perf_counter_ns"}
     about |= {f"{SIDES[one.side]}_spans_let_go": one.overwritten for one in recorded}
@@ -210,8 +215,8 @@ def _counters(one: Recorded, of: str, origin_ns: int) -> Iterator[str]:
 
 
 def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str]:
-    """Arrows from each publish to the first frame that draws its snapshot. Ticks restart after a reset, so only
-    publishes before the end of a frame are considered."""
+    """Arrows from each publish to the first frame that draws its snapshot. Ticks start again at 0 after a reset, so an
+    arrow to a frame may begin only at a publish that came before the end of this frame."""
     published = deque(span for span in physics.spans if span.kind == kinds.PUBLISH)
     undrawn: dict[int, Span] = {}
     number = 0

@@ -1,10 +1,10 @@
 """Use of cores between two samples of the kernel's counts (ten samples a second), and shortage of cores.
 
-Each sample has sums of times. Decisions use the median of the last JUDGED differences between samples (half a second),
-so that a single spike has no effect.
+Each sample contains running totals of times. Decisions use the median of the last JUDGED differences between samples
+(half a second), so that a single spike has no effect.
 
-Pure: sums in, differences out. There is no difference if the last sample is too old (the process was stopped, or no
-frames were made), or if a sum decreased.
+Pure: takes totals and returns differences. There is no difference if the last sample is too old (the process was
+stopped, or no frames were made), or if a total decreased.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Times = dict[int, tuple[int, int]]  # for each thread: time (ns) that it ran, ti
 
 
 class CoreSample(NamedTuple):
-    """Sums up to one instant, in ns."""
+    """Total times up to one instant, in ns."""
 
     now_ns: int
     frames: int
     cpu_ns: int  # processor time of this process
     waited_ns: int  # time for which this process' drawing threads waited for a core
-    physics: Times  # times of physics' threads; empty if unknown
+    physics: Times  # times of the threads of physics; empty if unknown
     is_cheapest: bool = True  # frames are drawn at the cheapest allowed level
 
 
@@ -44,8 +44,8 @@ class CoreUse(NamedTuple):
     fps: float
     share: float  # processor time of this process per wall time; 1.0 is one core
     starved: float  # waiting time of this process, as a share of its running and waiting time
-    waits: float  # waiting time per wall time of physics' busiest thread; 0 if that thread rests or is unknown
-    never_rested: tuple[int, ...] = ()  # physics' threads that never rested (see NEVER_RESTS), the busiest first
+    waits: float  # waiting time per wall time of the busiest thread of physics; 0 if this thread rests or is unknown
+    never_rested: tuple[int, ...] = ()  # threads of physics that never rested (see NEVER_RESTS), the busiest first
 
 
 class UsualCoreUse(NamedTuple):
@@ -65,7 +65,8 @@ class CoreLoad:
         self._last: CoreSample | None = None
 
     def add(self, sample: CoreSample) -> CoreUse | None:
-        """Adds a sample. Returns its difference to the previous sample, or None if there is none."""
+        """Adds a sample. Returns the difference to the previous sample; None if there is no previous sample or no
+        valid difference."""
         before, self._last = self._last, sample
         use = None if before is None else use_between(before, sample)
         if use is not None:
@@ -74,7 +75,7 @@ class CoreLoad:
 
 
 def use_between(before: CoreSample, after: CoreSample) -> CoreUse | None:
-    """Difference of two samples; None if they are too far apart or a sum decreased."""
+    """Difference of two samples; None if they are too far apart or a total decreased."""
     wall_ns = after.now_ns - before.now_ns
     frames, cpu_ns = after.frames - before.frames, after.cpu_ns - before.cpu_ns
     waited_ns = max(0, after.waited_ns - before.waited_ns)
@@ -123,40 +124,42 @@ def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
 # Detection of a shortage of cores, and the limit on the viewer's frame rate during a shortage.
 #
 # The kernel counts how long a thread waits for a core. If physics never rests (an unthrottled loop, an overloaded
-# world) and waits for a core, it loses time to other threads, such as the viewer's. Then the frame rate is lowered
-# step by step, until physics no longer waits or the viewer's share of a core is too small to matter. If physics rests
-# between its steps, it loses nothing even on a busy machine, and the frame rate is not changed.
+# world) and waits for a core, physics loses time to other threads, for example the threads of the viewer. Then the
+# frame rate is lowered step by step, until physics no longer waits or the viewer's share of a core is too small to
+# matter. If physics rests between its steps, it loses nothing even on a busy machine, and the frame rate is not
+# changed.
 #
 # - Drawing gets cheaper first. The rate is lowered only when drawing cannot get cheaper.
-# - Fast attack, slow release: a step down every 0.3 s while physics waits, a smaller step up every 0.7 s while it does
-#   not. A rate that was too high is tried again only after an interval that grows, to avoid oscillation.
-# - The limit is never under 15 frames a second. It is also never so low that the viewer gets less than 0.10 of a core,
-#   because that share costs physics only a few percent.
+# - Fast attack, slow release: while physics waits, the rate goes down a step every 0.3 s; otherwise it goes up a
+#   smaller step every 0.7 s. If a rate was too high, the time before it is tried again grows, to avoid oscillation.
+# - The limit is never below 15 frames per second. The limit is also never so low that the viewer gets less than 0.10
+#   of a core. This share costs physics only a few percent.
 # - `is_short` is also set if this process itself waits for a core. Drawing then gets cheaper, which helps the viewer
 #   and physics.
 #
-# Pure. Without a new difference the last decision remains.
+# Pure. Without a new difference the last decision stays in force.
 
 
-# Share of the time for which physics waits. Above WAITS the frame rate is lowered; below WAITS_NOT it is raised. A
-# small share is always there, because of the kernel's own work.
+# Share of the time for which physics waits. Above WAITS the frame rate is lowered; below WAITS_NOT it is raised. The
+# kernel's own work always causes a small share.
 WAITS, WAITS_NOT = 0.04, 0.02
 # Waiting time of this process, as a share of its running and waiting time. Above STARVES, cores are short; at
 # STARVES_NOT or less they are not.
 STARVES, STARVES_NOT = 0.30, 0.10
-# Lowest limit, in frames per second: 15, and one more for the frames that a busy machine loses.
+# Lowest limit, in frames per second: 15, plus 1 because a busy machine loses frames.
 LEAST_FPS = 16.0
 # The rate is not lowered any further once the viewer takes only this share of a core. With one other busy program on
-# two cores, physics loses half of that share.
+# two cores, physics loses half of the viewer's share.
 LEAST_SHARE = 0.10
 # Factors by which the limit is lowered and raised, and how long (ns) to wait for the effect before the next step.
 DOWN, DOWN_NS, UP, UP_NS = 0.8, 300_000_000, 1.1, 700_000_000
 # Longest time until a rate that was too high is tried again. The time starts at UP_NS and doubles with each failure.
 LONGEST_UP_NS = 8 * UP_NS
-# The limit is dropped if the frame rate is less than this share of it, because then something else limits the rate.
-# The share is under one half: if swap blocks, a limit just under the display's rate halves the frame rate.
+# The limit is removed if the measured frame rate is less than this share of the limit: something else then limits the
+# rate. The share is below one half because a blocking swap halves the frame rate when the limit is just below the
+# display's rate.
 REACHED = 0.45
-# Highest limit, in frames per second: more than displays show.
+# Highest limit, in frames per second: higher than the refresh rate of displays.
 MOST_FPS = 250.0
 # `is_short` becomes False this long (ns) after the last sign of a shortage.
 CALM_NS = 3_000_000_000
@@ -171,7 +174,7 @@ class CoreShortage:
         self.most_fps: float | None = None
         self._changed_ns = self._short_ns = 0
         self._too_many_fps: float | None = None  # frame rate at which physics waited for a core
-        self._again_ns = UP_NS  # time until that rate is tried again
+        self._again_ns = UP_NS  # time (ns) until the rate that was too high is tried again
 
     def observe(self, uses: Sequence[CoreUse]) -> None:
         """Updates `is_short` and `most_fps`. Does nothing while there are fewer than JUDGED differences."""
@@ -205,7 +208,7 @@ class CoreShortage:
             self._raise(self.most_fps, usual.fps, passed_ns, last.now_ns)
 
     def _raise(self, most_fps: float, fps: float, passed_ns: int, now_ns: int) -> None:
-        """Raises the limit by one step, unless the new rate was too high a short while ago."""
+        """Raises the limit by one step, but does not try a rate again that was recently too high."""
         if self._too_many_fps is not None and fps >= self._too_many_fps:
             self._too_many_fps, self._again_ns = None, UP_NS  # the rate that was too high is now possible
         more = most_fps * UP

@@ -2,17 +2,19 @@
 Python.
 
 Slices: a frame is a few ms of work that must begin on time, while another program of the same priority may work for
-seconds. A fair scheduler (EEVDF; slices can be set since Linux 6.12) prefers a thread with short slices to one with
-long slices, as long as the thread has not used more than its share. With two busy loops on two cores, short slices
-raised the default world from 47 to 58 frames a second, and lowered the p99 of its animation error from 8 to 4 ms.
+seconds. A fair scheduler (EEVDF; slices can be set since Linux 6.12) prefers a thread with short slices to a thread
+with long slices, as long as the first thread has not used more than its share. With two busy loops on two cores, short
+slices raised the default world from 47 to 58 frames a second, and lowered the p99 of its animation error from 8 to 4
+ms.
 
-Always: all threads have the nice value, because on Linux each thread has its own value and a new thread inherits it.
-The value is only raised, which needs no privilege. The viewer raises its own value, not that of the process that
-started it. Slices need no privilege and do not change the nice value. On a system without slices nothing is set.
+Always: all threads of the viewer have the same nice value. On Linux each thread has its own value, and a new thread
+inherits the value of the thread that starts it. The value is only raised; raising it needs no privilege. The viewer
+raises only its own value, not the value of the process that started it. Short slices need no privilege and do not
+change the nice value. If the system does not support slices, none is set.
 
-Switch interval: at the start one thread imports modules while another opens a window or makes frames. A thread that
-returns from a call to the display then waits for the interpreter lock, about twenty times. With Python's default of
-5 ms per wait, this costs more time than the second thread saves.
+Switch interval: at the start one thread imports modules while another opens a window or makes frames. Each time a
+thread returns from a call to the display, it waits for the interpreter lock; this happens about twenty times. With
+Python's default of 5 ms per wait, these waits cost more time than the second thread saves.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ from twixt.render.cores.thread_time import thread_ids
 
 # Shortest slice (ns) that the kernel accepts.
 SLICE_NS = 100_000
-# Python's switch interval (s) while a `ShortSwitchInterval` is open: how long a thread waits before it requests the
-# lock.
+# Python's switch interval (s) while a `ShortSwitchInterval` is open: a thread waits this long for the interpreter lock
+# before it requests the lock.
 SWITCH_S = 0.0002
 
 
@@ -44,7 +46,7 @@ class SchedulerCalls(NamedTuple):
 
 
 _CALLS = {"x86_64": SchedulerCalls(314, 315), "aarch64": SchedulerCalls(274, 275), "riscv64": SchedulerCalls(274, 275)}
-# struct sched_attr, version 0: size, policy, flags, nice, priority, runtime (the slice), deadline, period.
+# Fields of struct sched_attr, version 0: size, policy, flags, nice, priority, runtime (the slice), deadline, period.
 _ATTRIBUTES = "IIQiIQQQ"
 _SIZE = struct.calcsize(_ATTRIBUTES)
 
@@ -53,7 +55,7 @@ def raise_nice(nice: int) -> None:
     """Raises the nice value of each thread of this process to `nice`, if the thread's value is lower."""
     if nice <= 0 or not hasattr(os, "setpriority"):
         return
-    for thread in thread_ids() or [0]:  # without /proc: 0, this process
+    for thread in thread_ids() or [0]:  # without /proc the list is empty: use 0, which means this process
         with contextlib.suppress(OSError):  # the thread has ended
             if os.getpriority(os.PRIO_PROCESS, thread) < nice:
                 os.setpriority(os.PRIO_PROCESS, thread, nice)
@@ -71,7 +73,7 @@ def set_short_slices() -> None:
     if numbers is None:
         return
     call = ctypes.CDLL(None).syscall
-    for thread in thread_ids() or [0]:  # without /proc: 0, this thread
+    for thread in thread_ids() or [0]:  # without /proc the list is empty: use 0, which means this thread
         with contextlib.suppress(OSError):  # the thread has ended
             if os.sched_getscheduler(thread) != os.SCHED_OTHER:
                 continue
@@ -99,7 +101,8 @@ def _numbers() -> SchedulerCalls | None:
 class ShortSwitchInterval:
     """Sets Python's switch interval to `SWITCH_S` while at least one of these objects is open.
 
-    Always: when the last open object is closed, the switch interval is again as it was before the first was made.
+    Always: when the last open object is closed, the switch interval has the value from before the first object was
+    made.
     """
 
     _lock = threading.Lock()

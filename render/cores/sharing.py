@@ -1,4 +1,4 @@
-"""Sharing of cores with physics. If physics never rests, the viewer stays off physics' core. If physics still waits
+"""Sharing of cores with physics. If physics never rests, the viewer avoids the core of physics. If physics still waits
 for a core, the frame rate is limited.
 
 `CoreSharing` samples clocks and the kernel's counts. It applies the decisions of `CoreChoice` and `CoreShortage` to
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 SAMPLE_NS = 100_000_000
-# After this many samples in a row without a difference (as when each frame takes a second), all cores are used again.
-# A single missing difference is usual after the viewer was stopped or made no frames.
+# All cores are used again after this many samples in a row without a difference, for example when each frame takes a
+# second. A single missing difference is normal after the viewer was stopped or made no frames.
 MOST_UNKNOWN_SAMPLES = 2
 NO_CORE_IS_LEFT = "no core is left to physics any more"
 
@@ -36,7 +36,7 @@ class CoreSharing:
     """Core sharing of one frame loop: limits the rate of its pacer, and sets its wait and the process' affinity masks.
 
     waited_ns: returns the total time for which the drawing threads have waited for a core. is_cheapest: returns True
-    if frames are drawn at the lowest quality level that is allowed during a shortage of cores.
+    if frames are drawn at the lowest quality level that may be used during a shortage of cores.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class CoreSharing:
         self._affinity.restore()
 
     def rest(self) -> None:
-        """Uses all cores again. Call it when frames have stopped, because the viewer then does not disturb physics."""
+        """Uses all cores again. Call it when the viewer stops making frames; it then does not disturb physics."""
         if self._choice.avoided:
             self._use_all_cores()
 
@@ -80,7 +80,7 @@ class CoreSharing:
         return words_of(self._choice.avoided)
 
     def conditions(self) -> list[str]:
-        """Conditions for a report: the share of the time for which the viewer avoided cores."""
+        """Conditions for a report: the share of the time in which the viewer avoided cores."""
         share = self._avoided_ns / self._known_ns if self._known_ns else 0.0
         if not share:
             return []
@@ -141,18 +141,18 @@ def words_of(avoided: Cores) -> str:
     return f"staying off {cores}: physics never rests there"
 
 
-# Affinity masks of all threads of this process (Linux). They are narrowed for a while and then restored.
+# Affinity masks of all threads of this process (Linux). The masks are narrowed for a time and then restored.
 #
-# Each thread has its own mask, and a new thread inherits the mask of the thread that starts it. So each change is
-# made to all threads, including those of the OpenGL driver.
+# Each thread has its own mask, and a new thread inherits the mask of the thread that starts it. So each change is made
+# in all threads, including the threads of the OpenGL driver.
 #
 # A mask can change from outside in two ways. If another program sets a thread's mask, the new mask becomes the
-# thread's own mask, and is restored later. If the cpuset of the process changes (that of a container or a slice), the
-# kernel reduces the requested mask to the cpuset, and applies the request again when the cpuset grows. A mask that the
-# kernel has reduced must not be mistaken for one that another program has set.
+# thread's own mask, and is restored later. If the cpuset of the process changes (the cpuset of a container or a
+# slice), the kernel reduces the requested mask to the cpuset. When the cpuset grows, the kernel applies the requested
+# mask again. A mask reduced by the kernel must not be mistaken for a mask set by another program.
 #
-# Always: no thread gets a core that its own mask did not have. After `restore`, each thread has at least its own mask.
-# A forked child has no narrowed mask. On systems without affinity masks nothing happens. Limitation: if the user's
+# Always: no thread gets a core outside its own mask. After `restore`, each thread has at least its own mask. A forked
+# child has no narrowed mask. On systems without affinity masks this module does nothing. Limitation: if the user's
 # drawing starts another program (subprocess) while masks are narrow, that program's masks stay narrow.
 
 
@@ -183,8 +183,8 @@ class Affinity:
         return self.allowed
 
     def use(self, cores: Cores) -> None:
-        """Narrows the mask of each thread to the cores that are both in its own mask and in `cores`. If there are
-        none, the thread's mask is not changed."""
+        """Narrows the mask of each thread to the cores that are both in its own mask and in `cores`. If no core is in
+        both, the thread's mask is not changed."""
         if self.is_refused or cores >= self.allowed:
             self.restore()
             return
@@ -194,7 +194,8 @@ class Affinity:
         for thread in threads:
             mask = mask_of(thread)
             if mask != self._set.get(thread):
-                # A thread that was started meanwhile inherited a narrow mask. Its own mask is that of the process.
+                # A thread that was started in the meantime inherited a narrow mask. The own mask of this thread is the
+                # mask of the process.
                 is_new = thread not in self._own and mask in narrow
                 self._own[thread] = self.allowed if is_new else mask
             self._narrow(thread, self._own[thread] & cores, mask)
@@ -230,8 +231,8 @@ class Affinity:
         self._asked[thread] = self._set[thread] = wanted or mask
 
     def _widen(self, thread: int, own: Cores) -> None:
-        """Restores the mask of a thread. A thread that had the whole cpuset gets all cores, so that its mask grows
-        when the cpuset grows."""
+        """Restores the mask of a thread. A thread whose own mask was the whole cpuset gets all cores; its mask then
+        grows when the cpuset grows."""
         if _set_mask(thread, EVERY if own == self._cpuset else own) == errno.EINVAL:  # the cpuset lost these cores
             _set_mask(thread, EVERY)
 
@@ -240,8 +241,8 @@ class Affinity:
             known.pop(thread, None)
 
     def _is_cut_by_cpuset(self, mask: Cores) -> bool:
-        """Returns True if the main thread's `mask` is the requested mask, reduced by a changed cpuset. In that case
-        reduces all stored masks to the new cpuset."""
+        """Returns True if the main thread's `mask` is the requested mask, reduced by a changed cpuset. If so, reduces
+        all stored masks to the new cpuset."""
         asked = self._asked.get(self._main)
         if asked is None:
             return False
@@ -259,8 +260,8 @@ class Affinity:
         return True
 
     def _cpuset_now(self, mask: Cores) -> Cores:
-        """Cores of the process' cpuset. To find them, requests all cores for the main thread, which the kernel reduces
-        to the cpuset, and then sets the main thread's mask to `mask` again."""
+        """Cores of the process' cpuset. To find them, requests all cores for the main thread; the kernel reduces this
+        request to the cpuset. Then sets the main thread's mask to `mask` again."""
         if _set_mask(self._main, EVERY):
             return NO_CORES
         cpuset = mask_of(self._main)
@@ -277,8 +278,8 @@ def mask_of(thread: int) -> Cores:
 
 
 def _set_mask(thread: int, cores: Cores) -> int:
-    """Sets the mask of a thread. Returns 0, or the errno if the thread has ended, none of the cores is in the cpuset,
-    or it is not permitted."""
+    """Sets the mask of a thread. Returns 0 or an errno: the thread has ended, none of the cores is in the cpuset, or
+    the call is not permitted."""
     try:
         os.sched_setaffinity(thread, cores)
     except OSError as error:
@@ -286,34 +287,35 @@ def _set_mask(thread: int, cores: Cores) -> int:
     return 0
 
 
-# Choice of the cores for a viewer's threads: those of its affinity mask, except the cores that physics keeps busy.
+# Choice of the cores for a viewer's threads: the cores of its affinity mask, except the cores that physics keeps busy.
 #
-# A thread that never rests stays on its core until the scheduler puts another thread there. While the viewer stays
-# off that core, it runs on idle cores, or takes time from another busy program, and physics keeps its core.
+# A thread that never rests stays on its core until the scheduler puts another thread there. While the viewer avoids
+# that core, the viewer runs on idle cores or takes time from another busy program, and physics keeps its core.
 #
 # - Physics' core is avoided if physics never rested in 3 of the last 5 differences. If physics moves to another core,
-#   that core is avoided instead.
-# - All cores are used again if physics rests, if no core would be left, or if so many threads of physics never rest
-#   that some of them may be unknown.
-# - If frames starve on the remaining cores, all cores are used for 5 s. After each further failure they are used for
-#   twice as long, up to 60 s. Frames starve if there are fewer than 12.8 a second at the lowest quality level allowed,
-#   and the viewer runs or waits for a core more than half of the time.
+#   the viewer avoids the new core instead.
+# - All cores are used again in three cases: physics rests, no core would be left, or so many threads of physics never
+#   rest that some of them may be unknown.
+# - If frames starve on the remaining cores, all cores are used for 5 s. After each further failure, all cores are used
+#   for twice as long, up to 60 s. Frames starve if two conditions hold: there are fewer than 12.8 frames per second at
+#   the lowest quality level allowed, and the viewer runs or waits for a core more than half of the time.
 #
-# Always: `cores` is a subset of `allowed`, and is empty only if `allowed` is empty. Pure.
+# Always: `cores` is a subset of `allowed`; it is empty only if `allowed` is empty. Pure.
 
 
-# Among the last JUDGED differences, count those in which physics never rested. With LEAVES or more, physics' cores are
-# avoided. With RETURNS or fewer, they are used again.
+# Limits on the number of differences, among the last JUDGED, in which physics never rested. At LEAVES or more, the
+# cores of physics are avoided. At RETURNS or fewer, these cores are used again.
 LEAVES, RETURNS = 3, 1
-# Largest number of threads that never rest. With more, some may be unknown, because only `thread_time.WATCHED` are
-# read.
+# Largest number of never-resting threads for which cores are avoided. With more threads, some may be unknown, because
+# each sample reads only `thread_time.WATCHED` threads.
 MOST_THREADS = 3
-# Frames starve if there are fewer than RARE * LEAST_FPS per second, and the viewer runs or waits for a core for more
-# than the share AT_WORK of the time. Frames limited by `CoreShortage` come at LEAST_FPS or more and do not count.
+# Frames starve if two conditions hold: there are fewer than RARE * LEAST_FPS per second, and the viewer runs or waits
+# for a core for more than the share AT_WORK of the time. Frames that `CoreShortage` limits come at LEAST_FPS or more,
+# so they do not count as starved.
 RARE, AT_WORK = 0.8, 0.5
-# Starvation counts only if cores have been avoided for this long (ns), because drawing gets cheaper first.
+# Starvation counts only after cores have been avoided for this long (ns), because the quality level falls first.
 PATIENCE_NS = 4_000_000_000
-# How long (ns) all cores are used after frames starved: the first time, and at most.
+# Time (ns) for which all cores are used after frames starved: first value and largest value.
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 5_000_000_000, 60_000_000_000
 
 Cores = frozenset[int]
@@ -335,14 +337,13 @@ class CoreChoice:
         return self.allowed - self.cores
 
     def allow(self, allowed: Cores) -> None:
-        """Sets `allowed`. If it has changed, all of its cores are used."""
+        """Sets `allowed`. If it has changed, all allowed cores are used."""
         if allowed != self.allowed:
             self.allowed = self.cores = allowed
 
     def observe(self, uses: Sequence[CoreUse], busy: Sequence[int]) -> Cores:
-        """Returns the cores to use. uses: the last differences, at least one. busy: cores of those threads of physics
-        that never rested in the last difference. Threads whose core is unknown are left out.
-        """
+        """Returns the cores to use. uses: the last differences, at least one. busy: cores of the threads of physics
+        that never rested in the last difference. Threads whose core is unknown are left out."""
         now_ns = uses[-1].now_ns
         had_avoided = bool(self.avoided)
         wanted = self._wanted(uses, busy)

@@ -1,13 +1,13 @@
 """Running and waiting times of threads from the kernel (Linux, /proc), and the laps of a frame's time. The threads are
-this one, the threads that draw for it, and those of another process.
+the calling thread, the threads that draw for it, and the threads of another process.
 
-The kernel counts how long each thread was ready to run but had no core (schedstat). A read of an open file takes 2 us.
-A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect this only through SIGCONT. Other
-systems report neither; there, stolen time shows only as a late wake-up. A read of the file of another process' thread
-takes 10 us here and costs that process nothing.
+The kernel counts how long each thread was ready to run but had no core (schedstat). Reading the open file of a thread
+of this process takes 2 us. A process that was stopped (SIGSTOP, a debugger, a frozen container) can detect the stop
+only through SIGCONT. Other systems report neither schedstat nor SIGCONT; there, stolen time shows only as a late
+wake-up. Reading the file of a thread of another process takes 10 us and costs that process nothing.
 
-Always: `close` restores and closes everything, and a forked child has nothing open. If a thread or process has ended,
-or the system has no such files, there are no times, and no error is raised.
+Always: `close` restores the signal handler and closes all files, and a forked child has no open files. If a thread or
+process has ended, or the system has no such files, the times are empty or 0, and no error is raised.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ OWN = "/proc/thread-self/schedstat"
 # Mesa's software drawing threads have names that begin with this.
 DRAWERS = "llvmpipe"
 # Number of frames between two searches for drawing threads. A search takes 0.1 ms. Mesa starts these threads while it
-# draws the first pictures.
+# draws the first frames.
 FRAMES_PER_SEARCH = 600
-# Each of this many first frames searches for drawing threads, until some are found.
+# Number of first frames in which each frame searches for drawing threads, until some are found.
 FIRST_SEARCHES = 64
-# The waiting time is read again only if this thread's idle time (ns) has grown by this much; less is not worth a read.
+# The waiting time is read again only if the calling thread's idle time (ns) has grown by at least this much; a smaller
+# change is not worth a read.
 LEAST_IDLE_NS = 20_000
 LONGEST = 64  # bytes to read; a schedstat line of three numbers is shorter
 
@@ -69,7 +70,7 @@ class ProcessorTime:
             self._before = signal.signal(signal.SIGCONT, self._continued)
 
     def read(self) -> Reading:
-        """Returns the sums up to now."""
+        """Returns the totals up to now."""
         wall_ns, cpu_ns = time.perf_counter_ns(), time.thread_time_ns()
         idle_ns = wall_ns - cpu_ns
         if self._own is not None and idle_ns - self._idle_ns >= LEAST_IDLE_NS:
@@ -78,7 +79,7 @@ class ProcessorTime:
         return Reading(wall_ns, cpu_ns, self._queued_ns, self._gc_ns, self.stops)
 
     def drawers(self) -> tuple[int, ...]:
-        """Total waiting time in ns of each thread that draws for this process. Call it once per frame."""
+        """Total waiting time in ns of each thread that draws for this process; call it once per frame."""
         if self._own is None or not self._has_drawers:
             return ()
         if self._frames % FRAMES_PER_SEARCH == 0 or (not self._drawers and self._frames < FIRST_SEARCHES):
@@ -87,7 +88,7 @@ class ProcessorTime:
         return tuple([_queued_ns(drawer) for drawer in self._drawers])
 
     def waited_ns(self) -> int:
-        """Total waiting time in ns of this thread and the threads that draw for it; 0 if unknown."""
+        """Total waiting time in ns of the calling thread and the threads that draw for it; 0 if unknown."""
         own = [] if self._own is None else [self._own]
         return sum(_queued_ns(descriptor) for descriptor in (*own, *self._drawers))
 
@@ -153,12 +154,13 @@ def _queued_ns(descriptor: int) -> int:
         return 0
 
 
-# Number of threads that each sample reads: those with the longest running and waiting time.
+# Number of threads that each sample reads: the threads with the longest running and waiting time.
 WATCHED = 4
-# One of this many samples reads all threads and chooses the watched threads again.
+# Every SAMPLES_PER_LIST-th sample reads all threads and chooses the watched threads again.
 SAMPLES_PER_LIST = 10
 
-# Index of the field "processor" in /proc/PID/task/TID/stat, counted from after the name. It is field 39 in proc(5).
+# Index of the field "processor" in /proc/PID/task/TID/stat, counted from the first field after the name. In proc(5) it
+# is field 39.
 PROCESSOR = 36
 
 
@@ -172,7 +174,7 @@ class ThreadTimes:
         self._listed: Times = {}
 
     def read(self) -> Times:
-        """Returns the running and waiting times (ns) of the watched threads, summed up to now."""
+        """Returns the total running and waiting times (ns) of the watched threads, up to now."""
         if self._pid is None:
             return {}
         if self._samples % SAMPLES_PER_LIST == 0:
@@ -210,25 +212,26 @@ class ThreadTimes:
 #
 # A lap ends when one kind of work ends. Garbage collection and waiting for a core are subtracted from the lap's wall
 # time and counted separately. The rest is the cost of the lap's cause, including sleeps and reads in the lap's own
-# code. Work that ends before the frame starts, or while the frame waits for its swap or the display, does not delay
-# the frame and is dropped.
+# code. Some work does not delay the frame and is dropped: work that ends before the frame starts, or while the frame
+# waits for its swap or for the display.
 #
-# Always: no cost is negative. No clock is read here: `ProcessorTime`, or a test, supplies the readings.
+# Always: no cost is negative. Reads no clock: `ProcessorTime` supplies the readings, or a test does.
 
 
-# Two kinds of lap wait for the GPU or the display, so some idle time is usual: the median of the last REMEMBERED_LAPS.
-# If the process was stopped, only the idle time beyond this counts as stolen. In all other laps all idle time does.
+# In two kinds of lap the thread waits for the GPU or the display, so some idle time is normal. The normal idle time is
+# the median of the last REMEMBERED_LAPS. If the process was stopped in one of these laps, only the idle time beyond
+# this median counts as stolen. In all other laps all idle time counts as stolen.
 REMEMBERED_LAPS = 15
 FINISH, SWAP = "finish", "swap"
 NO_SPAN = -1  # kind of a lap that is not recorded as a span
 
 
 class FrameCosts(NamedTuple):
-    """Durations (ns) of a frame by cause, in the order of `FrameRow`'s columns. If all are 0, they were not
+    """Durations (ns) of a frame by cause, in the order of `FrameRow`'s columns. If all are 0, the durations were not
     measured."""
 
     draw_ns: int = 0
-    upload_ns: int = 0  # includes reading snapshots
+    upload_ns: int = 0  # includes the reading of snapshots
     user_ns: int = 0  # the user's own drawing
     gc_ns: int = 0
     stolen_ns: int = 0  # waits for a core, and times when the process was stopped
@@ -241,17 +244,18 @@ UNCOUNTED = -1  # the time of the lap is counted elsewhere
 
 
 class Reading(NamedTuple):
-    """Sums up to one instant, in ns."""
+    """Totals up to one instant, in ns."""
 
     wall_ns: int
-    cpu_ns: int  # running time of this thread
-    queued_ns: int  # time for which this thread was ready to run and waited for a core
-    gc_ns: int  # running time of this thread in garbage collection
+    cpu_ns: int  # running time of the calling thread
+    queued_ns: int  # time in which the calling thread was ready to run and waited for a core
+    gc_ns: int  # time that the calling thread ran garbage collection
     stops: int  # how often the process was stopped and continued
 
 
 class Lap(NamedTuple):
-    """Times of one lap, in ns. idle: this thread did not run. queued: the part of idle spent waiting for a core."""
+    """Times of one lap, in ns. idle: time in which this thread did not run. queued: the part of idle in which it
+    waited for a core."""
 
     wall_ns: int
     idle_ns: int
@@ -267,9 +271,9 @@ class Lap(NamedTuple):
 class LapRecorder:
     """Records the laps of each frame. A lap begins where the previous lap ended.
 
-    read: returns the sums up to now. drawers: returns how long (ns) each thread that draws for this one has waited for
-    a core. spans: receives each lap that has a kind (see `ipc.trace.spans`). last: the sums at the end of the last
-    lap.
+    read: returns the totals up to now. drawers: returns how long (ns) each thread that draws for this thread has
+    waited for a core. spans: receives each lap that has a kind (see `ipc.trace.spans`). last: the totals at the end of
+    the last lap.
     """
 
     def __init__(
@@ -281,7 +285,8 @@ class LapRecorder:
         self._read, self._drawers = read, drawers
         self._spans, self._is_recorded = spans, spans is not NOT_RECORDED
         self._sums = [0] * len(FrameCosts._fields)
-        self._late = list(self._sums)  # sums of work that made the last swap end late; they count for the next frame
+        # Totals of the work that made the last swap end late; this work counts for the next frame.
+        self._late = list(self._sums)
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
         self.last = read()
@@ -309,16 +314,17 @@ class LapRecorder:
         return Lap(wall_ns, idle_ns, queued_ns, gc_ns, is_stopped)
 
     def lap_in_wait(self, cause: int, until_ns: int, kind: int = NO_SPAN, in_swap: bool = False) -> None:
-        """Ends a lap of work done while the frame waited for its swap, planned at `until_ns`. The lap counts (as a
-        whole) only if it ended after that instant. in_swap: the work was done while the swap waited for the display,
-        which was expected at `until_ns`; a late lap then delays the next frame and counts for that."""
+        """Ends a lap of work done while the frame waited for its swap, which was planned at `until_ns`. The whole lap
+        counts if it ended after that instant; otherwise it does not count. in_swap: the work was done while the swap
+        waited for the display, and the display was expected at `until_ns`. A late lap then delays the next frame and
+        is counted there."""
         lap = self.lap(UNCOUNTED, kind)
         if self.last.wall_ns > until_ns:
             _add(self._late if in_swap else self._sums, cause, lap, lap.stolen_ns)
 
     def finished(self, kind: int = NO_SPAN) -> None:
-        """Ends a lap that waited until drawing was complete. The longest time that a drawing thread waited for a core
-        counts as stolen."""
+        """Ends a lap that waited until drawing was complete. The longest time for which a drawing thread waited for a
+        core counts as stolen."""
         lap = self.lap(UNCOUNTED, kind)
         queued_ns, queued = lap.queued_ns, self._drawers()
         if len(queued) == len(self._queued):
@@ -339,8 +345,9 @@ class LapRecorder:
         self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
 
     def swapped(self, blocks: bool) -> FrameCosts:
-        """Ends the lap of the swap and returns the frame's costs. blocks: the swap waits for the display. Time stolen
-        during the swap then delays the next frame and counts for that one; otherwise it counts for this frame."""
+        """Ends the lap of the swap and returns the frame's costs. blocks: the swap waits for the display. If blocks is
+        true, time stolen during the swap delays the next frame and counts for the next frame; otherwise it counts for
+        this frame."""
         lap = self.lap(UNCOUNTED)
         stolen_ns = lap.queued_ns + self._stopped_ns(SWAP, lap.idle_ns - lap.queued_ns, lap.is_stopped)
         sums, self._sums = self._sums, self._late
@@ -349,7 +356,8 @@ class LapRecorder:
         return FrameCosts(*sums)
 
     def _stopped_ns(self, kind: str, idle_ns: int, is_stopped: bool) -> int:
-        """If the process was stopped in this lap, the idle time beyond the usual for this kind of lap; else 0."""
+        """Stolen idle time of a lap in which the process was stopped: the idle time beyond the usual for this kind of
+        lap; 0 if the process was not stopped."""
         usual = self._usual_idle[kind]
         if is_stopped:
             return max(0, idle_ns - round(median(usual) if usual else 0))

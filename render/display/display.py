@@ -1,6 +1,7 @@
-"""Display that a viewer draws on: its interface, the choice between a window and memory, and the probe of its swaps.
+"""Display that a viewer draws on: its interface, the choice between a window and memory, and its refresh.
 
-Always: without a display server, a run draws in memory and ends after a limited time. A user's own loop continues.
+Always: if there is no display server, a run draws in memory and ends after a limited time. A user's own loop without a
+display continues.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Display(Protocol):
     """Surface that frames are drawn on: a window, a picture in memory, or a test's own object.
 
     backend: window system, such as "x11", or "offscreen". renderer: GL_RENDERER. refresh_reported_hz: refresh rate
-    that the display reports, or None; it is not trusted. is_called: True if a swap waits only for the compositor's
-    frame callback. at_gone: see `Window`.
+    that the display reports, or None; the rate is not trusted. is_called: True if a swap waits only for the
+    compositor's frame callback. at_gone: see `Window`.
     """
 
     backend: str
@@ -85,7 +86,7 @@ class Display(Protocol):
     def set_title(self, title: str) -> None: ...
 
     def set_vsync(self, vsync: bool) -> None:
-        """Requests that `swap` waits for the display, or that it does not."""
+        """vsync: True requests that `swap` waits for the display; False requests that it does not wait."""
 
     def poll(self) -> list[Event]:
         """Input events since the last call. Never waits."""
@@ -100,14 +101,15 @@ class Display(Protocol):
         """Returns True if the picture on the screen was lost since the last call."""
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
-        """Shows the drawn frame. meanwhile: called between hand-over and wait, only if `is_called` is True."""
+        """Shows the drawn frame. meanwhile: called between the hand-over of the frame and the wait, but only if
+        `is_called` is True."""
 
     def fence(self) -> int | None:
-        """After a swap, waits until the next buffer can be drawn on, and returns that instant. Returns None if fences
-        are not in use or this fence did not wait."""
+        """After a swap, waits until the next buffer can be drawn on, and returns the instant at which the wait ended.
+        Returns None if fences are not in use or this fence did not wait."""
 
     def ask_for_presents(self) -> None:
-        """From now on, asks the display when each swap was shown, and watches the display for changes."""
+        """From now on, asks the display for the present time of each swap, and watches the display for changes."""
 
     def drain_changes(self) -> list[str]:
         """Changes of the display since the last call, in words."""
@@ -121,8 +123,9 @@ class Display(Protocol):
 def open_display(config: Config) -> Display:
     """Opens a window of the config's size, or draws in memory if that is requested or there is no display.
 
-    Raises NoDisplay if a user's own loop has no display and nothing uses its frames. The loop then continues without a
-    viewer, which would only use processor time. Raises TwixtError if neither a window nor memory can be drawn on.
+    Raises NoDisplay if there is no display, the run is a user's own loop, and nothing uses its frames. The loop then
+    continues without a viewer, because a viewer would only use processor time. Raises TwixtError if neither a window
+    nor memory can be drawn on.
     """
     if config.offscreen:
         return OffscreenWindow(config.size_px)
@@ -140,7 +143,8 @@ def open_display(config: Config) -> Display:
 
 def without_display(config: Config, renderer: str) -> Config:
     """Returns the config for drawing in memory when there is no display, and prints the reason. The run ends after a
-    time, with a report and pictures. A user's own loop without a given length continues with an unchanged config."""
+    time, with a report and pictures. If the run is a user's own loop without a given length, the loop continues and
+    the config is not changed."""
     if config.users_loop and config.seconds is None:
         see = f"see it with: twixt view {config.name}"
         print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}")
@@ -166,9 +170,10 @@ def _is_kept(config: Config) -> bool:
 
 
 def probe_refresh(display: Display, early: list[Event]) -> Refresh:
-    """Measures the refresh period, and whether swaps block, with empty swaps before there is anything to draw.
+    """Measures the refresh period with empty swaps, and finds out whether swaps block. Call it before there is
+    anything to draw.
 
-    early: list to which the input events of this period are appended.
+    early: list to which the input events during the measurement are appended.
     """
     probe = SwapProbe(display.refresh_reported_hz, display.is_called)
     while not probe.done and not display.is_hidden:

@@ -1,9 +1,10 @@
 """Choice of the libglfw build (X11 or Wayland) that the window and the overlay share, and handlers for X errors.
 
-The glfw package contains an X11 build and a Wayland build. The overlay's package links a third one, for X11. Two
+The glfw package contains an X11 build and a Wayland build. The overlay's package links a third build, for X11. Two
 copies in one process have separate states, and a window of one copy is invalid in the other. On Linux the loader
 reuses a library that is already loaded under the same SONAME, so the first copy loaded serves both packages. `choose`
-sets its path before glfw is imported. With a path, the glfw package does not start a subprocess to compare versions.
+sets the path of this copy before glfw is imported. If the path is set, the glfw package does not start a subprocess to
+compare versions.
 
 Does not import glfw.
 """
@@ -27,12 +28,13 @@ VARIANT_VARIABLE = "PYGLFW_LIBRARY_VARIANT"
 
 
 def choose(environ: dict[str, str] | os._Environ[str] = os.environ) -> None:
-    """Sets PYGLFW_LIBRARY, unless it is set or the file is missing. If it is unset, glfw searches for a library."""
+    """Sets PYGLFW_LIBRARY, unless the variable is already set or the library's file is missing. If the variable stays
+    unset, glfw searches for a library."""
     if environ.get(LIBRARY_VARIABLE):
         return
     if sys.platform == "linux":
         library = os.path.join(_folder_of("glfw"), variant(environ), "libglfw.so")
-    else:  # other systems identify a library by its path, so both use the overlay's copy (untested)
+    else:  # other systems identify a library by its path, so both packages use the overlay's copy (untested)
         name = "libglfw.3.dylib" if sys.platform == "darwin" else "glfw3.dll"
         library = os.path.join(_folder_of("imgui_bundle"), name)
     if os.path.isfile(library):
@@ -49,9 +51,9 @@ def variant(environ: dict[str, str] | os._Environ[str] = os.environ) -> str:
 
 @contextmanager
 def sharing() -> Iterator[None]:
-    """Libraries loaded inside this context resolve each symbol at its first call, not when they are loaded. Use it to
-    import the overlay's native module: the module refers to X11 functions that the Wayland build lacks, but does not
-    call them on Wayland."""
+    """In this context, loaded libraries resolve each symbol at its first call and not when the library is loaded. Use
+    it to import the overlay's native module: the module refers to X11 functions that the Wayland build lacks, but does
+    not call them on Wayland."""
     if not hasattr(sys, "setdlopenflags"):
         yield
         return
@@ -82,19 +84,19 @@ def _folder_of(package: str) -> str:
 
 
 # Handlers for three events: the X server ends, the X server refuses a request, or another client destroys the window.
-# Xlib's own handlers would end the process in the first two cases. GLFW does not report the third.
+# In the first two cases, Xlib's own handlers would end the process. In the third case, GLFW reports nothing.
 #
-# When the server ends, the handler writes the report and informs physics, within the display call that detected the
-# end. That call never returns. If it returned, its caller (above all Mesa) would use answers that never came, such as
-# the window's size, and write to memory that it does not own. The first refused request is reported, and frames
-# continue. For requests to a destroyed window there is no message.
+# When the server ends, a display call detects the end and calls the handler. The handler writes the report and informs
+# physics. The display call never returns. If it returned, the caller (usually Mesa) would use answers that never
+# arrived, for example the window's size. It would then write to memory that it does not own. The first refused request
+# is reported, and frames continue. Refused requests to a destroyed window are not reported.
 
 
 _IO_ERROR = CFUNCTYPE(c_int, c_void_p)
 _ERROR = CFUNCTYPE(c_int, c_void_p, c_void_p)
 _WIRE_TO_EVENT = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
 _DESTROY_NOTIFY, _BAD_WINDOW, _BAD_DRAWABLE = 17, 3, 9
-_installed: list[object] = []  # Xlib stores their addresses, so these objects must not be garbage-collected
+_installed: list[object] = []  # Xlib stores the addresses of these objects, so they must not be garbage-collected
 _watched: set[int] = set()  # ids of windows
 _destroyed: set[int] = set()  # ids of the watched windows that are destroyed
 _has_reported = False
@@ -115,8 +117,8 @@ class _XDestroyWindowEvent(ctypes.Structure):
 
 
 def end_with_the_server(gone: Callable[[], int]) -> None:
-    """Installs the handlers. When the X server ends, calls `gone` within the call that detects it, then ends the
-    process with the exit code that `gone` returns. `gone` must not call the display or OpenGL."""
+    """Installs the handlers. When the X server ends, calls `gone` within the display call that detects the end. Then
+    ends the process with the exit code that `gone` returns. `gone` must not call the display or OpenGL."""
 
     def last(_display: int) -> int:
         code = TwixtError.exit_code
@@ -124,7 +126,7 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
             code = gone()
         except BaseException:
             print_current_exception()
-        with suppress(Exception):  # the program that reads the output has ended
+        with suppress(Exception):  # the program that reads the output may have ended
             sys.stdout.flush()
         os._exit(code)
 
@@ -138,7 +140,7 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
 
 
 def watch(display: int, window: int) -> None:
-    """Watches a window, so that `is_destroyed` knows its state. display: address of the window's Display."""
+    """Watches a window, for `is_destroyed`. display: address of the window's Display."""
     _destroyed.discard(window)  # a later connection may reuse the id
     _watched.add(window)
     convert = ctypes.CDLL("libX11.so.6").XESetWireToEvent
@@ -166,7 +168,7 @@ def _refused(_display: int, address: int) -> int:
     global _has_reported
     error = _XErrorEvent.from_address(address)
     if error.error_code in (_BAD_WINDOW, _BAD_DRAWABLE) and error.resourceid in _watched:
-        _destroyed.add(int(error.resourceid))  # the event may still be on its way
+        _destroyed.add(int(error.resourceid))  # the event of the destruction may not have arrived yet
     if not _has_reported and not _destroyed:
         _has_reported = True
         request = f"{error.request_code}.{error.minor_code}"

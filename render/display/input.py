@@ -1,13 +1,13 @@
 """Input events of a window as plain values, and the conversion of key events to keys.
 
-A display reports a key press in two events. The first has the key with its unshifted character, the second the
-character typed with Shift or AltGr. `Keyboard` reports the first event at once, and corrects the key if the second
-differs.
+A display reports a key press as two events. The first event has the key with its unshifted character; the second event
+has the character typed with Shift or AltGr. `Keyboard` reports the first event at once, and corrects the key if the
+second event differs.
 
-Always: one press is one key. If Shift or AltGr was needed to type the character, it is not among the key's modifiers.
-Each event has the instant at which it was received from the display server (`acted_ns`, perf_counter_ns). This is used
-to time the first frame that shows the event's effect. Positions are framebuffer pixels from the top left. Pure: uses
-no window library.
+Always: one press is one key. If Shift or AltGr was needed to type the character, this modifier is not among the key's
+modifiers. `acted_ns` of each event is the instant at which the event was received from the display server
+(perf_counter_ns). The delay from input to picture is measured from this instant. Positions are framebuffer pixels from
+the top left. Pure: uses no window library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-# Modifiers that a display reports instead of AltGr if it does not distinguish AltGr.
+# Modifiers that some displays report instead of AltGr.
 ALT_GR = frozenset(("Ctrl", "Alt"))
 SHIFT = frozenset(("Shift",))
 NONE: frozenset[str] = frozenset()
@@ -24,8 +24,9 @@ NONE: frozenset[str] = frozenset()
 class Key(NamedTuple):
     """Key press. name: the character (letters are capitals), or a name such as Space, Esc, Enter, Left, F12.
 
-    modifiers: the held keys among Ctrl, Alt, Super and Shift, except those needed to type the character. place: the
-    character of this key on a US keyboard, if the user's layout cannot type that character without Shift; else "".
+    modifiers: the held keys among Ctrl, Alt, Super and Shift, except keys needed to type the character. place: "" or
+    the character of this key on a US keyboard; it is set if the user's layout cannot type that character without
+    Shift.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Key(NamedTuple):
 
 
 class KeyAction(NamedTuple):
-    """Press, release or repetition of a key, independent of the key's meaning.
+    """Press, release or repetition of a key, without regard to the key's meaning.
 
     code: GLFW's code of the key's position. action: "press", "release" or "repeat". mods: GLFW's bits of modifiers.
     """
@@ -47,7 +48,7 @@ class KeyAction(NamedTuple):
 
 
 class MouseMove(NamedTuple):
-    """The pointer moved to this position."""
+    """The pointer moved to the position x_px, y_px."""
 
     x_px: float
     y_px: float
@@ -83,13 +84,14 @@ Event = Key | KeyAction | MouseMove | PointerLeft | MouseButton | Scroll
 class Keyboard:
     """Keys of one window.
 
-    layout: returns the characters that the user's layout can type without Shift. It is called when a key is pressed
-    without modifiers and its character differs from a US keyboard's, because the layout may change at any time.
+    layout: function that returns the characters that the user's layout can type without Shift. The layout may change
+    at any time. So `layout` is called when a key is pressed without modifiers and its character differs from the
+    character on a US keyboard.
     """
 
     def __init__(self, layout: Callable[[], Iterable[str]]) -> None:
         self._layout = layout
-        self._pressed: Key | None = None  # last press, whose typed character may still arrive
+        self._pressed: Key | None = None  # last press; its typed character may not have arrived yet
 
     def press(self, character: str, place: str, modifiers: frozenset[str], acted_ns: int) -> Key:
         """Records the press of a key that types a character. character: the key's unshifted character in the user's
@@ -106,9 +108,8 @@ class Keyboard:
         return Key(name, acted_ns, modifiers)
 
     def typed(self, character: str) -> tuple[Key | None, Key] | None:
-        """Records the character typed by the last press. Returns the key as first reported (None if it had no name),
-        and the corrected key. Returns None if there is nothing to correct.
-        """
+        """Records the character typed by the last press. Returns the key as first reported (None if the key had no
+        name), and the corrected key. Returns None if there is nothing to correct."""
         before, self._pressed = self._pressed, None
         if before is None or character.upper() == before.name or not character.strip():
             return None

@@ -1,6 +1,7 @@
 """Drawing without a display, in a framebuffer of an EGL context.
 
-Always: `swap` waits until drawing is complete, not for a display. The picture is never hidden and has no input events.
+Always: `swap` waits until drawing is complete; it does not wait for a display. The picture is never hidden and has no
+input events.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class OffscreenWindow:
     resizes = 0
 
     def __init__(self, size_px: tuple[int, int]) -> None:
-        self.at_gone: Callable[[TwixtError], int] = lambda _gone: TwixtError.exit_code  # never called
+        # Never called, because there is no display that could end.
+        self.at_gone: Callable[[TwixtError], int] = lambda _gone: TwixtError.exit_code
         context.prepare_driver()
         self.context = context.without_window()
         self.renderer = str(self.context.info["GL_RENDERER"])

@@ -1,13 +1,14 @@
-"""Present times of one window's swaps: from the display, or else from a fence on the next buffer, or else from the
-swap's return.
+"""Present times of one window's swaps. The sources, in the order of preference: the display, a fence on the next
+buffer, the return of the swap.
 
-Which source works on a display is not known in advance, so each source is tried and its results decide. A display that
-does not report is no longer asked. If a fence did not wait, its return is not used as a present time. A display
-reports a swap some frames later, or never, so `Answers` stores a limited number of open requests. A report is accepted
-only if it is possible: the frame was shown after its swap began, and not further in the future than displays plan.
+It is not known in advance which source works on a display, so each source is tried and its results decide. A display
+that does not report is no longer asked. If a fence did not wait, its return is not used as a present time. A display
+reports a swap some frames later or never, so `Answers` stores a limited number of open requests. A report is accepted
+only if it is possible: the frame was shown after its swap began, and its instant is not further in the future than
+displays plan.
 
 Always: nothing here waits for a report. A fence waits `LONGEST_FENCE_NS` at most. Each swap is reported at most once,
-and accepted present times increase. `begin`, which runs after the first frame, loads the libraries.
+and the accepted present times increase. `begin` loads the libraries; it runs after the first frame.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from typing import NamedTuple, Protocol
 
 from twixt.render.pacing.refresh import LONGEST_FENCE_NS, FenceTrial
 
-# Largest number of open requests. After this many frames in a row without a report (two thirds of a second at 60 Hz)
-# the display is no longer asked. Displays report within three frames.
+# Largest number of open requests. After this many frames in a row without a report (two thirds of a second at 60 Hz),
+# the display is no longer asked. Displays that report do so within three frames.
 MOST_OPEN = 40
-# A present time is possible if it is at most LATEST_NS in the future, because displays plan a few refreshes ahead, and
-# at most EARLIEST_NS before the swap, because the conversion from another clock has an error.
+# A present time is possible if it is at most LATEST_NS in the future and at most EARLIEST_NS before the swap. The
+# first limit exists because displays plan a few refreshes ahead. The second limit exists because the conversion from
+# another clock has an error.
 LATEST_NS, EARLIEST_NS = 250_000_000, 1_000_000
 # After this many impossible reports in a row, the display is no longer asked.
 MOST_FALSE = 20
@@ -32,9 +34,10 @@ DISCARDED = "discarded"
 
 
 class Presented(NamedTuple):
-    """Report about one swap. present_ns: instant at which it was shown (perf_counter_ns). refresh_ns: refresh period
-    that the display reports, None if it reports none or a variable one; it is not trusted. flags: how it was shown,
-    such as "vsync hw-clock"; `DISCARDED` if it was never shown, and then present_ns is 0."""
+    """Report about one swap. present_ns: instant at which the swap was shown (perf_counter_ns); 0 if it was never
+    shown. refresh_ns: refresh period that the display reports; None if the display reports no period or a variable
+    one. The period is not trusted. flags: how the swap was shown, such as "vsync hw-clock"; `DISCARDED` if it was
+    never shown."""
 
     swap_number: int
     present_ns: int
@@ -81,15 +84,15 @@ class Answers:
 
     def __init__(self) -> None:
         self.given_up = ""
-        self.answered = self.discarded = 0  # since the start
+        self.answered = self.discarded = 0  # counts since the start
         self._out: deque[tuple[int, int]] = deque()  # number of each swap, and the instant (ns) of its request
         self._reports: list[Presented] = []
         self._unanswered = self._false = 0
         self._last_ns = 0
 
     def asked(self, swap_number: int, now_ns: int) -> int | None:
-        """Records a request about a swap. If there are too many, drops the oldest and returns its swap's number; else
-        returns None."""
+        """Records a request about a swap. If there are too many requests, drops the oldest one and returns the number
+        of its swap; otherwise returns None."""
         self._out.append((swap_number, now_ns))
         self._unanswered += 1
         if self._unanswered > MOST_OPEN:
@@ -98,7 +101,8 @@ class Answers:
         return self._out.popleft()[0] if len(self._out) > MOST_OPEN else None
 
     def presented(self, swap_number: int, present_ns: int, refresh_ns: int, flags: str, now_ns: int) -> bool:
-        """Records the report that a swap was shown. Returns True if it is accepted. refresh_ns: 0 if not reported."""
+        """Records the report that a swap was shown. Returns True if the report is accepted. refresh_ns: 0 if the
+        display did not report it."""
         asked_ns = self._asked_ns(swap_number)
         if asked_ns is None:
             return False
@@ -123,17 +127,17 @@ class Answers:
         self._reports.append(Presented(swap_number, 0, None, DISCARDED))
 
     def drain(self) -> list[Presented]:
-        """Returns the accepted reports since the last call, in the order in which they came."""
+        """Returns the reports accepted since the last call, in the order in which they came."""
         reports, self._reports = self._reports, []
         return reports
 
     def give_up(self, why: str) -> None:
-        """Stops asking and stores the reason `why`, unless there is an earlier one."""
+        """Stops asking and stores the reason `why`, unless a reason is already stored."""
         self.given_up = self.given_up or why
         self._out.clear()
 
     def _asked_ns(self, swap_number: int) -> int | None:
-        """Removes the request about a swap. Returns the instant of the request, or None if there is none."""
+        """Removes the request about a swap. Returns the instant of the request, or None if there was none."""
         for at, (number, asked_ns) in enumerate(self._out):
             if number == swap_number:
                 del self._out[at]
@@ -148,8 +152,8 @@ class Fence(Protocol):
 
 
 class PresentTimes:
-    """Present times of one window. presentation: returns the interface that asks the window's display, or None. fence:
-    waits for the next buffer."""
+    """Present times of one window. presentation: function that returns the interface to the window's display, or None.
+    fence: waits for the next buffer."""
 
     def __init__(self, presentation: Callable[[], Presentation | None], fence: Fence) -> None:
         self._make, self.next_buffer = presentation, fence
@@ -214,8 +218,8 @@ class PresentTimes:
             self._presentation.swapped()
 
     def fence(self) -> int | None:
-        """Waits for the next buffer if fences are in use or on trial. Returns the instant at which the wait ended, or
-        None if there was no fence, the fence did not wait, or fences are still on trial."""
+        """Waits for the next buffer if fences are in use or on trial. Returns the instant at which the wait ended.
+        Returns None if there was no fence, the fence did not wait, or fences are still on trial."""
         if not self.trial.is_on or self.source == "display":
             return None
         begin_ns = time.perf_counter_ns()
@@ -241,14 +245,15 @@ class PresentTimes:
 # Largest number of a system clock. clockid_t is a signed int; negative numbers stand for clocks of file descriptors.
 LARGEST_CLOCK_ID = 0x7FFFFFFF
 
-# The two clocks are read this many times. Only the fastest reading counts, because during a slower one the thread may
+# Number of times that the two clocks are read. Only the fastest reading counts: during a slower reading the thread may
 # have lost its core.
 LOOKS = 3
 
 
 def offset_ns(clock_id: int | None) -> int | None:
-    """Offset in ns to add to an instant of the system clock `clock_id` to get `perf_counter_ns`; None if there is no
-    such clock. It is measured at each call, because a clock may be set, or run at a different rate."""
+    """Offset in ns: add it to an instant of the system clock `clock_id` to get `perf_counter_ns`. None if there is no
+    such clock. The offset is measured at each call, because the system clock may be set or may run at a different
+    rate."""
     if clock_id is None or clock_id > LARGEST_CLOCK_ID:
         return None
     if clock_id == time.CLOCK_MONOTONIC and "MONOTONIC" in time.get_clock_info("perf_counter").implementation:
@@ -260,7 +265,7 @@ def offset_ns(clock_id: int | None) -> int | None:
 
 
 def _offset_once(clock_id: int) -> tuple[int, int]:
-    """Reads both clocks once. Returns how long that took, and the difference of the clocks, both in ns."""
+    """Reads both clocks once. Returns how long the reading took, and the difference of the clocks, both in ns."""
     before_ns = time.perf_counter_ns()
     there_ns = time.clock_gettime_ns(clock_id)
     after_ns = time.perf_counter_ns()

@@ -1,11 +1,11 @@
 """Wayland: present times from `wp_presentation` (presentation-time, version 1), and frame callbacks.
 
-The protocol has few messages. They are written here as libwayland's structures, so neither a code generator nor a
-binding is needed. Requests do not wait. Events of the registry, of the clock and of each frame arrive on separate
-event queues while frames are made.
+The protocol has few messages. The messages are written here as libwayland's structures, so no code generator and no
+Python binding is needed. Requests never wait. Events arrive while frames are made. The events of the registry, of the
+clock and of each frame have separate event queues.
 
-Always: if the compositor lacks the protocol or never reports, there is no cost after `MOST_OPEN` frames. `close`
-destroys all objects, even if the compositor has ended. All calls come from the thread that owns the window.
+Always: if the compositor lacks the protocol or never reports, the cost ends after `MOST_OPEN` frames. `close` destroys
+all objects, even if the compositor has ended. All calls come from the thread that owns the window.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Protocol
 from twixt.render.display.present_times import MOST_OPEN, Answers, Presented, offset_ns
 
 GLOBAL = b"wp_presentation"
-# wp_presentation_feedback.kind
+# Bits of wp_presentation_feedback.kind.
 FLAGS = {1: "vsync", 2: "hw-clock", 4: "hw-completion", 8: "zero-copy"}
 NS_A_SECOND = 1_000_000_000
 
@@ -61,8 +61,8 @@ class _FeedbackListener(Structure):
 
 
 class _Protocol:
-    """The protocol's interfaces as libwayland's structures, which must exist longer than the objects made with them.
-    The argument of sync_output has no type here, because GLFW made that object."""
+    """The protocol's interfaces as libwayland's structures. These structures must exist longer than the objects made
+    with them. The argument of sync_output has no type here, because its object was made by GLFW."""
 
     def __init__(self, wl: ctypes.CDLL) -> None:
         nothing = (c_void_p * 8)()
@@ -82,8 +82,8 @@ class _Protocol:
 class WaylandPresentation:
     """Asks a compositor when it showed the frames of one surface.
 
-    way: name of the protocol. output: address of the wl_output that last showed a frame; 0 while unknown. Each monitor
-    has its own wl_output.
+    way: name of the protocol. output: address of the wl_output object of the monitor that last showed a frame; 0 while
+    unknown.
     """
 
     way = GLOBAL.decode()
@@ -115,7 +115,7 @@ class WaylandPresentation:
         return self._answers.given_up
 
     def ask(self, swap_number: int) -> None:
-        """Asks for feedback on the surface's next commit, which is the swap. Call it just before the swap."""
+        """Asks for feedback on the surface's next commit, which the swap makes. Call it just before the swap."""
         if self.given_up:
             return
         if not self._presentation or self._clock_id is None:
@@ -140,7 +140,7 @@ class WaylandPresentation:
         """No-op."""
 
     def drain(self) -> list[Presented]:
-        """Returns the reports received since the last call. Does not read the socket, because the window reads it."""
+        """Returns the reports received since the last call. Does not read the socket: the window reads the socket."""
         if self._registry:
             self._wl.wl_display_dispatch_queue_pending(self._display, self._queue)
             if self.given_up:
@@ -228,7 +228,8 @@ class WaylandPresentation:
 def _interface(
     name: bytes, methods: list[tuple[bytes, bytes]], events: list[tuple[bytes, bytes]], types: ctypes.Array[c_void_p]
 ) -> _Interface:
-    """Describes an interface of version 1. types: null pointers, at least as many as any message has arguments."""
+    """Describes an interface of version 1. types: null pointers. There must be at least as many null pointers as the
+    largest number of arguments of a message."""
     made = [
         (_Message * len(messages))(*(_Message(*message, cast(types, POINTER(c_void_p))) for message in messages))
         for messages in (methods, events)
@@ -237,13 +238,13 @@ def _interface(
     return _Interface(name, 1, len(methods), pointers[0], len(events), pointers[1])
 
 
-# Wayland frame callbacks: waits for a limited time until the compositor has accepted a frame.
-# With a swap interval of 1 the GL library would wait for this callback itself, and would wait without a limit while
-# the window is hidden. So on Wayland the interval is 0 and this code waits: `request` before the swap, `wait` after
-# it. The wait ends when the compositor has accepted this frame for its next picture. This is one refresh earlier than
-# with the GL library, which waits for the callback of the previous frame. If no callback comes, the window is hidden.
-# This code calls libwayland-client through ctypes (see `library`) on its own event queue, from the thread that owns
-# the window.
+# Wayland frame callbacks: waits for a limited time until the compositor has accepted a frame. With a swap interval of
+# 1 the GL library would wait for the callback itself; while the window is hidden, it would wait without a limit. So on
+# Wayland the interval is 0 and this code waits: `request` before the swap, `wait` after it. The wait ends when the
+# compositor has accepted this frame for its next picture. The GL library instead waits for the callback of the
+# previous frame, so its wait ends one refresh later. If no callback comes within the limit, the window is hidden. This
+# code calls libwayland-client through ctypes (see `library`) on its own event queue, from the thread that owns the
+# window.
 
 
 class AwaitCall(Protocol):
@@ -253,8 +254,8 @@ class AwaitCall(Protocol):
 
 
 def library() -> ctypes.CDLL:
-    """Loads libwayland-client and declares its functions. Raises OSError if it is missing. Pass ctypes values to its
-    variadic functions."""
+    """Loads libwayland-client and declares its functions. Raises OSError if the library is missing. Pass ctypes values
+    to the library's variadic functions."""
     wl = ctypes.CDLL("libwayland-client.so.0")
     for name, result, arguments in (
         ("wl_display_create_queue", c_void_p, [c_void_p]),
@@ -285,7 +286,8 @@ def symbol(wl: ctypes.CDLL, name: str) -> int:
     return ctypes.addressof(c_void_p.in_dll(wl, name))
 
 
-# Longest wait for a callback. While the window is visible, one comes per refresh, and no display is slower than 4 Hz.
+# Longest wait for a callback. While the window is visible, one callback comes per refresh. No display is slower than 4
+# Hz.
 HIDDEN_AFTER_NS = 250_000_000
 
 _WL_SURFACE_FRAME = 3  # opcode of wl_surface.frame in the core protocol
@@ -295,7 +297,7 @@ _DONE = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32)
 class FrameCallback:
     """Frame callbacks of one surface.
 
-    Always: at most one callback is outstanding (`is_out`). asked_ns: instant of its request.
+    Always: at most one callback is outstanding (`is_out`). asked_ns: instant of the last request.
     """
 
     def __init__(self, display: int, surface: int) -> None:
@@ -330,8 +332,8 @@ class FrameCallback:
         self.asked_ns = time.perf_counter_ns()
 
     def wait(self, timeout_ns: int = HIDDEN_AFTER_NS) -> bool:
-        """Waits for the callback, for `timeout_ns` at most (0: reads only events that have arrived). Returns True if
-        no callback is outstanding afterwards."""
+        """Waits for the callback, for `timeout_ns` at most. With `timeout_ns` 0, reads only events that have arrived.
+        Returns True if no callback is outstanding afterwards."""
         end_ns = time.perf_counter_ns() + timeout_ns
         while self.is_out:
             left_ns = max(0, end_ns - time.perf_counter_ns())
@@ -352,8 +354,8 @@ class FrameCallback:
         self._wl.wl_event_queue_destroy(self._queue)
 
     def _read(self, timeout_ns: int) -> bool:
-        """Dispatches the events of this queue; reads the socket if the queue is empty. Returns True if there were
-        any events."""
+        """Dispatches the events of this callback's queue; reads the socket if the queue is empty. Returns True if
+        there were any events."""
         wl = self._wl
         if wl.wl_display_prepare_read_queue(self._display, self._queue) != 0:
             return wl.wl_display_dispatch_queue_pending(self._display, self._queue) > 0
@@ -362,7 +364,8 @@ class FrameCallback:
         poll.register(wl.wl_display_get_fd(self._display), select.POLLIN)
         try:
             ready = poll.poll(timeout_ns / 1e6)
-        except BaseException:  # after Ctrl-C the prepared read must be cancelled, or the next reader would wait for it
+        # Also after Ctrl-C the prepared read must be cancelled; otherwise the next reader would wait for it.
+        except BaseException:
             wl.wl_display_cancel_read(self._display)
             raise
         if not ready:

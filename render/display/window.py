@@ -1,7 +1,8 @@
 """Window with an OpenGL 3.3 core context on a real display, its swaps and its input.
 
 Always: `swap` returns even if the window is hidden. In that case nothing is shown, and `is_hidden` is True until the
-display asks for frames again. Errors of the display become `TwixtError`. When to draw is decided in `pacer`.
+display requests frames again. Errors of the display become `TwixtError`. This module does not decide when to draw;
+`pacer` does.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ class Window:
 
     size_px: width and height in text units. On a display of twice the usual density the window has twice the pixels.
 
-    refresh_reported_hz: refresh rate that the display reports, or None. It is read only once, because GLFW crashes if
-    it asks a server that has ended. The value is not trusted; `refresh` measures the rate.
-    at_gone: called when an X server ends, within the call that detects the end. It reports the end and returns the
-    exit code; the process then ends with that code (see `glfw_library`). On Wayland `poll` raises DisplayGone instead.
+    refresh_reported_hz: refresh rate that the display reports, or None. The rate is read only once, because GLFW
+    crashes if it asks a server that has ended. The rate is not trusted; `refresh` measures the real rate.
+
+    at_gone: called when an X server ends, within the display call that detects the end. `at_gone` reports the end and
+    returns an exit code; the process then ends with this code (see `glfw_library`). On Wayland `at_gone` is not
+    called; `poll` raises DisplayGone instead.
     """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
@@ -149,7 +152,8 @@ class Window:
         glfw.set_window_title(self.handle, title)
 
     def set_vsync(self, vsync: bool) -> None:
-        """Requests that `swap` waits for the display, or that it does not. Drivers may ignore this, so measure it."""
+        """vsync: True requests that `swap` waits for the display; False requests that it does not wait. Drivers may
+        ignore the request, so measure whether swaps wait."""
         self._vsync = self.present_times.is_vsynced = vsync
         glfw.swap_interval(1 if vsync and self._frame_callback is None else 0)
 
@@ -179,8 +183,8 @@ class Window:
         return is_damaged
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
-        """Shows the drawn frame. With vsync, waits until the display has received it. On Wayland, does nothing while
-        the window is hidden.
+        """Shows the drawn frame. With vsync, waits until the display has received the frame. On Wayland, does nothing
+        while the window is hidden.
 
         meanwhile: called on Wayland after the frame is handed over and before the wait for the compositor's frame
         callback. On other systems the window library waits within its swap, and `meanwhile` is not called.
@@ -196,19 +200,19 @@ class Window:
         self.present_times.before_swap()
         glfw.swap_buffers(self.handle)
         if callback is not None and self._vsync:
-            if meanwhile is not None and not callback.wait(0):  # this also sends the request
+            if meanwhile is not None and not callback.wait(0):  # `callback.wait` also sends the request
                 meanwhile(callback.wait)
             callback.wait()
         self.present_times.after_swap()
 
     def fence(self) -> int | None:
-        """After a swap that returned at once, waits until the next buffer can be drawn on, and returns that instant.
-        Returns None if fences are not in use or this fence did not wait."""
+        """After a swap that returned at once, waits until the next buffer can be drawn on, and returns the instant at
+        which the wait ended. Returns None if fences are not in use or this fence did not wait."""
         return None if self._gone else self.present_times.fence()
 
     def ask_for_presents(self) -> None:
-        """From now on, asks the display when each swap was shown, and watches the display for changes. Loads the
-        libraries that this needs."""
+        """From now on, asks the display for the present time of each swap, and watches the display for changes. Loads
+        the libraries needed for this."""
         self.present_times.begin()
         if self._place is None:
             from twixt.render.display.window_events import WindowPlace
@@ -231,7 +235,7 @@ class Window:
         return self.present_times.swap_number
 
     def drain_changes(self) -> list[str]:
-        """Changes of the display since the last call, in words: another monitor or mode, or that the machine slept."""
+        """Changes of the display since the last call, in words: another monitor or mode, or a sleep of the machine."""
         return self._place.look(self.present_times.output) if self._place is not None and not self._gone else []
 
     def drain_presents(self) -> list[Presented]:
@@ -244,7 +248,7 @@ class Window:
             self._frame_callback.close()
             self._frame_callback = None
         if self._gone:
-            return  # the objects ended with the server, and glfw.terminate would crash without a server
+            return  # GLFW's objects ended with the server, and glfw.terminate would crash without a server
         self.context.release()
         glfw.terminate()
 
@@ -255,8 +259,8 @@ class Window:
         return self._input.drain()
 
     def _require_display(self) -> None:
-        """Raises DisplayGone if the display has ended. Call it before GLFW reads events as well, because on a broken
-        Wayland connection GLFW would dispatch old events endlessly."""
+        """Raises DisplayGone if the display has ended. Call it also before GLFW reads events: on a broken Wayland
+        connection GLFW would dispatch old events endlessly."""
         self._gone = self._gone or (self._frame_callback is not None and self._frame_callback.is_broken)
         if self._gone:
             raise DisplayGone(self.backend)
@@ -282,7 +286,7 @@ def _is_initialized() -> bool:
     """Initializes GLFW. Returns False if there is no display."""
     try:
         return bool(glfw.init())
-    except FileNotFoundError:  # glfw returns to the current folder after its start, and that folder was removed
+    except FileNotFoundError:  # glfw changes back to the current folder after its start; this folder was removed
         os.chdir(os.sep)
         return bool(glfw.init())
 
@@ -299,7 +303,7 @@ def _text(text: bytes | str) -> str:
 def _function_finder() -> Callable[[str], int]:
     """Function that returns the address of an OpenGL function by its name, or 0. It is called about 700 times while
     another thread imports modules (`start_up`). glfw's own function releases the interpreter lock and waits for the
-    lock after each call; this function does not release it."""
+    lock after each call; this function keeps the lock."""
     loaded = library.glfw
     assert loaded is not None  # a window is open
     find = ctypes.PyDLL("glfw", handle=loaded._handle).glfwGetProcAddress  # type: ignore[union-attr]  # stubs

@@ -1,13 +1,13 @@
 """Events of a window, and changes of the display that shows it, from GLFW.
 
-Each check compares the display's properties with the last check and reports each change once, in words. On X11 the
-window's monitor is the one that contains the window's centre. On Wayland a window does not know its position, so the
-compositor names the monitor when it reports that a frame was shown. If it names none, the monitor is known only if
-there is a single one.
+Each check compares the display's properties with the properties at the last check, and reports each change once, in
+words. On X11 the window's monitor is the monitor that contains the window's centre. On Wayland a window does not know
+its position. The compositor names the monitor when it reports that a frame was shown. If the compositor names no
+monitor, the monitor is known only if there is a single one.
 
-Always: an unknown value (None or 0) is not a change. A check takes microseconds, because on X11 the server is asked
-only when monitors are added or removed. On X11 a new mode of the same monitor is not reported, because GLFW does not
-report it; the pacer then measures the new refresh. `Changes` is pure.
+Always: an unknown value (None or 0) is not a change. A check takes microseconds: on X11 it asks the server only when
+monitors are added or removed. On X11 a new mode of the same monitor is not reported, because GLFW does not report it;
+the pacer then measures the new refresh. `Changes` is pure.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
 
-# One system clock counts the machine's sleep, another does not. If their difference grew by more than this (ns), the
-# machine slept.
+# One system clock counts the time in which the machine sleeps; another clock does not. If their difference grew by
+# more than this (ns), the machine slept.
 SLEPT_NS = 100_000_000
-# Interval at which modes are read on Wayland, where the client knows them without a request to the compositor.
+# Interval (ns) at which modes are read on Wayland. There the client knows the modes without a request.
 MODES_EVERY_NS = 500_000_000
 
 
 class Signs(NamedTuple):
     """Properties of the display at one check. monitor: id of the monitor that shows the window; 0 if unknown. mode:
-    that monitor's width and height in pixels and refresh rate in Hz, as reported. monitors: number of monitors.
-    asleep_ns: difference between the clock that counts the machine's sleep and the clock that does not; None if
-    unknown."""
+    the width and height of this monitor in pixels and its refresh rate in Hz, as reported. monitors: number of
+    monitors. asleep_ns: difference between the clock that counts the machine's sleep and the clock that does not; None
+    if unknown."""
 
     monitor: int = 0
     mode: tuple[int, ...] = ()
@@ -86,8 +86,8 @@ class Monitor(NamedTuple):
 
 
 class WindowPlace:
-    """Monitor that shows one window, and its changes. It is made after the first frame is on the screen, because it
-    takes time to ask the server for monitors."""
+    """The monitor that shows one window, and changes of the monitor. Make this object after the first frame is on the
+    screen, because asking the server for monitors takes time."""
 
     def __init__(self, handle: Any, is_wayland: bool) -> None:
         self._is_wayland = is_wayland
@@ -149,8 +149,8 @@ def _asleep_ns(now_ns: int) -> int | None:
 
 # Input events and state of one window, from glfw's callbacks.
 #
-# Always: events are in the order in which the user acted. Each has the instant at which GLFW reported it.
-# Nothing here opens or closes anything.
+# Always: events are in the order in which the user acted. Each event has the instant at which GLFW reported it. This
+# module opens and closes nothing.
 
 
 glfw_library.choose()
@@ -167,8 +167,8 @@ _BUTTONS = {glfw.MOUSE_BUTTON_LEFT: "left", glfw.MOUSE_BUTTON_RIGHT: "right", gl
 
 
 class WindowInput:
-    """Keys, mouse and wheel of one window. Positions are in framebuffer pixels. width_px: returns the framebuffer's
-    width."""
+    """Keys, mouse and wheel of one window. Positions are in framebuffer pixels. width_px: function that returns the
+    framebuffer's width."""
 
     def __init__(self, handle: Any, width_px: Callable[[], int]) -> None:
         self._events: list[Event] = []
@@ -236,11 +236,11 @@ def _modifiers(held: int) -> frozenset[str]:
 
 
 class WindowState:
-    """Size, scale and visibility of one window, as last reported. is_damaged: True if it must be drawn again."""
+    """Size, scale and visibility of one window, as last reported. is_damaged: it must be drawn again."""
 
     def __init__(self, handle: Any) -> None:
-        # Read only once. On X11 each read is a round trip to the server and takes several times as long as a frame's
-        # own work.
+        # The size is read only once. On X11 each read is a round trip to the server and takes several times as long as
+        # a frame's own work.
         self.size_px = glfw.get_framebuffer_size(handle)
         self.is_iconified = bool(glfw.get_window_attrib(handle, glfw.ICONIFIED))
         self.content_scale = float(glfw.get_window_content_scale(handle)[0])

@@ -1,14 +1,16 @@
 """Present times on X11: from events of the Present extension, or else from GLX_OML_sync_control.
 
-Neither is tested on hardware. Both are tested with simulated libraries, and Present's events also with Xvfb, which
-does not use Present for its own drawing. A driver's report counts only if `present_times.Answers` accepts it.
+Neither source is tested on hardware. Both are tested with simulated libraries. The events of Present are also tested
+with Xvfb, which does not use Present for its own drawing. A driver's report counts only if `present_times.Answers`
+accepts it.
 
 The driver presents each swap with a serial number that counts swaps. Every client that selects the window's events
-receives one event per swap. The event has the instant (microseconds of CLOCK_MONOTONIC) and the count of refreshes.
-A driver that does not use Present sends no events. Then GLX is asked how many swaps are complete, and when the last
-one was completed. The second question is asked only about a complete swap, so the call does not wait.
+receives one event per swap. The event contains the instant (microseconds of CLOCK_MONOTONIC) and the count of
+refreshes. If a driver does not use Present, there are no events. Then GLX is asked how many swaps are complete, and
+when the last complete swap was shown. The second question is asked only after a swap is complete, so the call does not
+wait.
 
-Always: no request is sent whose error could end the process. All calls come from the thread that owns the window.
+Always: no request is sent whose failure could end the process. All calls come from the thread that owns the window.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from typing import Any, NamedTuple
 from twixt.render.display.present_times import Answers, Presented
 
 US_NS = 1000
-# Values of the Present extension: event, event mask, kind of event, modes.
+# Values of the Present extension: an event, an event mask, and the kind of a swap that presents a pixmap.
 _COMPLETE_NOTIFY, _COMPLETE_NOTIFY_MASK, _PIXMAP = 1, 2, 0
 _MODES = {0: "copy", 1: "flip", 3: "copy suboptimal"}
 _SKIPPED = 2
@@ -63,8 +65,8 @@ class _ExtensionReply(Structure):
 
 
 class Libraries(NamedTuple):
-    """ctypes handles of libX11-xcb, libxcb, libxcb-present and libGL (None if not installed), and C's `free`. Tests
-    pass simulated libraries."""
+    """ctypes handles of libX11-xcb, libxcb, libxcb-present and libGL, and C's `free`. A library that is not installed
+    is None. Tests pass simulated libraries."""
 
     x11_xcb: Any
     xcb: Any
@@ -78,7 +80,7 @@ class X11Presentation:
     GLX."""
 
     def __init__(self, display: int, window: int, drawable: int, libraries: Libraries | None = None) -> None:
-        """display: address of the Display. window: id of the X window. drawable: id of its GLX window."""
+        """display: address of the Display. window: id of the X window. drawable: id of the window's GLX window."""
         self._libraries = libraries = libraries or load()
         self._display, self._drawable = display, drawable
         self._way: PresentEvents | SyncValues = PresentEvents(display, window, libraries)
@@ -95,7 +97,7 @@ class X11Presentation:
 
     @property
     def output(self) -> int:
-        """Always 0 (unknown), because the events do not name a monitor."""
+        """Always 0 (unknown), because Present's events do not name a monitor."""
         return 0
 
     def ask(self, swap_number: int) -> None:
@@ -199,7 +201,8 @@ class SyncValues:
     def __init__(self, display: int, drawable: int, libraries: Libraries) -> None:
         self.answers, self._clock = Answers(), RefreshClock()
         self._display, self._drawable = display, drawable
-        self._values = c_int64(), c_int64(), c_int64()  # instant in us, count of refreshes, count of swaps
+        # Instant in us, count of refreshes, count of swaps (ust, msc, sbc).
+        self._values = c_int64(), c_int64(), c_int64()
         self._last_sbc = self._slow = 0
         gl = libraries.gl
         if gl is None:
@@ -216,7 +219,7 @@ class SyncValues:
         self._get, self._wait = kind(found[0]), waiting_kind(found[1])
 
     def read(self) -> None:
-        """Asks whether another swap is complete, and when it was completed. Does not wait for one."""
+        """Asks whether another swap is complete, and at which instant it was completed. Does not wait for a swap."""
         ust, msc, sbc = self._values
         begin_ns = time.perf_counter_ns()
         if not self._get(self._display, self._drawable, byref(ust), byref(msc), byref(sbc)):
@@ -224,7 +227,7 @@ class SyncValues:
             return
         done = sbc.value
         if done > self._last_sbc:
-            self._last_sbc = done  # this swap is complete, so the next call does not wait
+            self._last_sbc = done  # this swap is complete, so asking for its instant does not wait
             if self._wait(self._display, self._drawable, done, byref(ust), byref(msc), byref(sbc)):
                 refresh_ns = self._clock.refresh_ns(ust.value, msc.value)
                 self.answers.presented(sbc.value, ust.value * US_NS, refresh_ns, "", time.perf_counter_ns())
@@ -244,8 +247,7 @@ class RefreshClock:
         self._ust = self._msc = 0
 
     def refresh_ns(self, ust: int, msc: int) -> int:
-        """Mean refresh period in ns since the last call; 0 if it is unknown. ust: instant in us. msc: count of
-        refreshes."""
+        """Mean refresh period in ns since the last call; 0 if unknown. ust: instant in us. msc: count of refreshes."""
         refreshes, us = msc - self._msc, ust - self._ust
         known = self._msc > 0 and refreshes > 0 and us > 0
         if refreshes:
@@ -254,7 +256,7 @@ class RefreshClock:
 
 
 def load() -> Libraries:
-    """Loads the system's libraries and declares their functions. A missing library is None."""
+    """Loads the system's libraries and declares their functions. A library that is missing is None."""
     u = c_uint32
     x11_xcb = _library("libX11-xcb.so.1", ("XGetXCBConnection", c_void_p, [c_void_p]))
     xcb = _library(

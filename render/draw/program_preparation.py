@@ -1,7 +1,7 @@
-"""Compiles, in idle time, the programs that will be needed after a change of method, level or number of bodies.
+"""In idle time, compiles the programs that will be needed after a change of method, level or number of bodies.
 
-Drivers compile a program at its first draw, so each program draws one body once, with an empty scissor rectangle. No
-pixel changes. Each call compiles one program, so that idle time can end between two calls.
+Drivers compile a program at its first draw. So each program draws one body once, with an empty scissor rectangle. The
+draw changes no pixel. Each call compiles one program, so that idle time can end between two calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
 
 
 class ProgramPreparation:
-    """Programs of a picture's bodies, meshes and marks that it may need next."""
+    """The programs of bodies, meshes and marks that the next pictures may need."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class ProgramPreparation:
         self._bodies, self._meshes, self._marks, self._lit = bodies, meshes, marks, lit
 
     def prepare(self, view: SceneView, present_motion: str) -> bool:
-        """Compiles one program; False if none is left. view: the last one drawn. present_motion: its kind of
-        motion."""
+        """Compiles one program. Returns False if all programs are compiled. view: view of the last picture.
+        present_motion: kind of motion of the last picture."""
         bodies, target = self._bodies, self._target
         slot = next(bodies.ring.filled, None)
         if slot is None:

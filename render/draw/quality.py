@@ -1,27 +1,29 @@
 """Chooses the quality level: cheaper while frames do not fit into the refresh interval, finer when they fit again.
 
-Motion becomes uneven because of the longest frames, not because of the usual ones. So a level is judged by the *tail*
-of its frames' costs, p50 + 3 (p90 - p50). If costs vary, that is about the longest frame in 100. It ignores rare long
-frames, which no cheaper level prevents. For each step between levels, the ratio of the costs was measured in advance
-(`Level.share`). It is corrected after each step.
+The longest frames make motion uneven, not the usual frames. So a level is judged by the *tail* of the costs of its
+frames, p50 + 3 (p90 - p50). If costs vary, the tail is about the longest frame in 100. The tail ignores rare long
+frames, because no cheaper level prevents them. For each step between levels, the ratio of costs was measured in
+advance (`Level.share`). The ratio is corrected after each step.
 
-- Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. The step is made at once if the
-  median of the last 10 frames, or each of the last 4, exceeds that limit. It skips levels whose expected cost does not
-  fit. A smaller picture is a separate step, made only if even the median of three blocks does not fit.
-- Reversal: a step is reversed if it saves less than 4 % and the usual frames still do not fit. If possible the
-  cheapest level is tried first. Afterwards no cheaper level is tried until the cost has grown by half or ten minutes
-  have passed.
-- Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
-  of it for 2 s. If a cheaper level follows within a minute, both waits double, up to ten minutes. They are reset once
-  a finer level has lasted a minute.
-- Cores are short: one step down every 10 frames, at most to level SPARING, whatever the cost. No step up meanwhile.
+- Cheaper: a step down is made if the tail of each of three blocks of 40 frames exceeds 92 % of the interval. It is
+  made at once if the median of the last 10 frames, or each of the last 4, exceeds this limit. The step skips levels
+  whose expected cost does not fit. The smaller picture is a separate step. It is made only if even the median of three
+  blocks does not fit.
+- Reversal: a step is reversed if it saves less than 4 % and the usual frames still do not fit. Before the reversal,
+  the cheapest level is tried if possible. After the reversal, no cheaper level is tried until the cost has grown by
+  half or ten minutes have passed.
+- Finer: a step up is made if the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval
+  for 9 s, or below 50 % for 2 s. If a step down follows within a minute, both times double, up to ten minutes. The
+  times are reset when a finer level has lasted a minute.
+- Shortage of cores: one step down every 10 frames, at most to level SPARING, whatever the cost. During the shortage
+  there is no step up.
 
 Under a constant load the level settles within 20 s, after at most three changes (on recorded costs).
 
-Each level also leaves out everything that finer levels leave out. Software rendering uses LEVELS; a GPU uses
-LIT_LEVELS, which start with BEST. (Shadows on every surface make software rendering fifty times slower.) With `low`,
-`high` (the finest of those levels) and `best` (the finest of all) the level never changes. A shortage of cores does
-not change the level on a GPU. Pure: reads no clock; time is the sum of the intervals.
+Each level also leaves out everything that the finer levels leave out. Software rendering uses LEVELS. A GPU uses
+LIT_LEVELS, which start with BEST. (Shadows on every surface make software rendering fifty times slower.) With the
+choices `low`, `high` (the finest of LEVELS) and `best` (the finest level of all) the level never changes. A shortage
+of cores does not change the level on a GPU. Pure: reads no clock; time is the sum of the frame intervals.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ from twixt.ipc.quantiles import median
 
 
 class Level(NamedTuple):
-    """One quality level. left_out: text for the user, naming what the next finer level has and this one does not; ""
-    for the finest level.
+    """One quality level. left_out: text for the user: what the next finer level has and this level does not; "" for
+    the finest level.
 
-    share: its frame time divided by that of the next finer level.
+    share: frame time of this level divided by the frame time of the next finer level.
     """
 
     name: str
@@ -46,20 +48,21 @@ class Level(NamedTuple):
     share: float = 1.0
     shadows: bool = True  # round shadows on the ground, if `mapped` is False
     fine: bool = True  # bodies with smooth edges, highlights and borders
-    skin: bool = True  # bodies with a pattern, and exact depth in each pixel
+    skin: bool = True  # bodies with a pattern, and with exact depth in each pixel
     mapped: bool = False  # shadows of all bodies on every surface
     contact: bool = False  # contact shading
-    samples: int = 1  # number of samples of each pixel
-    scale: float = 1.0  # factor on each side; below 1 the picture is enlarged afterwards
+    samples: int = 1  # number of samples per pixel
+    scale: float = 1.0  # factor on each side of the picture; below 1, the picture is enlarged after drawing
 
 
 FULL = Level("full")
 FLAT = Level("flat", "no pattern, one depth a body", 0.78, shadows=False, fine=False, skin=False)
-# Shares: ratios of the processor time of drawing the default world on llvmpipe, measured in alternation at 800x600 and
-# 1280x800 (`python -m bench parts`). With 10,000 or more small bodies, each step but the first and the last saves less
-# than 4 %, because the cheapest programs already draw them. Half the size takes 0.3 to 0.9 of the time of FLAT if
-# pixels are costly: many bodies, meshes, a camera that moves over a floor. With few bodies and a still camera it takes
-# 1.0 to 1.9 of that time, because copies of the whole window take some 2 ms more at 1920x1080.
+# The shares are ratios of the processor time of drawing the default world on llvmpipe, measured in alternation at
+# 800x600 and 1280x800 (`python -m bench parts`). With 10,000 or more small bodies, each step except the first and the
+# last saves less than 4 %, because the cheapest programs already draw them. The level with half the size takes 0.3 to
+# 0.9 of the time of FLAT if pixels are costly: many bodies, meshes, or a camera that moves over a floor. With few
+# bodies and a camera that stands still, this level takes 1.0 to 1.9 of the time of FLAT. The reason is that copies of
+# the whole window take about 2 ms more at 1920x1080.
 LEVELS = (
     FULL,
     Level("no shadows", "no soft shadows", 0.73, shadows=False),
@@ -67,53 +70,58 @@ LEVELS = (
     FLAT,
     Level("half the size", "pixels of twice the size", 0.9, shadows=False, fine=False, skin=False, scale=0.5),
 )
-# On a GPU. These shares are estimates from the number of pixels and samples that each step saves. The governor
-# corrects them by measurement; `python -m bench looks` shows them.
+# Levels for a GPU. Their shares are estimates from the number of pixels and samples that each step saves. The governor
+# corrects the shares by measurement; `python -m bench looks` shows them.
 BEST = Level("best", mapped=True, contact=True, samples=4)
 LIT_LEVELS = (
     BEST,
     Level("mapped shadows", "no contact shading, no multisampling", 0.5, mapped=True),
     Level("round shadows", "shadows on the ground alone", 0.5),
 )
-# `--quality best` in software rendering has one sample per pixel, because four take twice as long.
+# In software rendering, `--quality best` has one sample per pixel, because four samples take twice as long.
 BEST_SOFTWARE = BEST._replace(samples=1)
-CHEAPEST = FLAT  # cheapest level drawn at full size: `--quality low`
-# Index of the coarsest level that is chosen because cores are short. A coarser level would be noticed at once.
+CHEAPEST = FLAT  # cheapest level that is drawn at full size: `--quality low`
+# Index of the coarsest level that a shortage of cores may lead to. A coarser level would be visible at once.
 SPARING = 2
 
 
-# Number of last frames whose median is judged, and number of last frames that suffice if each is too long.
+# JUDGED: number of last frames whose median is compared with the limit. AT_ONCE: number of last frames that are enough
+# if each is too long.
 JUDGED, AT_ONCE = 10, 4
-# Frames in a block. Number of blocks whose tails must all be too long (cheaper) or short enough (finer).
+# BLOCK: number of frames in a block. BLOCKS: number of blocks whose tails must all be too long for a cheaper level, or
+# all be short enough for a finer level.
 BLOCK, BLOCKS = 40, 3
-# The tail: p50 + TAIL (QUANTILE - p50). For an exponential distribution that is p99.7, for a normal one even higher.
+# The tail is p50 + TAIL (QUANTILE - p50). For an exponential distribution this is p99.7; for a normal distribution it
+# is an even higher quantile.
 TAIL, QUANTILE = 3, 0.9
-# FITS: frames fit if they take at most this fraction of the interval. FITS_FINER: stricter limit for expected times.
+# FITS: frames fit if they take at most this share of the interval. FITS_FINER: stricter limit for the expected times
+# at a finer level.
 FITS, FITS_FINER = 0.92, 0.75
-# If the expected time is below this fraction, the load has probably ended and is not just low for a while. The wait is
-# then shorter.
+# If the expected time is below this share, the load has probably ended, and is not only low for a short time. The time
+# until a finer level is tried is then shorter.
 FITS_EASILY = 0.5
-# Waits before a finer level is tried. A step back to a cheaper level within RELAPSE_NS doubles them.
+# Times until a finer level is tried: FIRST_WAIT_NS normally, SHORT_WAIT_NS if frames fit easily. A step back to a
+# cheaper level within RELAPSE_NS doubles these times.
 FIRST_WAIT_NS, SHORT_WAIT_NS = 9_000_000_000, 2_000_000_000
 LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
-# A step that saves less than this fraction is useless. A cheaper level is tried again when the cost has grown by this
-# factor.
+# WORTH: a step that saves less than this share is useless. GROWN: after a useless step, a cheaper level is tried again
+# when the cost has grown by this factor.
 WORTH, GROWN = 0.04, 1.5
-# Largest number of changes within CHANGES_NS. A smaller picture is tried only if a step to it and back stays within
-# it.
+# Largest number of changes within CHANGES_NS. The smaller picture is tried only if a step to it and back does not
+# exceed this number.
 MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
-# Weight of a new measurement of a step's share, and the lower and upper limit of a share.
+# LEARNS: weight of a new measurement of a step's share. LEAST_SHARE, MOST_SHARE: lower and upper limit of a share.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
-# While cores are short, the level is lowered after this many frames.
+# During a shortage of cores, the level is lowered after this many frames.
 SHORT_FRAMES = 10
-# Number of frames that are not judged after a pause or a change of the window's size. During these frames caches fill,
-# and the overlay is laid out again.
+# Number of frames that are not judged after a pause or a change of the window's size. In this time caches fill, and
+# the overlay is laid out again.
 SETTLING = 20
 
 
 class FrameCost(NamedTuple):
-    """Time of one frame, ns. work: from its start until its drawing is complete. swap: the swap without the wait for
-    the display. user, gc, stolen: parts of `work`, see `FrameCosts`."""
+    """Time of one frame, ns. work: time from the frame's start until its drawing is complete. swap: time of the swap
+    without the wait for the display. user, gc, stolen: parts of `work`, see `FrameCosts`."""
 
     work_ns: int
     swap_ns: int = 0
@@ -123,18 +131,18 @@ class FrameCost(NamedTuple):
 
     @property
     def judged_ns(self) -> int:
-        """The part of the cost that a cheaper level could lower, ns. The user's own drawing and garbage collection are
-        left out. Stolen time counts only up to the frame's own work. If another program always runs, a fair scheduler
-        gives it that much time of each frame, and less if frames are cheaper. More stolen time is rare, whatever is
-        drawn."""
+        """The part of the cost that a cheaper level may lower, ns. The user's own drawing and garbage collection are
+        not included. Stolen time is included only up to the length of the frame's own work. If another program runs
+        all the time, a fair scheduler gives the other program as much time in each frame as this process. So a cheaper
+        frame loses less time. A larger stolen time is rare and does not depend on the drawing."""
         own_ns = max(0, self.work_ns - self.user_ns - self.gc_ns - self.stolen_ns) + max(0, self.swap_ns)
         return own_ns + min(max(0, self.stolen_ns), own_ns)
 
 
 class Trial(NamedTuple):
     """A step that is not judged yet. from_level: index of the previous level. usual_ns, tail_ns: costs of the frames
-    before the step; tail_ns is 0 if the tail was not the reason for the step. back_to: index of the level to return to
-    if the step saves nothing."""
+    before the step; tail_ns is 0 if the tail was not the reason for the step. back_to: index of the level to which to
+    return if the step saves nothing."""
 
     from_level: int
     usual_ns: float
@@ -145,26 +153,27 @@ class Trial(NamedTuple):
 class Governor:
     """Chooses the level of each frame. choice: auto, low, high or best. is_software: True for software rendering.
 
-    is_held: True while frames are measured; the level does not change then.
+    is_held: True if frames are being measured; the level then does not change.
     """
 
     def __init__(self, choice: str = "auto", is_software: bool = True, is_held: bool = False) -> None:
         self.is_free = choice == "auto" and not is_held
-        self.change_reason = ""  # why the level changed after the last frame; "" if it did not
+        self.change_reason = ""  # reason why the level changed after the last frame; "" if it did not change
         self._is_software = is_software
         self._levels = _levels_of(choice, is_software)
         self._last_of_full_size = max(number for number, level in enumerate(self._levels) if level.scale == 1.0)
         self._at = 0
         self._shares = [level.share for level in self._levels]
         self._costs: deque[int] = deque(maxlen=BLOCK * BLOCKS)  # costs of the frames at this level, ns
-        self._count = 0  # number of frames at this level
-        self._settling = 0  # number of frames that are still not judged
+        self._count = 0  # number of frames drawn at this level
+        self._settling = 0  # number of frames that will not be judged
         self._trial: Trial | None = None
         self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)  # instants of the last changes
         self._now_ns = self._finer_ns = 0
         self._room_since_ns = self._much_room_since_ns = 0
         self._relapses = 0  # number of relapses in a row
-        self._useless_ns, self._useless_until_ns = 0.0, 0  # cost that no cheaper level lowered
+        # A cost that no cheaper level lowered, and the instant until which no cheaper level is tried.
+        self._useless_ns, self._useless_until_ns = 0.0, 0
 
     @property
     def level(self) -> Level:
@@ -178,12 +187,12 @@ class Governor:
 
     @property
     def is_sparing(self) -> bool:
-        """True if a shortage of cores cannot lower the level further: it is SPARING or coarser, it is fixed, or it is
-        a GPU's."""
+        """True if a shortage of cores cannot lower the level further. There are three cases: the level is SPARING or
+        coarser, the level is fixed, or a GPU draws."""
         return not self.is_free or not self._is_software or self._at >= SPARING
 
     def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool = False) -> Level:
-        """Records the cost of a frame at the current level (`FrameCost.judged_ns`); returns the level for the next
+        """Records the cost of a frame at the current level (`FrameCost.judged_ns`). Returns the level for the next
         frame.
 
         interval_ns: refresh interval of the display. cores_are_short: this process or physics has to wait for a core.
@@ -201,15 +210,15 @@ class Governor:
         return self.level
 
     def forget(self) -> None:
-        """Discards the recorded frames. Call it when drawing stopped or changed, so that they do not predict the next
-        frames."""
+        """Discards the recorded frames. Call it when drawing has stopped or changed: the recorded frames then do not
+        predict the next frames."""
         self._restart()
         self._settling = SETTLING
 
     def _judge(self, room_ns: float, interval_ns: int, cores_are_short: bool) -> None:
         costs = list(self._costs)
         is_block = self._count % BLOCK == 0
-        if self._trial is not None:  # this step is judged before the next one is made
+        if self._trial is not None:  # the last step is judged before the next step is made
             if self._count < (BLOCK * BLOCKS if self._trial.tail_ns else JUDGED):
                 return
             if not self._has_helped(costs, room_ns):
@@ -226,8 +235,8 @@ class Governor:
 
     @staticmethod
     def _too_long(costs: list[int], room_ns: float, is_block: bool) -> tuple[float, float]:
-        """The usual cost, and the tail if only the tail is too long, otherwise 0. Both are 0 if neither is too
-        long."""
+        """Returns the usual cost and the tail. The tail is 0 unless the tail alone is too long. Both are 0 if neither
+        is too long."""
         latest, usual_ns = costs[-AT_ONCE:], median(costs[-JUDGED:])
         if len(latest) == AT_ONCE and min(latest) > room_ns:
             return median(latest), 0.0
@@ -244,18 +253,18 @@ class Governor:
             return False
         if self._levels[self._at + 1].scale == 1.0:
             return True
-        # A smaller picture is noticed at once, so a long tail alone is not a reason for it.
+        # A smaller picture is visible at once, so a long tail alone is not a sufficient reason for it.
         return len(self._costs) == BLOCK * BLOCKS and median(self._costs) > room_ns and self._may_try
 
     @property
     def _may_try(self) -> bool:
-        """True if a step and its reversal keep the number of changes at MOST_CHANGES or less within CHANGES_NS."""
+        """True if a step and its reversal do not lead to more than MOST_CHANGES changes within CHANGES_NS."""
         recent = sum(self._now_ns - changed_ns < CHANGES_NS for changed_ns in self._changes_ns)
         return recent + 2 <= MOST_CHANGES
 
     def _go_cheaper(self, tried: Trial, interval_ns: int) -> None:
-        """Steps down until the expected cost fits. A smaller picture is reached only from the level next to it,
-        because for some scenes it saves nothing. After a relapse it makes a single step, back to a level that is known
+        """Steps down until the expected cost fits. The smaller picture is reached only from the level next to it,
+        because for some scenes it saves nothing. After a relapse, makes a single step, back to a level that is known
         to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
         self._relapses = self._relapses + 1 if is_relapse else 0
@@ -269,23 +278,23 @@ class Governor:
         self._go(to, f"{self._cheaper_by(to)}: {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
 
     def _cheaper_by(self, to: int) -> str:
-        """Text for the user: what the steps down to this level leave out."""
+        """Text for the user: what is left out by the steps down to this level."""
         return f"drawing cheaper ({', '.join(level.left_out for level in self._levels[self._at + 1 : to + 1])})"
 
     def _has_helped(self, costs: list[int], room_ns: float) -> bool:
-        """Judges the last step and learns its ratio. False if the level was changed again because the step saved
-        nothing."""
+        """Judges the last step and learns its ratio of costs. Returns False if the step saved nothing and the level
+        was therefore changed again."""
         tried, self._trial = self._trial, None
         assert tried is not None
         usual_ns = median(costs)
         self._learn(tried, usual_ns)
         if tried.from_level > self._at:
             return True
-        # A tail does not show how much a step saved. If the machine's speed varies, that alone lengthens the tail as
-        # much.
+        # The tail does not show how much a step saved. If the machine's speed varies, this alone can lengthen the tail
+        # by the same amount.
         if tried.tail_ns or usual_ns <= room_ns or usual_ns < (1 - WORTH) * tried.usual_ns:
             return True
-        # This happens with many small bodies; only fewer pixels help.
+        # With many small bodies it is usual that a step saves nothing. Then only fewer pixels help.
         cheapest = len(self._levels) - 1
         if self._at < cheapest and self._may_try:
             further = Trial(self._at, usual_ns, 0.0, tried.back_to)
@@ -296,7 +305,7 @@ class Governor:
         return False
 
     def _learn(self, tried: Trial, usual_ns: float) -> None:
-        """Corrects the shares of the steps between the previous level and this one, all by the same factor."""
+        """Corrects the shares of the steps between the previous level and this level, all by the same factor."""
         cheaper, finer = max(tried.from_level, self._at), min(tried.from_level, self._at)
         if tried.usual_ns <= 0 or usual_ns <= 0:
             return
@@ -311,7 +320,8 @@ class Governor:
         if not self._at or len(costs) < BLOCK * BLOCKS:
             return
         changed_ns = self._changes_ns[-1]
-        # A learned share becomes outdated: LONGEST_WAIT_NS after the last step, `Level.share` is used instead.
+        # A learned share becomes outdated: if the last step was more than LONGEST_WAIT_NS ago, `Level.share` is used
+        # instead.
         is_known = self._now_ns - changed_ns < LONGEST_WAIT_NS
         share = self._shares[self._at] if is_known else self._levels[self._at].share
         expected_ns = max(_tails(costs)) / share
@@ -344,14 +354,13 @@ class Governor:
 
 
 def tail(costs: Sequence[int]) -> float:
-    """p50 + TAIL (QUANTILE - p50) of one or more costs."""
+    """p50 + TAIL (QUANTILE - p50) of the costs, at least one."""
     ordered = sorted(costs)
     usual, high = median(ordered), ordered[min(len(ordered) - 1, int(QUANTILE * len(ordered)))]
     return usual + TAIL * max(0.0, high - usual)
 
 
 def _tails(costs: Sequence[int]) -> list[float]:
-    """The tail of each block."""
     return [tail(costs[first : first + BLOCK]) for first in range(0, len(costs), BLOCK)]
 
 

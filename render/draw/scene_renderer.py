@@ -1,14 +1,14 @@
 """Draws the world between two snapshots on the GPU.
 
-A picture consists of a few small uniform blocks and a list of draw calls (ground, boxes, spheres, shadows, outline),
-one for each program and layer that has such bodies. The number of bodies does not change this list, and no code here
-runs once for each body.
+A picture consists of a few small uniform blocks and a list of draw calls (ground, boxes, spheres, shadows, outline).
+There is one draw call for each program and layer that has bodies of the program's kind. The list does not depend on
+the number of bodies, and no code here runs once for each body.
 
-Always: scene, layers, camera and level determine the picture, and drawing it again gives the same pixels. The only
-exception is the program that draws many spheres, which also depends on earlier pictures (sphere_detail.py). A frame is
-drawn into the framebuffer that is in use at its first `draw`. Pixels outside the viewport do not change. This module
-owns no window, and does not know which snapshot is in a slot. It reads no clock, except to compare two ways to draw
-the background (background_cache.py).
+Always: scene, layers, camera and level determine the picture. A picture that is drawn again has the same pixels. There
+is one exception: the choice of the program that draws many spheres also depends on earlier pictures
+(sphere_detail.py). A frame is drawn into the framebuffer that is current at the frame's first `draw`. Pixels outside
+the viewport do not change. This module owns no window, and does not know which snapshot is in which slot. It reads no
+clock, with one exception: it compares the times of two ways to draw the background (background_cache.py).
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
 
 
 class SceneRenderer:
-    """Draws one scene. Needs a current context of OpenGL 3.3 or later.
+    """Draws one scene. Needs a current context with OpenGL 3.3 or later.
 
-    slots: number of snapshots on the GPU, at least 3. capacity: number of bodies that a slot has room for at first.
-    Raises TwixtError.
+    slots: number of snapshots on the GPU, at least 3. capacity: number of bodies for which a slot has room at first.
+    Raises TwixtError if the version of OpenGL or the number of slots is too low.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, slots: int = 8, capacity: int = 1) -> None:
@@ -99,13 +99,13 @@ class SceneRenderer:
             self._flat.outline.set(scene.outline)
         self._bounds = PictureBounds(self._bodies)
         self._timers = GpuTimers(context, by_processor)
-        self._view: SceneView | None = None  # of the picture drawn last
-        self._is_alone = True  # the frame has no other picture
-        self._covered: Sequence[Rectangle] | None = None  # as given to `mark_covered` in this frame
-        self._motion = POSE_VARIANTS[0]  # of the picture drawn last
-        self._still_key: Hashable = None  # of the planes in that picture; None if they may move
+        self._view: SceneView | None = None  # view of the last picture
+        self._is_alone = True  # the frame has only one picture
+        self._covered: Sequence[Rectangle] | None = None  # the rectangles given to `mark_covered` in this frame
+        self._motion = POSE_VARIANTS[0]  # kind of motion of the last picture
+        self._still_key: Hashable = None  # key of the planes in the last picture; None if they may move
         self._has_planes = False  # the planes were drawn with the background
-        self.level: Level = FULL  # of the next picture
+        self.level: Level = FULL  # quality level of the next picture
 
     @property
     def scene(self) -> Scene:
@@ -118,7 +118,7 @@ class SceneRenderer:
         return self._bodies.members.layers
 
     def set_scene(self, scene: Scene) -> None:
-        """Replaces the scene; the snapshots on the GPU stay."""
+        """Replaces the scene. The snapshots on the GPU stay."""
         self._scene = scene
         self._uniforms.forget()
         self._lit.forget()
@@ -127,13 +127,14 @@ class SceneRenderer:
         self._bodies.set_scene(scene)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of a new scene is uploaded, and again when another scene is drawn. If the
-        new scene moved parts, they stay at their old places in earlier snapshots. own: the new scene, if an earlier
-        scene is still drawn. slots: GPU slots that may be drawn again; None: all."""
+        """Call it before the first snapshot of a new scene is uploaded. Call it again when another scene is drawn. If
+        the new scene moves parts, earlier snapshots still show these parts at their old places. own: the new scene, if
+        an earlier scene is still drawn. slots: GPU slots that may be drawn again; None: all slots."""
         self._bodies.begin_scene(own, slots)
 
     def forget_pixels(self) -> None:
-        """Discards the pixels cached from earlier frames. Some may be invalid, because the window was smaller."""
+        """Discards the pixels cached from earlier frames. Call it when the window's size has changed: cached pixels
+        may have been outside the smaller window."""
         self._background.forget_pixels()
 
     def upload(
@@ -144,11 +145,12 @@ class SceneRenderer:
         part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS,
         is_posed: bool = False,
     ) -> None:
-        """Copies a snapshot's records (`count` x 64 bytes, directly from shared memory) into a slot. is_posed: the
-        records were computed by the CPU for the drawn scene.
+        """Copies the records of a snapshot (`count` x 64 bytes, directly from shared memory) into a slot. is_posed:
+        True if the CPU computed the records for the drawn scene.
 
-        part_columns: values of each part. `color`, `scale3` and `visible` replace those of the scene. A column is
-        ignored if its number of rows is not the number of parts. Raises TwixtError if the GPU has no memory left.
+        part_columns: columns with one value for each part. The columns `color`, `scale3` and `visible` replace the
+        scene's values. A column is ignored if it does not have one row for each part. Raises TwixtError if the GPU has
+        no memory left.
         """
         drawn = self._bodies
         drawn.make_room(count)
@@ -164,7 +166,7 @@ class SceneRenderer:
                 drawn.ring.upload_stretch(slot, np.asarray(scale3, np.float32))
 
     def record_count(self, count: int) -> int:
-        """Number of records that a slot holds for a snapshot of `count` bodies: one for each part."""
+        """Number of records in a slot for a snapshot of `count` bodies: one for each part."""
         self._bodies.make_room(count)
         parts = self._bodies.parts
         return count if parts is None else parts.rows_of(count)
@@ -172,17 +174,17 @@ class SceneRenderer:
     def upload_records(
         self, slot: int, records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS
     ) -> None:
-        """Copies poses computed by the CPU into a slot, usually one beyond the ring. records: (n,) of dtype `BODY`,
-        row i for body i. part_columns: as for `upload`; rows beyond those of these bodies are ignored."""
+        """Copies poses that the CPU computed into a slot, usually a slot beyond the ring. records: (n,) of dtype
+        `BODY`, row i for body i. part_columns: see `upload`; additional rows are ignored."""
         if part_columns:
             rows = self.record_count(len(records))
             part_columns = {name: values[:rows] for name, values in part_columns.items()}
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns, True)
 
     def bodies(self, slot: int) -> tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]:
-        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. If parts
-        have their own colours, a slot does not hold the colours of bodies, and white is returned. Waits for OpenGL if
-        there are many bodies."""
+        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of the bodies' column `scale3`, if there is one. If
+        parts have their own colours, the slot does not contain the colours of bodies, and all bodies are white in the
+        result. Waits for OpenGL if there are many bodies."""
         drawn = self._bodies
         records, stretches = drawn.ring.read(slot)
         rows = slice(None) if drawn.parts is None else drawn.parts.first[: drawn.parts.bodies_of(len(records))]
@@ -194,8 +196,8 @@ class SceneRenderer:
         return bodies, {SCALE3: stretches[rows].copy()}
 
     def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
-        """Sets the vertices (v, 3) of the snapshot in `slot`; empty for rest shapes. bodies: the snapshot's
-        records."""
+        """Sets the vertices (v, 3) of the snapshot in `slot`; an empty array sets the rest shapes. bodies: the
+        snapshot's records."""
         epochs = NO_EPOCHS
         if len(vertices):
             records = np.frombuffer(bodies, BODY) if isinstance(bodies, memoryview) else bodies
@@ -203,11 +205,13 @@ class SceneRenderer:
         self._meshes.surfaces.upload(slot, vertices, epochs)
 
     def upload_scale3(self, slot: int, scale3: NDArray[np.floating]) -> None:
-        """Copies scales along the bodies' own axes, (n, 3), for the snapshot last uploaded into the slot.
+        """Copies scales along the bodies' own axes, (n, 3), into a slot. They belong to the snapshot that was last
+        uploaded into the slot.
 
-        The scales multiply the records' uniform scale. Spheres are then drawn as ellipsoids. The positions of parts
-        are scaled along the body's axes. Each part is scaled along its own axes, by the body's scale in the direction
-        of the axis. That is exact for parts turned by right angles. Raises TwixtError.
+        The scales multiply the records' uniform scale. Spheres with such scales are drawn as ellipsoids. The positions
+        of parts are scaled along the body's axes. Each part is scaled along its own axes, by the body's scale in the
+        direction of the axis. This is exact for parts that are turned by right angles. Raises TwixtError if the array
+        has another shape, or if the GPU has no memory left.
         """
         parts = self._bodies.parts
         rows = scale3 if parts is None else scale3[parts.bodies[: parts.rows_of(len(scale3))]]
@@ -221,12 +225,12 @@ class SceneRenderer:
         marks: NDArray[np.void] = NO_MARKS,
         clip: Viewport | None = None,
     ) -> None:
-        """Draws the layers into an area of the framebuffer in use. viewport: left, bottom, width, height, px.
+        """Draws the layers into an area of the current framebuffer. viewport: left, bottom, width, height, px.
 
-        clip: the area of `viewport` that is drawn, by default all of it; the viewport may reach beyond the
+        clip: the area of `viewport` that is drawn, by default the whole viewport; the viewport may reach beyond the
         framebuffer. marks: marks of this picture, (m,) of dtype `MARK`, finite and of known kinds. Do not modify the
-        array afterwards; pass a new one to change the marks. All pictures drawn before `finish` belong to one frame,
-        side by side. Raises TwixtError for an unknown layer or method.
+        array of marks afterwards. To change the marks, pass a new array. All pictures drawn before `finish` belong to
+        one frame and are side by side. Raises TwixtError for an unknown layer or method.
         """
         bodies, scene, target = self._bodies, self._bodies.scene, self._target
         placed = place_all(layers, bodies.ring, bodies.members.layers)
@@ -281,7 +285,7 @@ class SceneRenderer:
         target.uncut()
 
     def points(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
-        """Draws round dots into the picture drawn last. Bodies in front hide dots.
+        """Draws round dots into the last picture. Bodies in front of a dot hide it.
 
         positions: (n, 3), metres; rows that are not finite are skipped. colors: (n, 4) or one (4,), rgba 0..255.
         size_px: diameter. Raises TwixtError.
@@ -293,7 +297,7 @@ class SceneRenderer:
         self._draw_flat(dots)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike) -> None:
-        """Draws thin lines into the picture drawn last: starts and ends (n, 3), metres; colors as for `points`.
+        """Draws thin lines into the last picture. starts, ends: (n, 3), metres. colors: see `points`.
 
         Raises TwixtError.
         """
@@ -302,11 +306,12 @@ class SceneRenderer:
         self._draw_flat(lines)
 
     def prepare(self) -> bool:
-        """Compiles one program that a change of method or level will need. Returns False when none is left.
+        """Compiles one program that will be needed after a change of method or level. Returns False if all such
+        programs are compiled.
 
-        Call it in idle time, after the first `draw`. It takes milliseconds, or at least 0.1 s if this machine never
-        compiled the program. Without this call, the first frame after the change takes that much longer. No pixel
-        changes.
+        Call it in idle time, after the first `draw`. A call takes some milliseconds. If this machine never compiled
+        the program before, it takes 0.1 s or more. Without this call, the first frame after the change takes this much
+        longer. The call changes no pixel.
         """
         if self._view is None:
             return False
@@ -315,9 +320,10 @@ class SceneRenderer:
         )
 
     def prepare_background(self) -> None:
-        """Draws the next frame's background between two frames. This saves time if only bodies have moved by then.
+        """Draws the next frame's background between two frames. This saves time if only bodies have moved when the
+        next frame is drawn.
 
-        It changes no picture, since a frame that needs another background draws it as usual.
+        It changes no picture: if a frame needs another background, the frame draws it as usual.
         """
         view, target = self._view, self._target
         if view is None or view.is_mapped or target.is_begun or not self._uniforms.key:
@@ -335,25 +341,25 @@ class SceneRenderer:
         self._background.invalidate()
 
     def end_pictures(self) -> None:
-        """Ends the last picture, and enlarges it if it was drawn smaller. Call it before other code draws over the
-        frame."""
+        """Ends the last picture. If the picture was drawn smaller, enlarges it. Call it before other code draws over
+        the frame."""
         if self._small.is_begun:
             with self._timers.next():
                 self._small.end()
 
     def mark_covered(self, rectangles: Sequence[Rectangle] | None) -> None:
-        """Records that other code has drawn over these rectangles of the picture in this frame, and nowhere else. They
-        are measured from the window's top left. None: unknown. Without this call, the next frame is drawn
-        completely."""
+        """Records that other code has drawn over these rectangles of the picture in this frame, and nowhere else. The
+        rectangles are counted from the window's top left. None: the rectangles are unknown. Without this call, the
+        whole next frame is drawn."""
         self._covered = rectangles
 
     def invalidate(self) -> None:
-        """Records that other code has drawn into the framebuffer between two frames. The next frame is drawn
-        completely."""
+        """Records that other code has drawn into the framebuffer between two frames. The whole next frame is then
+        drawn."""
         self._background.invalidate()
 
     def finish(self) -> None:
-        """Ends the frame: waits until everything drawn so far is complete."""
+        """Ends the frame: waits until all draws are complete."""
         self.end_pictures()
         self._context.finish()
         self._target.is_begun = False
@@ -363,19 +369,18 @@ class SceneRenderer:
 
     @property
     def gpu_ns(self) -> int | None:
-        """GPU time of the last frame, ns; None before the first, and in software rendering.
+        """GPU time of the last frame, ns; None before the first frame, and in software rendering.
 
-        Waits for the result, so read it after `finish`.
+        Waits for the result, so read the value after `finish`.
         """
         return self._timers.elapsed_ns
 
     def read_pixels(self) -> NDArray[np.uint8]:
-        """Pixels of the frame drawn last, RGB, (height, width, 3), top row first. For a window, call it before the
-        swap."""
+        """Pixels of the last frame, RGB, (height, width, 3), top row first. For a window, call it before the swap."""
         return self._target.read()
 
     def release(self) -> None:
-        """Releases the GPU memory of snapshots and shapes; the rest is freed with the context."""
+        """Releases the GPU memory of snapshots and shapes. The rest is freed with the context."""
         self._bodies.release()
         self._meshes.release()
         self._marks.release()
@@ -420,14 +425,15 @@ class SceneRenderer:
             self._flat.outline.draw(view.camera.eye)
         else:
             bounds = self._bounds.of_outline(view)
-            for area in reversed(areas):  # the first area comes last: its scissor stays for transparent bodies
+            # In reverse order, so that the scissor of the first area stays for the transparent bodies.
+            for area in reversed(areas):
                 target.scissor = area
                 if bounds is None or meet(area, bounds):
                     self._flat.outline.draw(view.camera.eye)
         target.depth_mask = True
 
     def _areas_over(self) -> list[Viewport] | None:
-        """Areas of the frame's only picture that other code has drawn over; None: unknown."""
+        """Areas of the frame's only picture over which other code has drawn; None: unknown."""
         covered, view = self._covered, self._view
         if covered is None or view is None or not self._is_alone or self._flat.are_drawn:
             return None

@@ -1,13 +1,14 @@
 """Pointer tool: clicks on bodies, and bodies dragged with Ctrl held.
 
-A click reports the body at the pixel. A double click selects that body. With Ctrl, a drag that begins on a body pulls
-the clicked point of the body towards the pointer, in the plane of the picture. If a body is selected, a drag may begin
-anywhere (as in MuJoCo): the left button turns the body, the right button pulls it by the selected point.
+A click reports the body at the pixel. A double click selects that body. If Ctrl is held and a drag begins on a body,
+the drag pulls the clicked point of the body towards the pointer, in the plane of the picture. If a body is selected, a
+drag may begin anywhere (as in MuJoCo): the left button turns the body, the right button pulls it by the selected
+point.
 
-This module also computes the force of a drag, which is that of a damped spring between the body and the pointer.
+This module also computes the force of a drag: the force of a damped spring between the body and the pointer.
 
-Always: the tool uses the poses of the previous frame, which the user saw. A drag ends when its button is released, and
-this is reported at once. Events that the tool uses do not move the camera.
+Always: the tool uses the poses of the previous frame, because the user saw this frame. A drag ends when its button is
+released, and the end is reported at once. Events that the tool uses do not move the camera.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ CLICK_PX, DOUBLE_NS = 5.0, 400_000_000
 PULLS_PER_S = 120
 # Angle (radians) by which a drag across the whole height of the window turns a body.
 TURN_PER_HEIGHT = math.pi
-# The dot is moved towards the eye by this share of their distance, so that the body's surface does not hide the dot.
+# The dot at the grabbed point is moved towards the eye by this share of the distance between dot and eye; otherwise
+# the body's surface would hide the dot.
 LIFTED = 0.02
 LINE_RGBA, DOT_RGBA, DOT_PX = (255, 190, 60, 255), (255, 120, 40, 255), 8.0
 
@@ -49,9 +51,8 @@ class Grabbed(NamedTuple):
 
 
 class Drag(NamedTuple):
-    """Current drag. depth_m: distance of the grabbed point from the eye along the line of sight. button: the drag ends
-    when this button is released. orientation, from_px: the body's orientation and the pointer's position when the drag
-    began.
+    """Current drag. depth_m: distance of the grabbed point from the eye along the line of sight. button: button whose
+    release ends the drag. orientation, from_px: the body's orientation and the pointer's position when the drag began.
     """
 
     grabbed: Grabbed
@@ -80,7 +81,7 @@ class PointerTool:
     def apply_events(
         self, events: list[Event], size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
     ) -> list[Event]:
-        """Applies mouse events. Returns the events left for the camera. covers: returns True if a panel covers a
+        """Applies mouse events. Returns the events that the camera may use. covers: returns True if a panel covers a
         pixel."""
         left: list[Event] = []
         for event in events:
@@ -95,7 +96,7 @@ class PointerTool:
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
         """Reports the pull to the program if it has changed. Call it after a frame that was drawn at
         `draw_time_ns`."""
-        if self._grabbed is None and self._sent.body is None:  # there is no pull, and the program knows that
+        if self._grabbed is None and self._sent.body is None:  # there is no pull, and the program already knows this
             return
         pull = self._pull(size_px, draw_time_ns)
         is_over = pull.body is None or not pull.is_held
@@ -127,7 +128,7 @@ class PointerTool:
     def _button(
         self, event: MouseButton, size_px: tuple[int, int], draw_time_ns: int, covers: Callable[[float, float], bool]
     ) -> bool:
-        """Applies a button event. Returns True if the camera must not use the event."""
+        """Applies a button event. Returns True if the event must not reach the camera."""
         if not event.pressed:
             if self._drag is not None and event.button == self._drag.button:
                 self._drag = None
@@ -275,13 +276,14 @@ def _xyz(values: Vector) -> tuple[float, float, float]:
 # Always: force and torque are finite. They are zero if the point is at the pointer and at rest. Pure.
 
 
-# Rate of the spring: the distance falls to 1 / e in 0.2 s. This is slower than in MuJoCo (10 per s), because this
-# force arrives some frames late: at twice the rate, or with a third of the assumed mass, the body would oscillate.
+# Rate of the spring: the distance falls to 1 / e in 0.2 s. MuJoCo uses 10 per s. This rate is lower because the force
+# arrives some frames late: at twice the rate, or with a third of the assumed mass, the body would oscillate.
 RATE_PER_S = 5.0
 DENSITY_KG_M3 = 1000.0
-# Assumed share of the bounding sphere that the body fills, for shapes of unknown volume, such as meshes.
+# Assumed share of the bounding sphere that a body fills. Used for shapes of unknown volume, for example meshes.
 FILLED = 0.1
-# Largest plausible speed of a point, m/s. A larger speed means that the body jumped to another place, and counts as 0.
+# Largest plausible speed of a point, m/s. A larger speed means that the body jumped to another place; the speed then
+# counts as 0.
 FASTEST_M_S = 100.0
 
 Vector = NDArray[np.float64]
@@ -300,7 +302,7 @@ def mass_of(shape: Shape, scale: float = 1.0) -> float:
 
 
 def pulled(mass: float, at: Vector, target: Vector, velocity: Vector, middle: Vector) -> ForceTorque:
-    """Force and torque that pull the point `at`, which moves with `velocity` (m/s), towards `target`. middle: the
+    """Force and torque that pull the point `at` towards `target`. velocity: velocity of the point, m/s. middle: the
     body's position. All positions are in metres, in world coordinates. mass: kg."""
     force = mass * RATE_PER_S * (RATE_PER_S * (target - at) - 2 * _limited(velocity))
     return ForceTorque(force, np.cross(at - middle, force))
@@ -308,7 +310,8 @@ def pulled(mass: float, at: Vector, target: Vector, velocity: Vector, middle: Ve
 
 def turned(mass: float, reach_m: float, left: Vector, rate: Vector) -> ForceTorque:
     """Force and torque that turn a body by the rotation vector `left` (radians, world). rate: the body's angular
-    velocity, rad/s. reach_m: the body's bounding radius. The assumed inertia is that of a ball of half this radius."""
+    velocity, rad/s. reach_m: the body's bounding radius. The assumed inertia is the inertia of a ball of half this
+    radius."""
     inertia = 0.4 * mass * (reach_m / 2) ** 2
     return ForceTorque(np.zeros(3), inertia * RATE_PER_S * (RATE_PER_S * left - 2 * _limited(rate)))
 

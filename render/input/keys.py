@@ -1,7 +1,8 @@
 """Key bindings: keys that change the settings of this viewer, and keys that send commands to physics.
 
-`BINDINGS` is the only table of keys. It has each key's effect, the note about that effect, and the line of help in the
-overlay. A command contains the instant and the draw time at which the user acted. Pure: nothing is sent here.
+`BINDINGS` is the only table of keys. For each key it has the effect, the note about the effect, and the line of help
+in the overlay. A command contains the instant and the draw time at which the user acted. Pure: this module sends
+nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TIME_SCALES = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0,
 
 @dataclass(frozen=True)
 class ViewerSettings:
-    """Settings that the user changes with keys. The settings of physics follow its latest plan and status."""
+    """Settings that the user changes with keys. Settings of physics follow its latest plan and status."""
 
     interpolation: str
     clock: str
@@ -37,14 +38,16 @@ class ViewerSettings:
     split: bool = False
     trails: bool = False
     own_loop: bool = False  # True: physics is the user's own loop, and keys that send commands have no effect
-    own_method: str | None = None  # module:Class of the user's interpolation, offered besides the built-in ones
-    slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # shortest and longest work that S adds
+    # module:Class of the user's own interpolation method, offered besides the built-in methods
+    own_method: str | None = None
+    # Shortest and longest work (ms) that S adds.
+    slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)
     listens: bool = False  # True: the user's own loop receives events
     has_keys: bool = True  # False: all keys are for the user's program
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Interpolations that the key I cycles through."""
+        """Interpolation methods that the key I cycles through."""
         own = self.own_method
         return INTERPOLATIONS if own is None or own in INTERPOLATIONS else (*INTERPOLATIONS, own)
 
@@ -54,13 +57,13 @@ class ViewerSettings:
         return {key: text for key, text in KEYS.items() if self.has_keys and not self.belongs_to_program(key)}
 
     def belongs_to_program(self, key: str) -> bool:
-        """True if this key is for the user's own loop and not for the viewer. With a loop that receives events, the
-        viewer uses R to request a reset."""
+        """True if this key is for the user's own loop and not for the viewer. If the user's loop receives events, R
+        belongs to the viewer, which then requests a reset."""
         return self.own_loop and BINDINGS[key].asks_physics and not (self.listens and key == "R")
 
 
 class Effect(NamedTuple):
-    """Settings after a key, and the name and value of the key's command to physics ("" if there is none)."""
+    """Settings after a key press, and the name and value of its command to physics (name "" if there is none)."""
 
     settings: ViewerSettings
     command: str = ""
@@ -68,12 +71,12 @@ class Effect(NamedTuple):
 
 
 class KeyBinding(NamedTuple):
-    """One key. help: the key's effect in a few words, for the overlay. note: returns the note for the user, from the
-    settings before and after the key.
+    """One key. help: the key's effect in a few words, for the overlay. note: function that returns the note for the
+    user, from the settings before and after the key press.
 
-    asks_physics: True if the key sends a command. With a user's own loop (`twixt.show`), these keys go to the user's
-    program, as do all keys that the viewer does not use. If the program receives no events, a note says that the key
-    does nothing.
+    asks_physics: True if the key sends a command. If physics is a user's own loop (`twixt.show`), the user's program
+    receives these keys and all keys that the viewer does not use. If the program receives no events, a note says that
+    the key does nothing.
     """
 
     help: str
@@ -164,7 +167,7 @@ BINDINGS: dict[str, KeyBinding] = {
         lambda now: Effect(replace(now, overlay=not now.overlay)),
         lambda _, after: "overlay shown" if after.overlay else "overlay hidden: H shows it",
     ),
-    # The note about a screenshot is shown when the file is written.
+    # The note about a screenshot is shown later, when the file is written.
     "F12": KeyBinding("screenshot", lambda now: Effect(replace(now, screenshot=True)), _no_note),
     "Esc": KeyBinding("quit", lambda now: Effect(replace(now, quit=True)), _no_note),
 }
@@ -172,15 +175,15 @@ KEYS: dict[str, str] = {key: binding.help for key, binding in BINDINGS.items()}
 
 
 def bound(key: Key) -> str:
-    """Name in `BINDINGS` of a pressed key, found by its character or its position. Empty if there is none, or if a
-    modifier is held."""
+    """Name in `BINDINGS` of a pressed key, found by its character or its position. Empty if the key has no name in
+    `BINDINGS` or a modifier is held."""
     if key.modifiers:
         return ""
     return next((name for name in (key.name, key.place) if name in BINDINGS), "")
 
 
 def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tuple[ViewerSettings, Command | None]:
-    """Settings after `key`, and the key's command to physics or None.
+    """Settings after `key`, and the key's command to physics; None if there is no command.
 
     acted_ns: instant of the key press (perf_counter_ns). draw_time_ns: simulated time that the user saw.
     """
@@ -192,16 +195,16 @@ def act(key: str, now: ViewerSettings, acted_ns: int, draw_time_ns: int) -> tupl
 
 
 def note_of(key: str, before: ViewerSettings, after: ViewerSettings) -> str:
-    """Note for the user about the effect of a key of `BINDINGS`. Empty for Esc, and for F12, whose note is shown when
-    the file is written."""
+    """Note for the user about the effect of a key of `BINDINGS`. Empty for Esc, and for F12: the note of F12 is shown
+    when the file is written."""
     if before.belongs_to_program(key):
         return "" if before.listens else f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
     return BINDINGS[key].note(before, after)
 
 
 def reflect_slow_physics(now: ViewerSettings, status: Mapping[str, Any]) -> ViewerSettings:
-    """Settings with slow physics as in `status`. If it is off, S will switch on the last value used, or the flags'
-    value."""
+    """Settings with slow physics as in `status`. If slow physics is off in `status`, the S key will use the last
+    value, or the value of the flags."""
     slow = status.get("slow_physics_ms")
     asked = slow or (status.get("trouble_asked") or {}).get("slow_physics_ms")
     kept = now.slow_physics_ms if asked is None else (float(asked[0]), float(asked[1]))
@@ -209,7 +212,8 @@ def reflect_slow_physics(now: ViewerSettings, status: Mapping[str, Any]) -> View
 
 
 def next_scale(scale: float, faster: bool) -> float:
-    """The next value of `TIME_SCALES` above or below `scale`. If there is none, returns the last or first value."""
+    """The next value of `TIME_SCALES` above or below `scale`. If there is none, returns the last or the first value of
+    `TIME_SCALES`."""
     if faster:
         return next((step for step in TIME_SCALES if step > scale * 1.001), TIME_SCALES[-1])
     return next((step for step in reversed(TIME_SCALES) if step < scale * 0.999), TIME_SCALES[0])

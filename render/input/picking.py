@@ -1,12 +1,13 @@
-"""Finds the body at a pixel: intersects a ray from the eye with the bodies in the poses drawn.
+"""Finds the body at a pixel: intersects a ray from the eye with the bodies, in the poses that were drawn.
 
 First the bounding spheres of all bodies are tested at once, as arrays. Then the shapes whose sphere the ray meets are
-tested, the nearest first. The search ends when the next sphere begins behind the nearest hit. The ray is transformed
-into the body's frame without normalizing it, so distances along the ray are world metres at any scale of the body.
+tested, in the order of distance. The search ends when the next sphere begins behind the nearest hit so far. The ray is
+transformed into the body's frame but not normalized. So distances along the ray are world metres at any scale of the
+body.
 
 Always: a hit is in front of the eye. If the eye is inside a shape, the ray hits the far wall. A shape of unknown kind
-counts as its bounding sphere. Pure, except `SeenBodies`. Triangles: Moeller and Trumbore 1997. Boxes: slab method of
-Kay and Kajiya 1986.
+is treated as its bounding sphere. Pure, except `SeenBodies`. Triangles: Moeller and Trumbore 1997. Boxes: slab method
+of Kay and Kajiya 1986.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
 
 
-# Number of mesh faces that are tested at once. Their corners and differences take about 30 MiB.
+# Number of mesh faces that are tested at once. The corners of these faces and the differences between corners take
+# about 30 MiB.
 CHUNK_FACES = 200_000
 MISSED = math.inf
 
@@ -37,21 +39,22 @@ Viewport = tuple[int, int, int, int]
 
 
 class Ray(NamedTuple):
-    """Ray of the points origin + t * direction, t > 0. In the world, direction has length 1, so t is in metres."""
+    """Ray: the points origin + t * direction, t > 0. In the world, direction has length 1, so t is in metres."""
 
     origin: Vector
     direction: Vector
 
 
 class Hit(NamedTuple):
-    """The first body that a ray meets. point: where the ray meets it, metres, world."""
+    """The first body that a ray meets. point: where the ray meets the body, metres, world."""
 
     body: int
     point: Vector
 
 
 def ray_of(matrices: CameraMatrices, viewport: Viewport, x_px: float, y_px: float, height_px: int) -> Ray:
-    """Ray through a pixel of a picture. x_px, y_px: from the window's top left. height_px: the window's height."""
+    """Ray through a pixel of a picture. x_px, y_px: position of the pixel from the window's top left. height_px: the
+    window's height."""
     left, bottom, width, height = viewport
     x, y = 2 * (x_px - left) / max(width, 1) - 1, 2 * (height_px - y_px - bottom) / max(height, 1) - 1
     turn, projection = matrices.view[:3, :3].astype(np.float64), matrices.projection.astype(np.float64)
@@ -145,7 +148,7 @@ def _to_ball(radius: float, ray: Ray) -> float:
 
 
 def _to_end(side: int, half: float, radius: float, ray: Ray) -> float:
-    """Distance along the ray to the hemisphere at one end of a capsule."""
+    """Distance along the ray to the hemisphere at the end `side` of a capsule."""
     roots = _roots(ray.direction, ray.origin - (0.0, 0.0, side * half), radius)
     return _first(*(t for t in roots if side * (ray.origin[2] + t * ray.direction[2]) >= half))
 
@@ -209,10 +212,10 @@ def _to_mesh(mesh: Mesh, ray: Ray) -> float:
     return best
 
 
-# Bodies as last drawn in the main picture, and rays through its pixels.
+# Bodies as last drawn in the main picture, and rays through the pixels of this picture.
 #
 # A picture computes poses for each watcher of bodies (`Picture.watch`). A watch begins with the newest snapshots of
-# the link, so poses are available at once, even if the world stands still.
+# the link. So poses are available at once, even if the world stands still.
 #
 # Always: bodies and rays belong to the same frame, the last one drawn.
 
@@ -221,8 +224,9 @@ WATCHER = "pointer"  # name under which poses are watched, see `Picture.watch`
 
 
 class SeenBodies:
-    """Bodies of one stage, whose snapshots come from `link`. axes: the right, up and backward directions of the camera
-    at the last ray, as unit vectors in the world, shape (3, 3). eye: that camera's position, metres, world."""
+    """Bodies of one stage. link: source of the stage's snapshots. axes: the right, up and backward directions of the
+    camera at the last ray, as unit vectors in the world, shape (3, 3). eye: the camera's position at the last ray,
+    metres, world."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._stage, self._link = stage, link
@@ -246,7 +250,7 @@ class SeenBodies:
         return self._stage.main.watched(WATCHER)
 
     def forget(self) -> None:
-        """Ends the watch, so that snapshots are no longer copied for it."""
+        """Ends the watch. Snapshots are then no longer copied for this object."""
         self._stage.main.unwatch(WATCHER)
 
     def ray(self, x_px: float, y_px: float, size_px: tuple[int, int]) -> Ray | None:

@@ -1,10 +1,11 @@
-"""Sliders in the overlay, for injected troubles and for the world's controls: their values, and when these are sent.
+"""Sliders in the overlay, for injected troubles and for the world's controls: their values, and the instants at which
+values are sent.
 
-A knob shows the value in physics' status. While the user drags the knob, and for `ANSWER_NS` after a command was sent,
-it shows the user's value.
+A knob shows the value from the status of physics. But while the user drags the knob, and for `ANSWER_NS` after a
+command was sent, the knob shows the user's value.
 
-Always: the last value of a drag is sent. During a drag, at most SENDS_PER_S values a second are sent.
-Pure: instants are passed in.
+Always: the last value of a drag is sent. During a drag, at most SENDS_PER_S values a second are sent. Pure: instants
+are passed in.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.interaction.controls import FOLD
 
 SENDS_PER_S = 10
-# Physics sends its status five times a second. A status that arrives sooner than this (ns) after a command may still
-# have the old value.
+# Physics sends its status five times a second. If a status arrives sooner than this (ns) after a command, the status
+# may still have the old value.
 ANSWER_NS = 600_000_000
 
 
 class SliderRange(NamedTuple):
-    """Range of one slider of a knob, from `low` to `high`. shown: format of its value, as for C's printf."""
+    """Range of one slider of a knob, from `low` to `high`. shown: format of the value, as for C's printf."""
 
     low: float
     high: float
@@ -31,10 +32,10 @@ class SliderRange(NamedTuple):
 
 
 class Knob(NamedTuple):
-    """The sliders of one command. The command's value is None (trouble off) if the first `none_at` sliders are all 0.
+    """The sliders of one command. If the first `none_at` sliders are all 0, the command's value is None (trouble off).
 
-    none_at: 0 if the value is never None. kind: one of `controls.KINDS`; a switch or a button has one value.
-    fold: name of the overlay's fold that contains the control.
+    none_at: 0 if the value is never None. kind: one of `controls.KINDS`; a switch or a button has one value. fold:
+    name of the overlay's fold that contains the knob.
     """
 
     name: str
@@ -44,19 +45,20 @@ class Knob(NamedTuple):
     fold: str = FOLD
 
 
-# Knobs by the name of their command. The ranges are those useful by hand; flags allow larger ones.
+# Knobs by the name of their command. The ranges are useful for changes by hand; flags allow larger values.
 TROUBLES: dict[str, Knob] = {
     "slow_physics": Knob("slow physics", (SliderRange(0, 200, "%.0f ms"), SliderRange(0, 200, "to %.0f ms")), 2),
     "stall": Knob("stall", (SliderRange(0, 2000, "%.0f ms"), SliderRange(0.5, 30, "every %.1f s", 5.0)), 1),
     "drop": Knob("drop", (SliderRange(0, 50, "%.1f %%"),), 0),
     "delay": Knob("delay", (SliderRange(0, 500, "%.0f ms"), SliderRange(0, 200, "+-%.0f ms")), 2),
 }
-BUFFER = Knob("buffer", (SliderRange(0, 500, "%.0f ms"),), 0)  # buffer of the viewer's clock; 0: from measured jitter
+# Buffer of the viewer's clock; 0: computed from measured jitter.
+BUFFER = Knob("buffer", (SliderRange(0, 500, "%.0f ms"),), 0)
 _KNOBS = {**TROUBLES, "buffer": BUFFER}
 
 
 class Turn(NamedTuple):
-    """The user moved one slider. released: True for the last value of a drag."""
+    """A move of one slider by the user. released: True for the last value of a drag."""
 
     knob: str  # a key of TROUBLES, or "buffer", or a control's key (see `control_key`)
     figure: int
@@ -65,8 +67,8 @@ class Turn(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """Effects of moved sliders that are due now. buffer_ms: the clock's new buffer; None if that slider was not moved,
-    0 to use the measured jitter."""
+    """Effects of moved sliders that are due now. buffer_ms: new buffer of the clock; 0 to use the measured jitter,
+    None if the buffer's slider was not moved."""
 
     commands: list[Command]
     buffer_ms: float | None = None
@@ -92,8 +94,8 @@ class Knobs:
         return tuple(self._figures[name])
 
     def offer(self, controls: Sequence[Sequence[Any]], now_ns: int) -> list[str]:
-        """Updates the world's controls from its status (the form is `controls.to_status`). Returns the names of their
-        knobs."""
+        """Updates the world's controls from the world's status (the format is that of `controls.to_status`). Returns
+        the names of the controls' knobs."""
         keys = [control_key(index) for index in range(len(controls))]
         offered = {
             key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind, fold=fold)
@@ -115,9 +117,10 @@ class Knobs:
         return self._knobs[name]
 
     def reflect(self, values: Mapping[str, Any], now_ns: int) -> None:
-        """Sets the knobs to values from physics (or the clock), given by the name of their command.
+        """Sets the knobs to values from physics or the clock. values: value of each knob, by the name of its command.
 
-        Does not change a knob that the user drags, whose value was not sent yet, or was sent less than ANSWER_NS ago.
+        Some knobs are not changed: a knob that the user drags, and a knob whose value is not sent yet or was sent less
+        than ANSWER_NS ago.
         """
         for name, value in values.items():
             is_waiting = name in self._sent_ns and now_ns - self._sent_ns[name] < ANSWER_NS
@@ -131,7 +134,7 @@ class Knobs:
 
     def turn(self, turn: Turn) -> None:
         """Sets a slider's value, limited to its range."""
-        if turn.knob not in self._knobs:  # a control that the world has removed
+        if turn.knob not in self._knobs:  # the world has removed this control
             return
         figures, slider = self._figures[turn.knob], self._knobs[turn.knob].sliders[turn.figure]
         figures[turn.figure] = min(slider.high, max(slider.low, turn.value))

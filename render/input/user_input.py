@@ -1,10 +1,10 @@
 """Applies user input between frames (keys, mouse, sliders), and the plans and status messages of physics.
 
-Input for this viewer has an effect in the next frame. Input for physics is sent as a command, and physics answers with
-a new plan or status.
+Input for this viewer has an effect in the next frame. Input for physics is sent as a command. Physics answers with a
+new plan or status.
 
-Always: the viewer's settings are those in use. The settings of physics follow its plan and status. Only between a key
-press and the answer of physics, they have the value that the user requested.
+Always: `settings` are the settings in use. Settings that belong to physics follow the plan and status of physics.
+Between a key press and the answer of physics, they have the value that the user requested.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ NOTE_NS = 3_000_000_000
 
 
 def covers_nothing(_x_px: float, _y_px: float) -> bool:
-    """Returns False for every pixel, because no panel is shown."""
+    """Returns False for every pixel: no panel is shown."""
     return False
 
 
 class UserInput:
     """Input of one viewer's user, applied between frames.
 
-    settings: the current settings. early: input from before the first picture, which the first frame applies.
+    settings: the current settings. early: input from the time before the first picture; the first frame applies this
+    input.
     """
 
     def __init__(self, config: Config, link: Link, stage: Stage, early: Sequence[Event]) -> None:
@@ -50,13 +51,14 @@ class UserInput:
         self._pointer, self._reports, self._tool = Pointer(), UserReports(link), PointerTool(stage, link)
         stage.draw_over = self._tool.draw
         self._note, self.note_ends_ns = "", 0
-        self._acted_ns = 0  # instant of the last command; 0 after a new plan has arrived
+        self._acted_ns = 0  # instant of the last command; 0 once a new plan has arrived
         self._plan_number = link.plan().number
         self._status: dict[str, Any] = {}
         self._choose()
 
     def follow(self, link: Link) -> None:
-        """From now on, sends commands to another simulation. The settings follow its first status and plan."""
+        """From now on, sends commands to another simulation. The settings follow the first status and plan of that
+        simulation."""
         self.settings = replace(self.settings, own_loop=link.description.get("loop") == "user")
         self._link, self._status, self._acted_ns = link, {}, 0
         self._reports, self._tool = UserReports(link), PointerTool(self._stage, link)
@@ -126,13 +128,13 @@ class UserInput:
         self._note, self.note_ends_ns = note, now_ns + NOTE_NS
 
     def note(self, now_ns: int) -> str:
-        """Note to show now: that of the last key, or "" after `NOTE_NS`."""
+        """Note to show now: the note of the last key, or "" after `NOTE_NS`."""
         return self._note if now_ns <= self.note_ends_ns else ""
 
     def turn(self, turned: Turned) -> None:
         """Applies sliders that the user moved in the overlay."""
         for command in turned.commands:
-            self._link.send(command)  # not `_send`, because these commands do not change the plan
+            self._link.send(command)  # not `_send`: these commands do not change the plan
         if turned.buffer_ms is not None:
             self._stage.main.clock.buffer_ms = turned.buffer_ms or None
 
@@ -142,7 +144,7 @@ class UserInput:
 
     def reflect(self, plan: Plan) -> int:
         """Updates the settings from the plan and status of physics. In the first frame after a new plan, returns the
-        instant (ns) of the user's command that led to the plan; returns 0 otherwise."""
+        instant (ns) of the user's command that caused the plan; otherwise returns 0."""
         if self._link.status is not self._status:
             self._reflect_status(plan)
         if plan.number == self._plan_number:
@@ -153,7 +155,7 @@ class UserInput:
         return acted_ns
 
     def _reflect_status(self, plan: Plan) -> None:
-        """Updates the settings from physics' status, because another viewer or a flag may have changed it."""
+        """Updates the settings from the status of physics, because another viewer or a flag may have changed them."""
         before, status = self._status, self._link.status
         self._status = status
         self.settings = replace(self.settings, listens=status.get("listens") is True)
@@ -161,7 +163,7 @@ class UserInput:
             self.settings = reflect_slow_physics(self.settings, status)
         if not before:
             scale = status.get("time_scale", self.settings.time_scale)
-            # A plan without a wall instant means that physics waits for the first viewer. This is not a pause.
+            # A plan without a wall instant means that physics waits for the first viewer. Such a plan is not a pause.
             is_paused = plan.rate == 0 and plan.wall_ns != 0
             self.settings = replace(self.settings, paused=is_paused, time_scale=scale)
 
@@ -191,16 +193,17 @@ def first_settings(config: Config) -> ViewerSettings:
 
 
 class Pointer:
-    """Mouse control of the camera. A drag with the left button orbits, with the right or middle button it pans, and
-    the wheel zooms.
+    """Mouse control of the camera. A drag with the left button orbits, and a drag with the right or middle button
+    pans. The wheel zooms.
 
     Always: a drag that begins on a panel does not move the camera, even after the pointer has left the panel. A drag
-    that begins on the picture continues over panels. The release of a button ends only that button's drag, wherever
-    the pointer is. If several buttons are down, the last one pressed decides.
+    that begins on the picture continues over panels. The release of a button ends only the drag of this button,
+    wherever the pointer is. If several buttons are down, the last one pressed decides.
     """
 
     def __init__(self) -> None:
-        self._down: list[str] = []  # buttons pressed on the picture and still down, in the order of their presses
+        # Buttons that were pressed on the picture and are still down, in the order of their presses.
+        self._down: list[str] = []
         self._at_px: tuple[float, float] | None = None
 
     def move_camera(
@@ -235,9 +238,9 @@ class Pointer:
         return acted_ns
 
 
-# Reports from a viewer to the program that it shows: keys, and the view that the user sees.
+# Reports from a viewer to the program that it shows: keys, and the camera's view.
 #
-# All keys are reported. Keys that the viewer has used itself are marked. A view is reported when it has changed, at
+# All keys are reported. Keys that the viewer itself has used are marked. A view is reported when it has changed, at
 # most `LOOKS_PER_S` times a second.
 #
 # Always: the last view of a movement is reported. If the viewer used a key's press, its release is marked as well.
@@ -253,11 +256,11 @@ class UserReports:
         self._link = link
         self._used_keys: set[int] = set()  # codes of held keys whose press the viewer has used
         self._moved_version = -1  # version of the program's camera that the user has moved
-        self._look: object = None  # values on which the last report depended
+        self._look: object = None  # values from which the last report was made
         self._look_ns = 0
 
     def keys(self, events: Iterable[Event], used_ns: Container[int], draw_time_ns: int) -> None:
-        """Reports the keys of a frame. used_ns: instants of the presses that the viewer has used itself."""
+        """Reports the keys of a frame. used_ns: instants of the key presses that the viewer itself has used."""
         for event in events:
             if not isinstance(event, KeyAction):
                 continue

@@ -1,20 +1,21 @@
 """Evenness of frames: frame intervals, missed refreshes, the grid of refreshes behind swap returns, and drawn motion.
 
-`present` of a frame is the best known instant at which it was shown. This is the display's report if there is one.
-Otherwise it is the return of the fence or swap; if these wait for the display, a grid is fitted to the returns. If the
-display reported only some frames, the returns of the others are shifted by the median difference between returns and
-reports. Intervals and deviations are computed before the fit, so jitter is not smoothed away.
+`present` of a frame is the best known instant at which it was shown. If the display reported the frame, `present` is
+the reported instant. Otherwise `present` is the instant at which the fence or swap returned. If fence or swap wait for
+the display, a grid of refreshes is fitted to the returns. If the display reported only some frames, the returns of the
+other frames are shifted by the median difference between returns and reports. Intervals and deviations are computed
+before the fit, so the fit does not hide jitter.
 
-Grid: if swap blocks, the display changes at nearly equal intervals. The swap returns follow with jitter, and sometimes
-very late because the process was not woken. Each return gets the number of its refresh. The instants of the refreshes
-lie on a local straight line through about half a second of returns. The fit is robust against single late returns
-(locally weighted regression with bisquare weights, Cleveland 1979) and follows a timer that drifts. A constant delay
-between a return and the visible change is not removed.
+Grid: if swap blocks, the display changes at nearly equal intervals. The swap returns come after these instants with
+jitter; some come very late because the process was not woken. Each return gets the number of its refresh. The instants
+of the refreshes lie on a local straight line through about half a second of returns. The fit is robust against single
+late returns (locally weighted regression with bisquare weights, Cleveland 1979), and it follows a timer that drifts.
+If the frame becomes visible a constant time after the return, this delay is not removed.
 
-Always: a frame has no interval if it is the first one, or follows a refresh probe or a pause in which nothing moved.
-So a pause affects no figure: it is not a long frame, and does not lower the mean fps. Frames that the display
-discarded are in no figure, because nobody saw them. The grid's instants never decrease.
-Pure: rows in, arrays out, one element per frame. An element without a value is NaN.
+Always: a frame has no interval if it is the first frame, or if it follows a refresh probe or a pause without motion.
+So a pause affects no figure: a pause is not a long frame, and does not lower the mean fps. Frames that the display
+discarded are in no figure, because they were never visible. The instants of the grid never decrease. Pure: rows in,
+arrays out, one element per frame. An element without a value is NaN.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ from twixt.render.display.present_times import DISCARDED
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report_keys import LOW_1_PERCENT
 
-# A local fit uses this many returns on either side: 0.25 s at 60 Hz. With fewer the grid would follow the jitter, with
-# more it would not follow a timer that drifts.
+# A local fit uses this many returns on either side of a return: 0.25 s at 60 Hz. With fewer returns the grid would
+# follow the jitter; with more it would not follow a timer that drifts.
 REACH = 15
-ROUNDS = 3  # number of reweighting rounds; more rounds change nothing
+ROUNDS = 3  # number of rounds in which the fit computes its weights again; more rounds change nothing
 FEWEST = 8  # a piece with fewer returns is not fitted
-# Smallest spread (ns) used to scale distances from the line, because exact returns would lead to a division by zero.
+# Smallest spread (ns) by which distances from the line are divided. This limit prevents a division by zero when all
+# returns are exactly on the line.
 LEAST_SPREAD_NS = 10_000.0
-PHASE_GAIN = 0.2  # while refreshes are counted, the phase moves by this share of each return's error
+PHASE_GAIN = 0.2  # while refreshes are counted, the phase of the count moves by this share of each return's error
 LOOK_AHEAD = 2  # number of next returns that tell whether a return was only late or belongs to a later refresh
 BLOCK = 4096  # number of frames fitted at once, to limit the memory
 
@@ -45,8 +47,8 @@ BLOCK = 4096  # number of frames fitted at once, to limit the memory
 def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns the refresh number of each swap return, and the number of the piece to which the return belongs.
 
-    If an early return follows a late one, each counts as one refresh. If a return comes far too early (the swap did
-    not block), a new piece begins.
+    If a late return is followed by an early return, each counts as one refresh. If a return comes far too early (the
+    swap did not block), a new piece begins.
     """
     numbers = np.zeros(len(returns_ns), np.int64)
     pieces = np.zeros(len(returns_ns), np.int64)
@@ -69,8 +71,8 @@ def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[ND
 
 
 def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArray[np.float64]:
-    """Moves late returns earlier (ns) if the next returns show that they were only late, so that each return keeps its
-    own refresh."""
+    """Moves late returns to an earlier instant (ns) if the next returns show that they were only late. Each return
+    then keeps its own refresh."""
     least = returns_ns.astype(np.float64)
     for ahead in range(1, LOOK_AHEAD + 1):
         least[:-ahead] = np.minimum(least[:-ahead], returns_ns[ahead:] - ahead * period_ns)
@@ -78,8 +80,7 @@ def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArra
 
 
 class FittedGrid(NamedTuple):
-    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean refresh period; None if there
-    are too few frames."""
+    """Grid of refreshes. instants_ns: instant of each frame's refresh. period_ns: mean; None for too few frames."""
 
     instants_ns: NDArray[np.int64]
     period_ns: float | None
@@ -105,7 +106,7 @@ def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDA
     reach = min(REACH, (count - 1) // 2)
     for first in range(0, count, BLOCK):
         here = np.arange(first, min(first + BLOCK, count))
-        # near the ends the window is shifted to stay inside, so it is not centred there
+        # Near the ends the window is shifted to stay inside the array, so there it is not centred.
         at = np.clip(here, reach, count - 1 - reach)[:, None] + np.arange(-reach, reach + 1)
         x = (numbers[at] - numbers[here][:, None]).astype(float)
         y = (returns_ns[at] - returns_ns[here][:, None]).astype(float)
@@ -125,7 +126,7 @@ def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDA
 def _line(
     x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fits a weighted straight line to each row. Returns its values at x = 0 and its slopes."""
+    """Fits a weighted straight line to each row of x and y. Returns the lines' values at x = 0 and their slopes."""
     total = weight.sum(1)
     mean_x = (weight * x).sum(1) / total
     mean_y = (weight * y).sum(1) / total
@@ -137,8 +138,8 @@ def _line(
 
 Floats = NDArray[np.float64]
 
-# Shortest refresh period. A shorter one can only come from a modified log. It gets no grid, because its refresh
-# numbers may exceed 64 bits.
+# Shortest refresh period. A shorter period can only come from a modified log. Then no grid is fitted, because the
+# refresh numbers may exceed 64 bits.
 LEAST_REFRESH_MS = 1e-3
 
 
@@ -152,18 +153,17 @@ class Intervals:
     interval_ms: Floats
     planned_ms: Floats  # planned number of refreshes, or the pacer's interval if swap does not block
     deviation_ms: Floats
-    missed: Floats  # number of refreshes beyond those planned
-    late_ms: Floats  # how much longer than planned; never negative
+    missed: Floats  # number of refreshes that passed beyond the planned number
+    late_ms: Floats  # time by which the interval was longer than planned; never negative
     swap_blocks: bool
     refresh_hz: float | None  # refresh rate of the grid; None if swap does not block
     source: str  # source of most present times: display | fence | swap | timer; empty if there are no frames
-    is_reported: NDArray[np.bool_]  # the display reported when this frame was shown
+    is_reported: NDArray[np.bool_]  # the display reported the present time of this frame
     return_off_ms: Floats  # the swap's return minus the display's report; NaN without a report
 
 
 def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
-    """Evenness of the intervals between frames. refresh_hz, swap_blocks: as measured, or None to estimate them from
-    the rows."""
+    """Evenness of the intervals between frames. refresh_hz, swap_blocks: as measured; None: estimated from the rows."""
     table = table.where(~table.is_text("present_flags", DISCARDED))
     shown = ~table["probe"]
     frames = table.where(shown)
@@ -203,8 +203,8 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
 
 
 def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
-    """Returns three arrays: the best known present time (ns) of each frame before any fit; a mask of the frames that
-    the display reported; and the swap's return minus the display's report (ms)."""
+    """Returns three arrays. First, the best known present time (ns) of each frame before any fit. Second, a mask of
+    the frames that the display reported. Third, the swap's return minus the display's report (ms)."""
     display_ns = frames["display_present_ns"].astype(np.int64)
     present_ns = frames["present_ns"].astype(np.int64)
     is_reported = display_ns > 0
@@ -217,8 +217,8 @@ def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_],
 
 
 def _source(frames: FrameTable, swap_blocks: bool) -> str:
-    """Source of most present times. An older log does not name it. Then it is "swap", or "timer" if swap does not
-    block."""
+    """Source of most present times. A log of an older version has no column for the source. The source is then "swap",
+    or "timer" if swap does not block."""
     if not len(frames):
         return ""
     numbers, counts = np.unique(frames["present_source"], return_counts=True)
@@ -226,7 +226,7 @@ def _source(frames: FrameTable, swap_blocks: bool) -> str:
 
 
 def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
-    """The "1 % low" fps by each usual definition. `report_keys.LOW_1_PERCENT` describes the names."""
+    """The "1 % low" fps by each usual definition, by name. `report_keys.LOW_1_PERCENT` explains the names."""
     slowest = np.sort(interval_ms[np.isfinite(interval_ms)])[::-1]
     if not len(slowest):
         return dict.fromkeys(LOW_1_PERCENT)
@@ -268,26 +268,28 @@ def _typical(values: Floats) -> float | None:
 
 # Evenness of the drawn motion: compares the simulated time drawn with the time that passed on the display.
 #
-# Animation error of frame i, where j is the previous frame:
+# The animation error of frame i, where j is the previous frame, is
 #   (drawn(i) - drawn(j)) / r(i) - (present(i) - present(j))
-# It is in ms of display time, so equally visible errors have the same figure at every time scale. r(i) is the rate of
-# physics: the simulated time per second that falls due within half a second before and after present(i). It is
-# computed afterwards from the snapshots in the log. Judder of frame i is the change of the drawn speed since frame j,
-# relative to r(i). A judder of 1 is the full speed of the world.
+# The animation error is in ms of display time, so errors that are equally visible have the same value at every time
+# scale. r(i) is the rate of physics: the simulated time per second that falls due within half a second before and
+# after present(i). r(i) is computed after the run, from the snapshots in the log. Judder of frame i is the change of
+# the drawn speed since frame j, relative to r(i). A judder of 1 means a change by the world's full speed.
 #
-# Always: a constant delay between present time and visible change has no effect. Some frames are left out and counted.
-# They are within half a second of a pause, a change of time scale or a reset, where no single speed is right, or their
-# r is unknown or below `LEAST_RATE`. Pure: rows in, arrays out, one element per frame, NaN if unknown.
+# Always: a constant delay between present time and the visible change has no effect. Some frames have no animation
+# error; they are counted. These are frames within half a second of a pause, a change of time scale or a reset, where
+# no single speed is right, and frames whose r is unknown or below `LEAST_RATE`. Pure: rows in, arrays out, one element
+# per frame, NaN if unknown.
 
 Mask = NDArray[np.bool_]
 
 HALF_WINDOW_NS = 500_000_000
-# Snapshots must cover at least this much of the window. With less, r would be a guess from a few snapshots.
+# Snapshots must cover at least this much of the window of one second around a present time. With less, r would be a
+# guess from few snapshots.
 LEAST_COVER_NS = 250_000_000
-# Simulated seconds per wall second. Nobody sees slower motion as motion, and a division by such a rate would enlarge
-# rounding errors.
+# Simulated seconds per wall second. Slower motion is not visible as motion, and a division by a smaller rate would
+# enlarge rounding errors.
 LEAST_RATE = 0.01
-# A snapshot first seen less than this after a change may still have a due instant from the previous plan.
+# If a snapshot was first seen less than this after a change, its due instant may still come from the previous plan.
 STALE_AFTER_CHANGE_NS = 100_000_000
 
 
@@ -297,17 +299,17 @@ class DrawnMotion:
     otherwise."""
 
     drawn: Mask  # something was drawn
-    running: Mask  # this and the previous frame were drawn, and simulated time was meant to pass between them
+    running: Mask  # this and the previous frame were drawn, and the plan let simulated time pass between them
     steady: Mask  # running, and there is no pause, change of time scale or reset within half a second
     step_ms: Floats  # simulated time drawn since the previous frame, in ms of simulated time
     shown_ms: Floats  # step_ms converted to display time with r, or with the rate of the snapshots if r is unknown
-    ideal_ms: Floats  # time since the previous frame was shown, which is shown_ms if the motion is even
+    ideal_ms: Floats  # time since the previous frame was shown; equal to shown_ms if the motion is even
     error_ms: Floats  # animation error, with sign
     judder: Floats  # change of the drawn speed, with sign, as a share of r
-    reversed: Mask  # the drawn time went back without a reset
+    reversed: Mask  # the drawn time went backwards without a reset
     rate: Floats  # r(i)
     changes: int  # number of pauses, changes of time scale and resets
-    left_out: int  # number of frames that follow a drawn frame and have no animation error
+    left_out: int  # number of frames that follow a drawn frame but have no animation error
 
 
 def motion(timing: Intervals) -> DrawnMotion:
@@ -347,8 +349,7 @@ def _or_else(usable: Floats, published: Floats) -> Floats:
 
 
 def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) -> Floats:
-    """Change of the drawn speed since the previous frame, relative to r. NaN unless both frames have an animation
-    error."""
+    """Change of the drawn speed since the previous frame, relative to r. NaN unless both frames have an error."""
     speed = np.where(np.isfinite(error_ms) & (passed_ms > 0), step_ms, np.nan) / np.where(passed_ms > 0, passed_ms, 1.0)
     return np.diff(speed, prepend=np.nan) / rate
 
@@ -362,7 +363,7 @@ def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
 
 
 def _rates(timing: Intervals, changes: NDArray[np.intp]) -> Floats:
-    """r(i) of every frame. Only snapshots between the same two changes as the frame are used."""
+    """r(i) of every frame. Uses only the snapshots between the change before the frame and the change after it."""
     rates = np.full(len(timing.frames), np.nan)
     edges = [0, *changes.tolist(), len(rates)]
     for first, end in pairwise(edges):
@@ -381,7 +382,7 @@ def _rates(timing: Intervals, changes: NDArray[np.intp]) -> Floats:
 
 def _due_map(timing: Intervals, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Map from due instant to simulated time, for the frames from `first` to `end`. Each snapshot that was the newest
-    gives one point."""
+    one in some frame gives one point."""
     rows = timing.frames.packed[first:end]
     ticks = timing.frames["newest_tick"]
     new = np.ones(end - first, bool)

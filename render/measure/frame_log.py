@@ -1,15 +1,15 @@
 """Frame log: one row per frame, in memory and, on request, in a CSV file.
 
-`add` packs a row into a preallocated ring, which takes a few microseconds and no disk access. `write_some`, which the
-frame loop calls in spare time, and `close` write the file.
+`add` packs a row into a preallocated ring; this takes a few microseconds and no disk access. The file is written by
+`write_some`, which the frame loop calls in spare time, and by `close`.
 
-The first fifteen columns are those of PresentMon 1.10 in its order, so programs that read its files can read these
-too. An unknown value is `NA`, or PresentMon's own value for unknown. `Runtime` is the column's name in version 1.x
-(2.x calls it `PresentRuntime`). Then follow all fields of `FrameRow` by name, and a few derived values for the reader,
-which `read_log` ignores.
+The first fifteen columns are the columns of PresentMon 1.10 in the same order, so programs that read PresentMon's
+files can read these files too. An unknown value is `NA`, or PresentMon's own value for unknown. `Runtime` is the name
+of the column in PresentMon 1.x (2.x calls it `PresentRuntime`). After these columns come all fields of `FrameRow` by
+name, and a few derived values for people, which `read_log` ignores.
 
-Always: memory is limited to the newest `KEPT_FRAMES` rows. With a file, every row is written, in order. A full disk
-ends the file between two lines.
+Always: only the newest `KEPT_FRAMES` rows are kept in memory. With a file, every row is written, in order. If the disk
+is full, the file ends after a whole line.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ from twixt.render.measure.frame_rows import (
 
 
 class WholeLines:
-    """Text file that consists of whole lines. A full disk ends it between two lines, and OSError is raised once.
+    """Text file that consists of whole lines. If the disk is full, the file ends after a whole line, and OSError is
+    raised once.
 
-    path: file, which is overwritten. piece_bytes: size of one write to the disk. Raises OSError if it cannot be
+    path: file, which is overwritten. piece_bytes: size of one write to the disk. Raises OSError if the file cannot be
     opened.
     """
 
@@ -51,7 +52,7 @@ class WholeLines:
         self._waiting_bytes = 0
 
     def write(self, line: str) -> int:
-        """Adds one or more whole lines. If that fails, closes the file and raises OSError."""
+        """Adds one or more whole lines. If this fails, closes the file and raises OSError."""
         self._waiting.append(line)
         self._waiting_bytes += len(line)
         if self._waiting_bytes >= self._piece_bytes:
@@ -59,7 +60,7 @@ class WholeLines:
         return len(line)
 
     def flush(self) -> None:
-        """Writes the waiting lines. If that fails, ends the file with the last whole line, closes it and raises
+        """Writes the waiting lines. If this fails, cuts the file after the last whole line, closes it and raises
         OSError."""
         piece = "".join(self._waiting).encode()
         self._waiting, self._waiting_bytes = [], 0
@@ -76,7 +77,7 @@ class WholeLines:
             raise
 
     def close(self) -> None:
-        """Writes the waiting lines and closes the file. Raises OSError."""
+        """Writes the waiting lines and closes the file. Raises OSError if the lines cannot be written."""
         if not self._file.closed:
             self.flush()
             self._file.close()
@@ -84,8 +85,8 @@ class WholeLines:
 
 MISSING = "NA"
 
-# PresentMon's columns. Here, "Present" means the swap, and a frame is displayed at the row's `present_ns`, the best
-# instant known.
+# PresentMon's columns. Here "Present" means the swap call, and a frame is displayed at the `present_ns` of its row,
+# the best known instant.
 PRESENTMON = (
     "Application",
     "ProcessID",
@@ -99,8 +100,9 @@ PRESENTMON = (
     "msBetweenPresents",  # time since the previous swap call
     "AllowsTearing",
     "PresentMode",
-    "msUntilRenderComplete",  # from the swap call until drawing is complete; negative if it was complete before
-    "msUntilDisplayed",  # from the swap call until the frame is shown
+    # Time from the swap call until drawing is complete; negative if drawing was complete before the call.
+    "msUntilRenderComplete",
+    "msUntilDisplayed",  # time from the swap call until the frame is shown
     "msBetweenDisplayChange",  # frame interval: time since the previous frame was shown
 )
 DERIVED = ("cpu_ms", "sample_age_ms", "newest_age_ms", "sim_to_present_ms")
@@ -109,24 +111,23 @@ DERIVED = ("cpu_ms", "sample_age_ms", "newest_age_ms", "sim_to_present_ms")
 # Number of rows in memory: 36 minutes at 60 fps, about 40 MB when full. A report covers only these rows.
 KEPT_FRAMES = 1 << 17
 # Default number of rows to write per call. 4 rows take about 0.1 ms. Only one row is added per frame, so a backlog
-# shrinks.
+# gets smaller.
 ROWS_A_CALL = 4
-# If this many rows wait (a second at 60 Hz), `add` itself writes one row. So a loop without spare time also loses at
-# most this many rows if it is killed.
+# If this many rows wait (one second at 60 Hz), `add` itself writes one row. So even a loop without spare time loses at
+# most this many rows if the process is killed.
 LONGEST_BACKLOG = 60
-# If the display reports shown frames, this many of the newest rows are not written yet, because reports come a few
-# frames after the swap.
+# Reports of a display come a few frames after the swap. So if the display reports, this many of the newest rows are
+# not written yet.
 HELD_BACK = 12
-FILE_BUFFER = 1 << 16  # bytes; one write to the disk for about two hundred rows
+FILE_BUFFER = 1 << 16  # bytes; about two hundred rows per write to the disk
 
-# A line of a log has about 500 bytes. A line longer than this is from another kind of file, and is not read
-# completely.
+# A line of a log has about 500 bytes. A longer line belongs to another kind of file, and its rest is not read.
 LONGEST_LINE = 1 << 16
-# Range of whole numbers in a log. Columns from snapshots may have any 64-bit value, as a damaged snapshot has. The
-# viewer's own instants and durations are limited to 73 years, so that their differences fit into 64 bits.
+# Range of whole numbers in a log. Columns from snapshots may have any 64-bit value, because a snapshot may be damaged.
+# Instants and durations measured by the viewer are limited to 73 years, so that their differences fit into 64 bits.
 INT64_RANGE = -(1 << 63), (1 << 63) - 1
 VIEWER_NS_RANGE = -(1 << 61), 1 << 61
-# Number of refreshes in a frame of one second on a display of 1 MHz.
+# Largest number of refreshes per frame: a frame of one second on a display of 1 MHz.
 MOST_REFRESHES = 1_000_000
 SNAPSHOT_COLUMNS = (
     "draw_time_ns", "offset_ns", "room_ns", "newest_sim_time_ns", "newest_due_ns", "newest_published_ns",
@@ -143,13 +144,14 @@ PROBE_AT = FrameRow._fields.index("probe")
 
 
 class FrameLog:
-    """Rows of the running program. path: CSV file, or None for rows in memory only. Raises TwixtError if the file
-    cannot be opened."""
+    """Rows of the running program. path: name of the CSV file; None keeps rows in memory only. Raises TwixtError if
+    the file cannot be opened."""
 
     def __init__(self, path: str | None = None, kept_frames: int = KEPT_FRAMES) -> None:
         self.count = 0
         self._kept = kept_frames
-        self._packed = np.zeros(kept_frames, PACKED)  # the system allocates each memory page at its first use
+        # zeros: the system allocates each memory page only at its first use
+        self._packed = np.zeros(kept_frames, PACKED)
         self._bytes = self._packed.view(np.uint8).data
         self._words = RowTexts()
         self._written = 0
@@ -177,9 +179,9 @@ class FrameLog:
         self.count += 1
 
     def display_reported(self, frame: int, present_ns: int, flags: str = "") -> None:
-        """Adds the display's report to the row of an earlier frame (`FrameRow.frame`). Reports come a few frames
-        later, so after the first report the newest `HELD_BACK` rows are not written until their reports can have come.
-        present_ns: 0 if the frame was never shown."""
+        """Adds the display's report to the row of an earlier frame (`FrameRow.frame`). Reports come a few frames after
+        the swap. So once a report has come, the newest `HELD_BACK` rows are kept back from the file. present_ns: 0 if
+        the frame was never shown."""
         self._held_back = HELD_BACK
         if not max(0, self.count - self._kept) <= frame < self.count:
             return
@@ -192,7 +194,7 @@ class FrameLog:
         self._words.release(before)
 
     def write_some(self, rows: int = ROWS_A_CALL) -> None:
-        """Writes at most `rows` waiting rows. Call it in spare time. Does nothing without a file."""
+        """Writes at most `rows` waiting rows. Call it in spare time. Without a file, does nothing."""
         self._write_up_to(min(self.count - self._held_back, self._written + rows))
 
     def _write_up_to(self, end: int) -> None:
@@ -218,8 +220,7 @@ class FrameLog:
         return FrameTable(packed.copy(), self._words.copy())
 
     def close(self) -> None:
-        """Writes the waiting rows and closes the file, but does not delete the rows in memory. A second call does
-        nothing."""
+        """Writes the waiting rows and closes the file; the rows in memory stay. A second call does nothing."""
         self._write_up_to(self.count)
         if self._file is not None:
             try:
@@ -229,7 +230,7 @@ class FrameLog:
             self._file = self._writer = None
 
     def _give_up(self, error: OSError) -> None:
-        """Ends the file early and sets `failure`, because a full disk must not end the viewer."""
+        """Ends the file early and sets `failure`. A full disk must not end the viewer."""
         self.failure = f"the frame log stops after {self._written} rows at most: {error.strerror}"
         self._file = self._writer = None
 
@@ -275,9 +276,9 @@ class _RowWriter:
 
 
 def read_log(path: str | os.PathLike[str]) -> FrameTable:
-    """Reads the rows of a log file. Columns are found by name. Unknown columns are ignored, and columns that an older
-    log lacks get their defaults. Raises TwixtError if the file cannot be read, is no frame log, or has a line that no
-    run can have written; the error names that line."""
+    """Reads the rows of a log file. Columns are found by name. Unknown columns are ignored. If an older log lacks a
+    column, its values are the defaults. Raises TwixtError if the file cannot be read, is not a frame log, or has a
+    line that no run can have written. The error names the line."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             lines = csv.reader(_lines(path, file))
@@ -308,7 +309,8 @@ def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
 
 def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterator[FrameRow]:
     wanted = [(name, header.index(name), kind) for name, kind in KIND_OF.items() if name in header]
-    cut = 0  # number of an incomplete line, which is allowed only at the end: the run was killed while it wrote
+    # Number of an incomplete line; only the last line may be incomplete, because the run was killed while it wrote.
+    cut = 0
     for line in lines:
         if not line:
             continue
@@ -333,7 +335,8 @@ def _ms(ns: int) -> str:
 
 
 def _read(name: str, text: str, kind: Any) -> Any:
-    """Value of a cell. Raises ValueError with the column's name and the rule for its values."""
+    """Value of a cell. Raises ValueError with the column's name and the rule for its values if the text breaks this
+    rule."""
     if kind is str:
         return text
     if text == MISSING and kind not in (int, bool, float):

@@ -1,9 +1,9 @@
 """Rows of the frame log, single and as a table.
 
-`FrameRow`: values of one presented frame. `FrameTable`: many rows as one packed array, for the calculation of figures.
-Texts are stored as indices into a list of texts.
+`FrameRow` has the values of one presented frame. `FrameTable` has many rows as one packed array, from which figures
+are calculated. Texts are stored as indices into a list of texts.
 
-Always: a table returns exactly the rows from which it was made. No clock and no file is read here.
+Always: a table returns exactly the rows from which it was made. This module reads no clock and no file.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-NO_GPU_TIME = -1  # value in the packed column that means None
+NO_GPU_TIME = -1  # value in the packed column that stands for None
 
 
 class FrameRow(NamedTuple):
     """One frame. Instants (`time.perf_counter_ns`) and durations are in ns; they are 0 if nothing was drawn.
 
-    draw_time_ns: simulated time drawn, after clamping. Without interpolation it is the time of the snapshot shown.
-    The work of a frame takes `ahead_ns` before the start, and `work_end_ns - start_ns` after it. present_ns: the best
-    known instant at which the frame was shown. This is the display's report, or else the return of the fence after the
-    swap, or else the swap's return; `present_source` names which.
+    draw_time_ns: simulated time drawn, after clamping. Without interpolation it is the time of the snapshot that was
+    shown. The work of a frame takes `ahead_ns` before `start_ns`, and `work_end_ns - start_ns` after it. present_ns:
+    the best known instant at which the frame was shown. The sources, in the order of preference, are the display's
+    report, the return of the fence after the swap, and the swap's return; `present_source` names the source used.
     """
 
     frame: int = 0
@@ -39,12 +39,12 @@ class FrameRow(NamedTuple):
     draw_time_ns: int = 0
     alpha: float = 0.0
     mode: str = "none"  # interpolated | held | extrapolated | none
-    method: str = ""  # interpolation with which the frame was drawn
+    method: str = ""  # interpolation method with which the frame was drawn
     clock_mode: str = ""
     clock_reason: str = ""
     offset_ns: int = 0
     room_ns: int = 0  # wall time from the draw time to the newest snapshot
-    play_rate: float = 0.0  # simulated time per wall time that the clock played since the previous frame
+    play_rate: float = 0.0  # simulated time that the clock played since the previous frame, per wall time
     rate: float = 1.0  # rate in the newest snapshot
     previous_tick: int = -1
     next_tick: int = -1
@@ -55,7 +55,8 @@ class FrameRow(NamedTuple):
     used_published_ns: int = 0  # published_ns of the newest snapshot that was used
     steps: int = 0  # number of new ticks since the previous frame
     draw_due_ns: int = 0  # wall instant at which the draw time falls due
-    group_due_ns: int = 0  # the same for the oldest draw time of a group; 0 if no group has its own draw time
+    # Wall instant at which the oldest draw time of a group falls due; 0 if no group has its own draw time.
+    group_due_ns: int = 0
     world_epoch: int = 0
     plan_number: int = 0
     plan_rate: float = 1.0
@@ -63,15 +64,15 @@ class FrameRow(NamedTuple):
     planned_refreshes: int = 0  # 0: the swap does not block
     pacer_reason: str = ""
     gpu_ns: int | None = None
-    input_acted_ns: int = 0  # instant of the user's last action whose effect this frame is the first to show; 0: none
-    rested_ns: int = 0  # time before this frame without frames, because nothing moved or the window was hidden
-    probe: bool = False  # True: a frame of the refresh probe, which no figure includes
-    # A log of `twixt-report/1` lacks the columns from here on. They then have their defaults.
+    input_acted_ns: int = 0  # instant of the user's last action whose effect is first visible in this frame; 0: none
+    rested_ns: int = 0  # time without frames before this frame, because nothing moved or the window was hidden
+    probe: bool = False  # True: a frame of the refresh probe; no figure includes it
+    # A log of schema `twixt-report/1` lacks the columns from here on. These columns then have their defaults.
     swap_end_ns: int = 0  # 0: unknown; then `present_ns` is used
     display_present_ns: int = 0  # instant that the display reported; 0: no report
     present_flags: str = ""  # flags of the display's report, such as "vsync hw-clock"
     present_source: str = ""  # display | fence | swap | timer; empty: unknown
-    # Durations by cause, see `FrameCosts`. If all are 0, they were not measured.
+    # Durations by cause, see `FrameCosts`. If all are 0, the durations were not measured.
     draw_ns: int = 0
     upload_ns: int = 0
     user_ns: int = 0
@@ -79,7 +80,8 @@ class FrameRow(NamedTuple):
     stolen_ns: int = 0
     other_ns: int = 0
     quality: str = ""  # quality level drawn; empty if there are no levels
-    ahead_ns: int = 0  # work done in spare time before `start_ns`; included in `cpu_ms`, not in the durations above
+    # Time of the work done in spare time before `start_ns`; included in `cpu_ms`, but not in the durations above.
+    ahead_ns: int = 0
 
 
 KIND_OF: dict[str, Any] = get_type_hints(FrameRow)
@@ -97,16 +99,16 @@ PACKED = np.dtype([(name, _CODES[kind][0]) for name, kind in KIND_OF.items()])
 PACKER = struct.Struct("<" + "".join(_CODES[kind][1] for kind in KIND_OF.values()))
 
 
-# Format that reads only the text numbers of a packed row, in the order of `TEXT_AT`.
+# Format that reads only the numbers of the texts in a packed row, in the order of `TEXT_AT`.
 TEXTS = struct.Struct(
     "<" + "".join("I" if kind is str else f"{struct.calcsize('<' + _CODES[kind][1])}x" for kind in KIND_OF.values())
 )
 
 
 class RowTexts:
-    """Texts by number. Each text is stored once, as long as a row uses it.
+    """Texts by number. Each text is stored once, and is kept as long as a row uses it.
 
-    Some texts (reasons) contain figures, so there are more and more different ones. Unused texts are removed.
+    Some texts (reasons) contain figures, so new texts keep coming. Therefore unused texts are removed.
     """
 
     def __init__(self) -> None:
@@ -132,7 +134,7 @@ class RowTexts:
         return number
 
     def release(self, numbers: Iterable[int]) -> None:
-        """Counts one row less for each of these texts. Removes a text that no row uses; its number is reused."""
+        """Counts one row less for each of these numbers. Removes a text that no row uses; its number is reused."""
         for number in numbers:
             self._uses[number] -= 1
             if not self._uses[number]:
@@ -174,11 +176,11 @@ class FrameTable:
 
     @staticmethod
     def of(rows: FrameTable | Iterable[FrameRow]) -> FrameTable:
-        """Makes a table of the rows. A table is returned unchanged."""
+        """Makes a table of the rows; if `rows` is a table, returns it unchanged."""
         if isinstance(rows, FrameTable):
             return rows
         words, buffer, one = RowTexts(), bytearray(), bytearray(PACKED.itemsize)
-        for row in rows:  # pack row by row, because a packed row needs a tenth of the memory
+        for row in rows:  # pack one row at a time: a packed row needs a tenth of the memory
             pack_into(one, 0, row, words)
             buffer += one
         return FrameTable(np.frombuffer(buffer, PACKED), words)

@@ -1,9 +1,9 @@
 """Frame-pacing plot (frame intervals, motion drawn, animation errors), and the style of all plots.
 
-The panels share the time axis. The strip below them has one stroke per frame, as in the overlay. The plot is readable
-at a width of 900 px. It shows the values of `run_figures`; no figure is computed here.
+The panels share the time axis. The strip below the panels has one stroke per frame, like the overlay's strip. The plot
+is readable at a width of 900 px. It shows the values of `run_figures`; no figure is computed here.
 
-Always: errors are TwixtErrors that tell the user what to do. matplotlib is imported only for a plot.
+Always: errors are TwixtErrors that tell the user what to do. matplotlib is imported only when a plot is made.
 """
 
 from __future__ import annotations
@@ -73,12 +73,13 @@ def save(figure: Figure, path: str) -> None:
 
 
 WIDTH_IN = 9.0  # 900 px
-STRIP_STROKES = 500  # most strokes in the strip; a stroke under 1.5 px could disappear between two pixels
-# Length of the compared excerpts. In longer ones, single frames could not be distinguished.
+# Largest number of strokes in the strip; a stroke narrower than 1.5 px could fall between two pixels and disappear.
+STRIP_STROKES = 500
+# Length of the compared excerpts. In a longer excerpt, single frames could not be distinguished.
 COMPARED_SECONDS = 4.0
 EVERYTHING = slice(None)
 MOVED, STOOD, GUESSED, IDEAL = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0"
-LONGEST_TITLE = 110  # number of characters that fit into the width
+LONGEST_TITLE = 110  # number of characters that fit into the plot's width
 
 Rows: TypeAlias = FrameTable | Iterable[FrameRow]
 
@@ -158,7 +159,7 @@ def _errors(axes: Axes, measured: Measured) -> None:
 
 
 def _strip(axes: Axes, measured: Measured, excerpt: slice = EVERYTHING) -> None:
-    """Draws one stroke per frame. Rare kinds are drawn last, and no stroke is too thin, so each frame is visible."""
+    """Draws one stroke per frame. Rare kinds are drawn last, and no stroke is too thin, so every frame is visible."""
     from matplotlib.patches import Patch
 
     seconds = _seconds(measured)[excerpt]
@@ -207,7 +208,7 @@ def _style_axes(axes: Axes, name: str) -> None:
 
 
 def _head(axes: Axes, title: str, measured: Measured) -> None:
-    """Sets the title, with a summary of the run below."""
+    """Sets the title and, below the title, a summary of the run."""
     shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
     shown = shown.encode("utf-8", "backslashreplace").decode()  # a file name may contain any bytes
     axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19, parse_math=False)

@@ -1,10 +1,10 @@
-"""Report of a run: a JSON document with the keys of `report_keys.SECTIONS`, and a text for people.
+"""Report of a run: a JSON document with the keys of `report_keys.SECTIONS`, and a text for the user.
 
 The text has one sentence with the result, then all sections as tables, then the conditions.
 
-Always: every key is present. A figure that could not be measured is null, and a line of `conditions` gives the reason.
-Physics and the channel report their own counts, and all other figures come from the rows. rich is imported only when
-text is printed.
+Always: every key is present. A figure that could not be measured is null, and a line of `conditions` tells why.
+Physics and the channel report their own counts; all other figures are computed from the rows. rich is imported only
+when text is printed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 
 Report = dict[str, Any]
-# The run's estimate of the refresh is more precise than the probe's. It is used if the two differ by at most this
-# share.
+# The refresh rate estimated from the run's rows is more precise than the rate that the probe measured. The estimate is
+# used if the two rates differ by at most this share.
 REFRESH_AGREES = 0.05
 
 
@@ -53,12 +53,11 @@ REFRESH_AGREES = 0.05
 class FinishedRun:
     """Data of a run that has just ended, from its viewer.
 
-    physics_blocks: physics' answer {"physics": {}, "channel": {}, "start": {}}; None if physics did not answer.
-    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks. (present_source is taken
-    from the rows.)
-    channel: counts of this viewer's link. They replace those from physics.
-    first_frame_parts_ms: durations of the viewer's phases in `START_PHASES`. Physics' phases are in its block "start".
-    forgotten: number of old rows that are no longer in memory (`FrameLog.forgotten`).
+    physics_blocks: answer of physics, {"physics": {}, "channel": {}, "start": {}}; None if physics did not answer.
+    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks. (The present_source comes
+    from the rows.) channel: counts of this viewer's link. These counts replace the counts from physics.
+    first_frame_parts_ms: durations of the viewer's phases in `START_PHASES`. The phases of physics are in its block
+    "start". forgotten: number of old rows that are no longer in memory (`FrameLog.forgotten`).
     """
 
     rows: FrameTable | Iterable[FrameRow]
@@ -134,7 +133,7 @@ def report_log(path: str, json_file: str | None = None, plot: str | None = None)
 
 
 def of_log(table: FrameTable, command: str) -> Report:
-    """Builds the report from a log alone, which lacks some figures."""
+    """Builds the report from a log alone. Some figures are then missing."""
     measured = measure(table)
     conditions = [
         "from a frame log alone, which holds no renderer, no counts of physics and the channel, "
@@ -163,7 +162,7 @@ def _document(command: str, known: dict[str, dict[str, Any]], conditions: list[s
 
 
 def not_measured(sections: dict[str, dict[str, Any]]) -> list[str]:
-    """Names of the keys that are null. If all keys of a section are null, returns the section's name instead."""
+    """Names of the keys that are null. If all keys of a section are null, the section's name stands for all of them."""
     missing = []
     for name, values in sections.items():
         empty = [key for key, value in values.items() if value is None or _is_empty(value)]
@@ -208,7 +207,7 @@ NOT_MEASURED = "-"
 
 
 def show(report: dict[str, Any], console: Console | None = None) -> None:
-    """Prints the report for people, by default on standard output."""
+    """Prints the report as text, by default on standard output."""
     from rich.text import Text
 
     console = console or standard_output()
@@ -239,7 +238,7 @@ def verdict(report: dict[str, Any]) -> str:
 
 
 def _costs_in_words(counts: dict[str, int | None]) -> str:
-    """Costs that made frames late, with counts, in words. The most frequent cost comes first."""
+    """Number of late frames for each cost, in words. The most frequent cost comes first."""
     known = sorted(((count, name) for name, count in counts.items() if count), reverse=True)
     return ", ".join(f"{count} {name}" for count, name in known)
 
@@ -304,10 +303,10 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-# Texts and tables on standard output, for people, in any encoding and width.
+# Texts and tables on standard output, in any encoding and width.
 #
-# Always: characters that the encoding lacks are written as escapes. No word of a table is cut; if the terminal is too
-# narrow, it wraps the lines.
+# Always: characters that the encoding lacks are written as escape sequences. No word of a table is cut: if the
+# terminal is too narrow, the terminal wraps the lines.
 
 
 # Number of characters that is larger than the width of any table.
@@ -325,7 +324,7 @@ def standard_output() -> Console:
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            raise  # rich would end the process with code 1
+            raise  # not passed to rich, because rich would end the process with code 1
 
     return Output(highlight=False, markup=False, emoji=False)
 

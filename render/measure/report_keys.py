@@ -3,8 +3,8 @@
 A limit names a figure of the report and a condition. The run fails if the condition is true. `read_limits` reads the
 limits at the start, and `check` compares them with the report at the end.
 
-Always: if a figure was not measured, its limit counts as broken. This module imports almost nothing, so a bad limit is
-refused before anything is opened.
+Always: if a figure was not measured, a limit on this figure counts as broken. This module imports almost nothing. So a
+bad limit is refused before a window or a file is opened.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from typing import Any, NamedTuple
 from twixt.ipc.errors import TwixtError
 
 SCHEMA = "twixt-report/2"
-# Older reports, written before animation errors were in ms of display time. They are readable, except animation errors
-# and causes.
+# Schemas of older reports. In these reports, animation errors were not in ms of display time. The reports can be read,
+# except animation errors and causes.
 OLDER_SCHEMAS = ("twixt-report/1",)
 
-# Kinds of keys: one figure, a distribution of a figure (its unit is the end of its name), or several figures by name.
+# Kinds of keys: one figure, a distribution of a figure (the end of the key's name is the unit), or several figures by
+# name.
 FIGURE, SPREAD, NAMES, PHASES, COUNTS = "figure", "spread", "names", "parts", "counts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
-# Usual definitions of "1 % low" (in fps, from frame intervals). The report has a figure for each, under its name.
+# Usual definitions of "1 % low" (in fps, from frame intervals). The report has one figure for each definition.
 LOW_1_PERCENT = {
     "percentile": "1000 / the 99th percentile of the intervals",
     "mean_of_slowest_intervals": "1000 / the mean of the slowest 1 % of the intervals",
@@ -55,7 +56,8 @@ START_PHASES = {
     "physics_viewer": "it waits for the viewer",
 }
 
-# Costs that can make a frame render late, see `twixt.render.cores.thread_time`. The report counts frames for each.
+# Costs that can make a frame late, see `twixt.render.cores.thread_time`. For each cost the report has the number of
+# frames that the cost made late.
 RENDER_COSTS = {
     "draw": "drawing and waiting for it to be complete",
     "upload": "reading snapshots and bringing them to the GPU",
@@ -94,7 +96,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE) | {"render_late_parts": COUNTS},
 }  # fmt: skip
-# Names below a key, for each kind of key that has any.
+# Names below a key, for each kind of key that has names below it.
 BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PHASES: tuple(START_PHASES), COUNTS: tuple(RENDER_COSTS)}
 HEAD = ("schema", "version", "command", "machine", "conditions")
 
@@ -105,14 +107,14 @@ def unmeasured(kind: str) -> Any:
 
 
 def section(name: str, known: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Section with all its keys in order and the values from `known`. Keys of `known` that the section lacks follow at
-    the end."""
+    """Section with all its keys in order and the values from `known`. Keys of `known` that are not keys of the section
+    are added at the end."""
     empty = {key: unmeasured(kind) for key, kind in SECTIONS[name].items()}
     return empty | {key: value for key, value in (known or {}).items() if value is not None or key not in empty}
 
 
 def figure_paths() -> list[str]:
-    """Names of all figures that a limit can use, such as motion.animation_error_ms.p99."""
+    """Names of all figures that can have a limit, such as motion.animation_error_ms.p99."""
     paths = []
     for name, keys in SECTIONS.items():
         for key, kind in keys.items():
@@ -128,8 +130,8 @@ _WORDS = {"true": True, "false": False}
 
 
 class Limit(NamedTuple):
-    """Condition under which a run fails: the comparison `sign` of the figure at `path` with `bound`. text: as
-    typed."""
+    """Condition under which a run fails: the figure at `path`, compared with `bound` by the comparison `sign`, for
+    example >. text: the condition as typed."""
 
     text: str
     path: str
@@ -140,7 +142,8 @@ class Limit(NamedTuple):
 def read_limits(texts: Iterable[str], known: Sequence[str] | None = None) -> list[Limit]:
     """Parses limits as the user typed them. known: names of all figures, by default those of the report.
 
-    Raises TwixtError for the first bad limit, with the rule that it breaks or the most similar names.
+    Raises TwixtError for the first bad limit; the message has the rule that the limit breaks, or the most similar
+    names.
     """
     return [_read(text, known) for text in texts]
 

@@ -1,8 +1,8 @@
-"""Computes the figures of a run from its rows: those sections of the report that a frame log contains, their
+"""Computes the figures of a run from its rows: the sections of the report that can be computed from a frame log, their
 conditions, and the cause of each bad frame. `evenness` defines intervals and motion.
 
-Always: a figure that could not be measured is None, never 0, and one of the conditions gives the reason.
-Pure: rows in, figures out. No clock is read.
+Always: a figure that could not be measured is None, never 0, and one of the conditions tells why. Pure: takes rows and
+returns figures; reads no clock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twixt.render.measure.evenness import LEAST_RATE, DrawnMotion, Intervals, in
 from twixt.render.measure.frame_rows import NO_GPU_TIME, FrameTable
 from twixt.render.measure.report_keys import RENDER_COSTS
 
-# Meaning of the present time for each source of most present times, and the unknown delay until the frame is visible.
+# For each source of present times: what the present time means, and the unknown delay until the frame is visible.
 PRESENTS = {
     "display": "present is what the display said of each frame; what it does after that is in no figure",
     "fence": "present is when the fence after the swap was passed{fitted}; the constant time from there to the glass is "
@@ -109,19 +109,19 @@ def _present_conditions(timing: Intervals) -> list[str]:
     return lines
 
 
-# The pacer often changes its interval a little to follow the measured refresh. A change by more than this factor is a
-# decision.
+# The pacer often changes its interval by a little to follow the measured refresh. Only a change by more than this
+# factor counts as a decision.
 DECISION = 1.02
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's values per frame, for the plots, and the sections of the report."""
+    """A run's values per frame, for the plots, and the report's sections."""
 
     timing: Intervals
     motion: DrawnMotion
     causes: Causes
-    sections: dict[str, dict[str, Any]]  # frames, motion, latency, pacer, causes
+    sections: dict[str, dict[str, Any]]  # sections frames, motion, latency, pacer, causes
     conditions: list[str]
 
 
@@ -217,7 +217,6 @@ def _causes(timing: Intervals, why: Causes) -> dict[str, Any]:
 
 
 def _most_used(frames: FrameTable, column: str) -> str | None:
-    """Most frequent text of a column."""
     if not len(frames):
         return None
     numbers, counts = np.unique(frames[column], return_counts=True)
@@ -230,38 +229,41 @@ def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 
 # The cause of each bad frame.
 #
-# A frame is bad if it missed a refresh, held the picture while simulated time ran, or has an animation error above
-# 2 ms of display time. Each bad frame has one cause. The first rule that fits decides:
+# A frame is bad in three cases: it missed a refresh, it held the picture while simulated time ran, or its animation
+# error is above 2 ms of display time. Each bad frame has exactly one cause. The first rule that fits gives the cause:
 #
 # 1. *Physics late*: the picture was held or extrapolated in this frame or in the previous frame, because nothing newer
-#    had been published. (After a hold, the next frame jumps.)
-# 2. *Physics late*: the frame missed no refresh and was shown as planned. This means that, since the previous frame,
-#    the difference between present time and prediction changed by less than half of the animation error. The drawn
-#    time was uneven because snapshots came unevenly.
-# 3. *Render late*: the frame began or was handed over late. One of these is true:
+#    had been published. (After a hold the next frame jumps, so the rule also looks at the previous frame.)
+# 2. *Physics late*: the frame missed no refresh and was shown as planned. "As planned" means: since the previous
+#    frame, the difference between present time and prediction changed by less than half of the animation error. So the
+#    drawn time was uneven, because snapshots came at uneven times.
+# 3. *Render late*: the frame began late or was handed over late. One of these is true:
 #    - It woke late, or its work took longer than its planned interval.
-#    - Its durations by cause were longer than usual, together by at least 1 ms and by half of its lateness.
+#    - Its durations by cause were longer than usual: together by at least 1 ms and by at least half of its lateness.
 #    - The time from its hand-over to its predicted present time was shorter than in nearly all frames that are not
-#      bad, and the reason is its own work, not a late return of the previous swap. If swap does not block, this time
-#      must be shorter by at least half of the lateness.
+#      bad, and the reason is the frame's own work and not a late return of the previous swap. If swap does not block,
+#      this time must be shorter by at least half of the lateness.
 # 4. *Display late*: all other cases. The frame was handed over in time, but shown late.
 #
 # In rule 3 the work of the previous frame counts too, because its delay may show in this frame. After a render late
-# frame, the pacer's prediction has to settle. So the next bad frame is render late as well if it missed no refresh and
-# its error is less than half of the previous error, or has the opposite sign and about the same size. A render late
-# frame is attributed to the cost (`COST_NAMES`) that exceeded its usual value most. Pure: rows in, causes out.
+# frame, the pacer's prediction needs time to settle. So the next bad frame is also render late if it missed no refresh
+# and one of two conditions holds: its error is less than half of the previous error, or has the opposite sign and
+# about the same size. The cost of a render late frame is the cost in `COST_NAMES` that exceeded its usual value most.
+# Pure: takes rows and returns causes.
 
 
-BAD_ERROR_MS = 2.0  # at 60 Hz a trained eye sees an uneven step of this size
-LATE_WAKE_MS = 1.0  # lateness of a wake-up of the hybrid wait; on an idle machine its p99 is far below this
-# If a cost exceeds its usual value by less than this, it is noise.
+BAD_ERROR_MS = 2.0  # smallest uneven step that a trained eye sees at 60 Hz
+# Least lateness of a wake-up that counts. On an idle machine, the p99 of the hybrid wait is far below this.
+LATE_WAKE_MS = 1.0
+# If a cost exceeds its usual value by less than this, the excess is noise.
 LEAST_EXCESS_MS = 1.0
-# The usual value is the median of this many consecutive frames: about two seconds at 60 Hz.
+# The usual value is the median over this many consecutive frames: about two seconds at 60 Hz.
 USUAL_OF = 128
-# A frame is handed over late if its time from hand-over to predicted present time is below this quantile of the frames
-# that are not bad.
+# A frame is handed over late if its time from hand-over to predicted present time is below a limit. The limit is this
+# quantile of the frames that are not bad.
 HASTY_SHARE = 0.05
-# A jump may compensate the error of the previous frame. This is the largest measured ratio of the jump to that error.
+# A frame may jump to compensate the error of the previous frame. This is the largest measured ratio of the jump to the
+# previous error.
 JUMP_SHARE = 1.25
 NO_COST = -1
 COST_NAMES = tuple(RENDER_COSTS)
@@ -273,8 +275,8 @@ Mask = NDArray[np.bool_]
 class Causes(NamedTuple):
     """Masks of the bad frames with each cause. A frame is in at most one of the masks.
 
-    cost: for a render late frame, index of the cost in `COST_NAMES`; for others, or if no costs were measured,
-    `NO_COST`.
+    cost: for a render late frame, the index of its cost in `COST_NAMES`; `NO_COST` for other frames, and if no costs
+    were measured.
     """
 
     physics_late: Mask
@@ -315,8 +317,8 @@ def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
 
 
 def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
-    """Mask of frames in which the pacer's prediction may settle: they compensate the previous frame's error with a
-    jump, or have less than half of that error."""
+    """Mask of frames in which the pacer's prediction may be settling: the frame compensates the previous frame's error
+    with a jump, or has less than half of that error."""
     before_ms = _before(error_ms)
     opposite = np.nan_to_num(moved.error_ms) * _before(np.nan_to_num(moved.error_ms)) < 0
     good: Mask = (error_ms < before_ms / 2) | (opposite & (error_ms < JUMP_SHARE * before_ms))
@@ -335,8 +337,8 @@ def _overran(timing: Intervals, costs_ms: Floats) -> Mask:
 
 
 def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask:
-    """Mask of frames handed over late because of their own work. The time from hand-over to predicted present time is
-    shorter than in nearly all frames that are not bad."""
+    """Mask of frames that were handed over late because of their own work. In these frames the time from hand-over to
+    predicted present time is shorter than in nearly all frames that are not bad."""
     frames = timing.frames
     known = (frames["predicted_present_ns"] > 0) & (frames["swap_begin_ns"] > 0)
     lead_ms = np.where(known, frames["predicted_present_ns"] - frames["swap_begin_ns"], 0) / 1e6
@@ -352,8 +354,8 @@ def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask
 
 
 def _span_ms(frames: FrameTable) -> Floats:
-    """Time (ms) until the frame's hand-over, counted from the frame's planned begin, or from the return of the
-    previous swap if that was later."""
+    """Time (ms) until the frame's hand-over. It is counted from the planned begin of the frame, or from the return of
+    the previous swap if that return was later."""
     swap_end_ns = np.where(frames["swap_end_ns"] > 0, frames["swap_end_ns"], frames["present_ns"])
     planned_ns = frames["start_ns"] - np.maximum(frames["wake_error_ns"], 0)
     span_ms: Floats = (frames["swap_begin_ns"] - np.maximum(planned_ns, _before(swap_end_ns))) / 1e6
@@ -361,8 +363,8 @@ def _span_ms(frames: FrameTable) -> Floats:
 
 
 def _main_cost(costs_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
-    """Index of the cost that most exceeds its usual value in the frame or the previous frame. If no cost exceeds it,
-    index of the largest cost."""
+    """Index of the cost that most exceeds its usual value, in the frame or in the previous frame. If no cost exceeds
+    its usual value, the index of the largest cost."""
     excess_ms, spent_ms = (np.maximum(each, _before(each)) for each in (excess_ms, costs_ms))
     unusual = excess_ms.max(1, initial=0.0) >= LEAST_EXCESS_MS / 2
     cost: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), spent_ms.argmax(1))

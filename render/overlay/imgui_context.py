@@ -1,10 +1,10 @@
-"""Dear ImGui contexts, and the labels and figures of the program drawn with it.
+"""Dear ImGui contexts, and the program's labels and figures, which are drawn with Dear ImGui.
 
-Labels, figures and panels each have their own context, because labels follow the bodies in every frame while the
-panels are laid out only ten times a second.
+Labels, figures and panels each have their own context: labels follow the bodies in every frame, while panels are laid
+out only ten times a second.
 
-Always: functions here restore OpenGL's state, but may change the current ImGui context. Import this module late,
-because it loads imgui-bundle.
+Always: the functions of this module restore OpenGL's state, but they may change the current ImGui context. Import this
+module late, because it loads imgui-bundle.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PACKAGE, NATIVE = "imgui_bundle", "imgui_bundle._imgui_bundle"
 def _library() -> tuple[Any, Path]:
     """Returns the library's native module and its package's folder. Raises ModuleNotFoundError if it is not installed.
 
-    Does not import the package itself, because that would also load asyncio and two dozen more modules, which is a
+    Does not import the package itself. The package would also load asyncio and two dozen more modules, which is a
     quarter of the loading time. A later import of the package works as usual.
     """
     found = importlib.util.find_spec(PACKAGE)
@@ -51,15 +51,15 @@ imgui: Any = _native.imgui
 implot: Any = _native.implot
 
 FONT_PX = 15.0
-# Colour of the shadow of each text. It is offset by one unit and makes the text readable over any picture.
+# Colour of the shadow of each text. The shadow is offset by one unit and makes the text readable over any picture.
 SHADE = (0, 0, 0, 190)
 # Offset of a label's text from its position, in units of text size.
 LABEL_OFFSET = (6.0, -7.0)
 
 
 def new_context() -> Any:
-    """Makes an ImGui context with the overlay's font, and makes it the current one. Draws with the OpenGL 3.3 context
-    that is current now."""
+    """Makes an ImGui context with the overlay's font, and makes it the current one. ImGui then draws with the OpenGL
+    3.3 context that is current now."""
     context = imgui.create_context()
     imgui.set_current_context(context)
     io = imgui.get_io()
@@ -94,7 +94,7 @@ def close_context(context: Any) -> None:
 
 
 class LabelOverlay:
-    """Labels over the picture. Each method, `close` included, needs a current OpenGL 3.3 context."""
+    """Labels over the picture. Each method, including `close`, needs a current OpenGL 3.3 context."""
 
     def __init__(self) -> None:
         self._context = new_context()
@@ -139,23 +139,24 @@ class LabelOverlay:
         imgui.render()
 
 
-# Figures of the program, drawn with the library's plots.
+# Figures of the program, drawn with the plots of the ImGui library.
 
 
-# Parts of a figure (title, numbers on the axes, label of the x axis, legend) are drawn only if the figure has at least
-# this width and height, in units of text size. For the legend, each name needs NAME_HEIGHT more.
+# The elements of a figure are its title, the numbers on its axes, the label of its x axis, and its legend. An element
+# is drawn only if the figure has at least this width and height, in units of text size. For the legend, each name in
+# it needs NAME_HEIGHT more.
 LEAST_FOR_TITLE, LEAST_FOR_NUMBERS, LEAST_FOR_LABEL = (60.0, 40.0), (100.0, 70.0), (100.0, 130.0)
 LEAST_FOR_NAMES, NAME_HEIGHT = (150.0, 90.0), 18.0
 # Free space above and below the points, as a share of their range.
 MARGIN_SHARE = 0.05
 LINE_WIDTH, BAR_WIDTH = 1.5, 0.67
-# Colours (red, green, blue) of lines without a colour. They can be distinguished on a dark background, also by most
-# people with colour blindness.
+# Colours (red, green, blue) for lines that have no colour of their own. They can be distinguished on a dark
+# background, also with most kinds of colour blindness.
 COLORS = ((0.35, 0.70, 0.90), (0.90, 0.62, 0.0), (0.0, 0.75, 0.55), (0.95, 0.90, 0.25), (0.80, 0.47, 0.65))
 
 
 class FigureOverlay:
-    """Draws figures. Each method, `close` included, needs a current OpenGL 3.3 context."""
+    """Draws figures. Each method, including `close`, needs a current OpenGL 3.3 context."""
 
     def __init__(self) -> None:
         self._context = new_context()
@@ -193,8 +194,8 @@ class FigureOverlay:
 
 
 def shown_ranges(figure: OverlayFigure) -> tuple[Range, Range]:
-    """Ranges of the two axes. If the figure sets no range for an axis, it is the range of the points. The y range then
-    has some more space above and below."""
+    """Ranges of the two axes. If the figure does not set the range of an axis, the range of the points is used. A y
+    range from the points has some extra space above and below."""
     x_range, y_range = figure.x_range, figure.y_range
     xs, ys = np.concatenate([line.points for line in figure.lines] or [np.zeros((0, 2))]).T
     if x_range is None:
@@ -209,7 +210,8 @@ def _range_of(values: Any, more: float) -> Range:
     if not len(values):
         return 0.0, 1.0
     low, high = float(values.min()) - more, float(values.max()) + more
-    least = 1e-6 * max(abs(low), abs(high), 1e-6)  # a smaller range is widened, as are equal values
+    # A smaller range is widened; so is the range of points that are all equal.
+    least = 1e-6 * max(abs(low), abs(high), 1e-6)
     return (low, high) if high - low > least else (low - max(least, 0.5), high + max(least, 0.5))
 
 

@@ -1,10 +1,11 @@
-"""Layers over the picture of a frame: panels, labels, images and figures of the program, note about the last key.
+"""Layers over the picture: the panels, the program's labels, images and figures, and the note about the last key.
 
-An import of Dear ImGui takes longer than a frame, so a thread imports it. After that, fonts and OpenGL programs are
-made between frames, in steps of some milliseconds. Until they are ready, frames are drawn without panels and labels.
+Importing Dear ImGui takes longer than a frame, so a separate thread imports it. After the import, fonts and OpenGL
+programs are made between frames, in steps of some milliseconds. Until they are ready, frames are drawn without panels
+and labels.
 
-Always: the panels are made only between frames, so opening them does not delay a frame. When `OverlayLayer.close`
-returns, the import has ended.
+Always: the panels are made only between frames, so opening the panels does not delay a frame. When
+`OverlayLayer.close` returns, the import has ended.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def load_overlay_library() -> None:
-    """Imports the modules that draw panels and labels, on the caller's thread.
+    """Imports the modules that draw panels and labels, on the calling thread.
 
-    Ignores a failed import, because the next import of these modules raises the same error and reports it.
+    Ignores a failed import: the next import of these modules raises the same error and reports it.
     """
     with closing(ShortSwitchInterval()):
         try:
@@ -68,7 +69,7 @@ class OverlayLibrary:
 
 
 class OverlayFrame(NamedTuple):
-    """Properties of one frame that the layers over its picture depend on."""
+    """Properties of one frame that determine the layers over its picture."""
 
     link: Link  # link to the simulation that is drawn
     size_px: tuple[int, int]  # size of the framebuffer
@@ -82,10 +83,10 @@ class OverlayFrame(NamedTuple):
 
 
 class OverlayUse(NamedTuple):
-    """Layers drawn in one frame, and the user's input on them."""
+    """Layers that were drawn in one frame, and the user's input on them."""
 
     is_drawn: bool  # at least one layer was drawn
-    covered: Sequence[Rectangle] | None = None  # rectangles that contain all pixels drawn over; None if unknown
+    covered: Sequence[Rectangle] | None = None  # rectangles that contain all changed pixels; None if unknown
     keys: Sequence[str] = ()  # keys whose buttons were clicked
     turned: Turned | None = None  # effects of moved sliders
 
@@ -96,8 +97,8 @@ NOTHING_DRAWN = OverlayUse(False, ())
 class OverlayLayer:
     """Layers over the picture of one viewer. The window's OpenGL context must be current.
 
-    pacing: the pacing chosen with its flag. facts: returns the current values for the panels; called only when the
-    panels are laid out. panels: None until the panels are made. now_ns: the clock of the frames.
+    pacing: the pacing chosen with the flag. facts: function that returns the current values for the panels; it is
+    called only when the panels are laid out. panels: None until the panels are made. now_ns: the clock of the frames.
     """
 
     def __init__(
@@ -113,9 +114,9 @@ class OverlayLayer:
         self._library = OverlayLibrary()
         self._labels: LabelOverlay | None = None
         self._pictures = ProgramPictures()
-        self._making: Iterator[None] | None = None  # remaining steps before the panels or the labels can be drawn
+        self._making: Iterator[None] | None = None  # remaining steps until the panels or the labels can be drawn
         self._frame: OverlayFrame | None = None  # the last frame
-        self._note = ""  # the note on the panels
+        self._note = ""  # the note that the panels show
 
     def covers(self, x_px: float, y_px: float) -> bool:
         """Returns True if a visible panel covers this pixel."""
@@ -124,14 +125,14 @@ class OverlayLayer:
 
     @property
     def is_being_made(self) -> bool:
-        """True if panels or labels are still being made, so the next frames will differ."""
+        """True if panels or labels are still being made; then the next frames will differ."""
         frame = self._frame
         is_wanted = frame is not None and frame.has_panels and not frame.is_starting and self.panels is None
         return self._making is not None or is_wanted
 
     def make_panels(self, size_px: tuple[int, int], scale: float) -> None:
-        """Begins to make the panels, between the next frames, for a framebuffer of `size_px` with `scale` pixels per
-        unit of text size. Their library must be loaded."""
+        """Begins to make the panels; the steps follow between the next frames. size_px: size of the framebuffer.
+        scale: pixels per unit of text size. The panels' library must be loaded."""
         if self.panels is None and self._making is None:
             self._making = self._panel_steps(size_px, scale)
 
@@ -159,7 +160,7 @@ class OverlayLayer:
     def make_some(self) -> bool:
         """Does one step of making the panels or labels. Returns False if there is no step to do.
 
-        Call it between two frames, because it draws into the current framebuffer.
+        Call it between two frames, because a step draws into the current framebuffer.
         """
         if self._making is None:
             return False
@@ -169,11 +170,10 @@ class OverlayLayer:
         return True
 
     def redraw_early(self, size_px: tuple[int, int], scale: float, until_ns: int) -> bool:
-        """Does those steps of a redraw of the panels' sheet that are due and will probably end by `until_ns`. Returns
-        False if there are none.
+        """Does the steps of a redraw of the panels' sheet that are due and will probably end by `until_ns`. Returns
+        False if there are no such steps.
 
-        size_px, scale: values of the next frame. Does not change a frame, even if the frame is drawn and not yet
-        shown.
+        size_px, scale: values of the next frame. Does not change a frame, even if a frame is drawn and not yet shown.
         """
         frame, panels = self._frame, self.panels
         if self._making is not None or panels is None or frame is None or not frame.has_panels:
@@ -189,17 +189,18 @@ class OverlayLayer:
             self._figures.add(row, newest)
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets whether panels that the user does not operate are redrawn less often, to leave the core to physics."""
+        """Sets whether panels are redrawn less often while the user does not operate them. Reducing redraws leaves
+        more of the core to physics."""
         if self.panels is not None:
             self.panels.reduce_redraws(is_reduced)
 
     def forget_snapshots(self) -> None:
-        """Drops the newest snapshot. Call it when another simulation is drawn from now on."""
+        """Drops the newest snapshot. Call it when the viewer begins to draw another simulation."""
         if self._figures is not None:
             self._figures.forget_snapshots()
 
     def close(self) -> None:
-        """Waits until the import has ended. Does not call OpenGL."""
+        """Waits until the import has ended. Calls no OpenGL function."""
         self._library.close()
 
     def release(self) -> None:
@@ -227,7 +228,7 @@ class OverlayLayer:
         return [*words, foot(note, size_px, scale)] if note else words
 
     def _texts(self, texts: Sequence[OverlayText], frame: OverlayFrame, has_panels: bool) -> list[PlacedLabel]:
-        """Texts of the program. If the panels are shown, the texts are placed clear of them."""
+        """Texts of the program. If the panels are shown, the texts are moved so that they do not overlap the panels."""
         if frame.is_starting or not self._library.is_loaded:
             return []
         room = (TOP_HEIGHT, KEYS_HEIGHT) if has_panels else (0.0, 0.0)
@@ -269,7 +270,8 @@ class OverlayLayer:
         assert self._figures is not None
         return self._figures.state(self._facts(), self._note, self._now_ns())
 
-    # -- steps between frames. Each frame begins by clearing the picture, so what these steps draw is never visible
+    # -- steps between frames. Each frame first clears the picture, so the pixels that these steps draw are never
+    # visible
 
     def _panel_steps(self, size_px: tuple[int, int], scale: float) -> Iterator[None]:
         from twixt.render.overlay.overlay import Overlay
@@ -290,6 +292,6 @@ class OverlayLayer:
 
 
 def _passes_hidden(event: Event) -> bool:
-    """True if hidden panels receive this event: pointer moved, pointer left, or button released."""
+    """True if hidden panels still receive this event: pointer moved, pointer left, or button released."""
     is_release = isinstance(event, MouseButton) and not event.pressed
     return is_release or isinstance(event, MouseMove | PointerLeft)

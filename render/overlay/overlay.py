@@ -1,17 +1,17 @@
-"""The overlay's panels (smoothness, its causes, keys), drawn over the picture with Dear ImGui.
+"""The overlay's panels (smoothness, causes of unevenness, keys), drawn over the picture with Dear ImGui.
 
-People read a figure only a few times a second. So the panels are drawn ten times a second into a texture, the sheet
-(`draw.flat.overlay_sheet`), and each frame only copies the sheet. A redraw has two steps, layout and drawing, of about
-a millisecond each. They are done in spare time, where they delay no frame. A frame does one of the steps only if the
-redraw is LATE_NS overdue. While the user operates the panels (the pointer is on a panel, or drags a slider), every
-frame lays them out and draws them directly.
+People read a figure only a few times a second. So the panels are drawn only ten times a second, into a texture called
+the sheet (`draw.flat.overlay_sheet`). Each frame copies the sheet. A redraw has two steps, layout and drawing, of
+about a millisecond each. They are done in spare time and then delay no frame. If the redraw is LATE_NS overdue, a
+frame does one of the steps. While the user operates the panels (the pointer is on a panel or drags a slider), every
+frame lays out the panels and draws them directly.
 
-Always: the library receives every mouse event at once and in order, even if it draws rarely. A sheet is copied only
-into frames of the size for which it was drawn.
+Always: the library receives every mouse event at once and in order, even if the library draws rarely. A sheet is
+copied only into frames of the size for which the sheet was drawn.
 
-This module does not call the window. Input events and the size are passed in, so it can also draw in memory, with any
-libglfw. Import it late, because it loads imgui-bundle. It draws into the current framebuffer and restores OpenGL's
-state.
+This module does not call the window. Input events and the size are passed in, so the overlay can also draw in memory,
+with any libglfw. Import this module late, because it loads imgui-bundle. The overlay draws into the current
+framebuffer and restores OpenGL's state.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from twixt.render.overlay.panel_layout import show_panels
 from twixt.render.overlay.panel_state import OverlayState
 from twixt.render.pacing.wait import StepCost
 
-# Interval at which the panels are redrawn in spare time, about as fast as figures can be read. It is a little less
-# than six frames at 60 Hz.
+# Interval (ns) at which the panels are redrawn in spare time. Users can read figures about this often. The interval is
+# a little less than six frames at 60 Hz.
 REDRAW_NS = 95_000_000
-# The same interval while physics waits for a core, because a redraw takes 3 ms of processor time.
+# Interval (ns) of redraws while physics waits for a core. It is longer because a redraw takes 3 ms of processor time.
 REDUCED_REDRAW_NS = 500_000_000
-# If there is no spare time and a redraw is overdue by this, frames do the redraw, one step in each frame. Figures then
-# change five times a second. After the last change, a paused picture is drawn for another 300 ms, which is long
-# enough.
+# If there is no spare time and a redraw is overdue by this time (ns), the frames do the redraw, one step in each
+# frame. The figures then change five times a second. While the world is paused, frames are drawn for 300 ms after the
+# last change. This is long enough for the redraw.
 LATE_NS = 100_000_000
-# If a redraw is overdue by this, one frame does all of it, because frames had stopped or are rare.
+# If a redraw is overdue by this time (ns), frames had stopped or are rare, and one frame does the whole redraw.
 LONG_LATE_NS = 400_000_000
-# A step begins if the spare time is at least this quantile of the step's last durations. If another program interrupts
-# the step, the frame is delayed no more than if the step were done within the frame.
+# A step begins if the spare time is at least this quantile of the step's recent durations. If another program
+# interrupts the step, the frame is delayed no more than if the frame did the step itself.
 COVERED = 0.8
-# Number of layouts until the panels are complete. Mouse input shows in the next layout, and a panel's new size in the
-# layout after that.
+# Number of layouts until the panels are complete. The effect of mouse input is visible in the next layout; a panel's
+# new size is used in the layout after the next.
 LAYOUTS_AT_ONCE = 3
-# Smallest time (s) between two layouts that is passed to the library, which refuses zero.
+# Smallest time (s) between two layouts that is passed to the library. The library refuses zero.
 LEAST_ELAPSED_S = 1e-4
-# Pointer position that the library interprets as outside the window: -FLT_MAX.
+# Pointer position that means "outside the window" to the library: -FLT_MAX.
 OUTSIDE = -3.4028234663852886e38
 _BUTTONS = {"left": 0, "right": 1, "middle": 2}
 
 
 class PanelInput(NamedTuple):
-    """Results of mouse events on the panels."""
+    """Effects of mouse events on the panels."""
 
     pressed: list[str]  # names of the keys whose buttons were clicked
     turned: list[Turn]  # sliders that the user moved, in order
@@ -65,8 +65,8 @@ NO_INPUT = PanelInput([], [], False)
 
 
 class Overlay:
-    """Panels in one ImGui context. Each method, `close` included, needs a current OpenGL 3.3 context. now_ns: returns
-    the current instant."""
+    """Panels in one ImGui context. Each method, including `close`, needs a current OpenGL 3.3 context. now_ns:
+    function that returns the current instant."""
 
     def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
         self._now_ns = now_ns
@@ -77,11 +77,11 @@ class Overlay:
         self._used = NO_INPUT
         self._opened: set[str] = set()  # names of the folds that the user has opened
         self._is_turning = False  # the user drags a slider
-        self._pointer_px: tuple[float, float] | None = None  # None: unknown, or not over the window
+        self._pointer_px: tuple[float, float] | None = None  # None: unknown, or the pointer is not over the window
         self._down: set[str] = set()  # mouse buttons that are down
         self._panes, self._sheet = Panes(), Sheet()
         self._shown_panes: list[Pane] = []
-        self._rectangles: tuple[Rectangle, ...] = ()  # the panes in whole pixels
+        self._rectangles: tuple[Rectangle, ...] = ()  # rectangles of the panels in whole pixels
         self.covered: Sequence[Rectangle] | None = ()  # pixels that the last `draw` drew over; None: unknown
         self.every_ns = REDRAW_NS  # interval of regular redraws
         self._layout_cost, self._drawing_cost = StepCost(COVERED), StepCost(COVERED)  # costs of steps in spare time
@@ -95,8 +95,9 @@ class Overlay:
     ) -> PanelInput:
         """Draws the panels and returns the results of the user's mouse input on them.
 
-        state: called only when the panels are laid out again. events: this frame's events, see `render.display.input`.
-        framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays.
+        state: function that returns the values to show; it is called only when the panels are laid out again. events:
+        this frame's events, see `render.display.input`. framebuffer_scale: pixels per unit of text size, 2 on many
+        high-resolution displays.
         """
         now_ns = self._now_ns()
         imgui.set_current_context(self._context)
@@ -107,7 +108,7 @@ class Overlay:
             self._lay_out(state, size_px, framebuffer_scale, now_ns)
             self._draw_straight(size_px)
             self.covered = None
-            self.request_layout()  # the sheet holds an older layout
+            self.request_layout()  # the sheet shows an older layout
         else:
             late_ns = now_ns - self._sheet_ns - self.every_ns
             if self._layouts_due or late_ns >= LONG_LATE_NS:
@@ -128,7 +129,7 @@ class Overlay:
     ) -> bool:
         """Does the next step of a redraw of the sheet, if a step is due and will probably end by `until_ns`.
 
-        Returns False if nothing was done; call it repeatedly until it does. Changes only the sheet's framebuffer.
+        Returns False if nothing was done. Call it again until it returns False. Changes only the sheet's framebuffer.
         """
         now_ns = self._now_ns()
         is_known = (*size_px, framebuffer_scale) == self._size and not self._layouts_due
@@ -148,7 +149,7 @@ class Overlay:
     ) -> Iterator[None]:
         """Makes glyphs and OpenGL programs before the first use, in steps of some milliseconds each.
 
-        Do the steps between two frames. They draw into the current framebuffer, which each frame clears first.
+        Do these steps between two frames. The steps draw into the current framebuffer, which each frame clears first.
         """
         for step in (self._lay_out, self._lay_out, self._try_straight, self._redraw_sheet):
             imgui.set_current_context(self._context)
@@ -165,7 +166,7 @@ class Overlay:
         return self._is_turning or (self._pointer_px is not None and self.covers(*self._pointer_px))
 
     def reduce_redraws(self, is_reduced: bool) -> None:
-        """Sets whether panels that the user does not operate are redrawn less often."""
+        """Sets whether panels are redrawn less often while the user does not operate them."""
         self.every_ns = REDUCED_REDRAW_NS if is_reduced else REDRAW_NS
 
     def request_layout(self) -> None:
@@ -187,7 +188,7 @@ class Overlay:
             if isinstance(event, MouseMove):
                 self._pointer_px = event.x_px, event.y_px
                 io.add_mouse_pos_event(event.x_px / scale, event.y_px / scale)
-            elif isinstance(event, PointerLeft) and not self._down:  # a drag continues outside the window
+            elif isinstance(event, PointerLeft) and not self._down:  # a drag may continue outside the window
                 self._pointer_px = None
                 io.add_mouse_pos_event(OUTSIDE, OUTSIDE)
             elif isinstance(event, MouseButton) and event.button in _BUTTONS:
@@ -198,7 +199,7 @@ class Overlay:
             elif isinstance(event, Scroll):
                 io.add_mouse_wheel_event(event.dx, event.dy)
         if was_in_use and not self.is_in_use:
-            self.request_layout()  # so that no button stays highlighted
+            self.request_layout()  # so that no button remains highlighted
 
     def close(self) -> None:
         """Releases the context and the sheet."""
@@ -207,11 +208,10 @@ class Overlay:
 
     @property
     def _is_laid_out(self) -> bool:
-        """True if the last layout is not on the sheet yet."""
+        """True if the last layout is newer than the layout on the sheet."""
         return self._sheet_ns < self._laid_out_ns
 
     def _step(self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int) -> None:
-        """Does the next step of a redraw."""
         if self._is_laid_out:
             self._draw_sheet(size_px)
         else:
@@ -224,7 +224,6 @@ class Overlay:
         self._draw_sheet(size_px)
 
     def _draw_sheet(self, size_px: tuple[int, int]) -> None:
-        """Draws the last layout into the sheet."""
         with self._sheet.drawing(size_px, self._rectangles, TINT):
             imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
         self._sheet_ns = self._laid_out_ns

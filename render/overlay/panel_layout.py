@@ -1,8 +1,9 @@
 """Layout of the overlay's panels.
 
-Frames are at the top left, physics at the top right, keys along the bottom, banners above the keys. The middle of the
-picture is free even at 800x600. Every figure has its unit beside it, and the strip has a legend in words. Rarely
-needed items (reasons of the clock, sliders of injected trouble) are folded until the user opens them.
+The frame's figures are at the top left, the figures of physics at the top right. The keys are along the bottom,
+banners above the keys. The middle of the picture is free even at 800x600. Every figure has its unit beside it, and the
+strip has a legend in words. Items that are rarely needed (reasons of the clock, sliders of injected trouble) are
+folded until the user opens them.
 
 Always: at any size of the window, no panel overlaps another or extends beyond the window. A small window shows fewer
 items.
@@ -19,12 +20,13 @@ from twixt.render.overlay.panel_state import MODES, OverlayState
 from twixt.render.overlay.widgets import PanelItem, breaks, fitting
 
 PANEL_WIDTH = 264.0
-# Smallest width of a half's label beside its panel. If there is less space, the label is placed below the panel.
+# Smallest width beside a panel for the label of a half of the split view. If there is less space, the label is placed
+# below the panel.
 LEAST_LABEL_WIDTH = 90.0
-# Shares of the window's height: largest height of a panel without open folds, largest height of the keys, and lowest
-# position at which the banners end.
+# Shares of the window's height. PANEL_SHARE: largest height of a panel without open folds. KEYS_SHARE: largest height
+# of the keys. BANNERS_END: lowest position of the banners' end.
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
-# Width of a key's entry beyond its two texts: the button's border and the gaps.
+# Width of a key's entry without its two texts: the button's border and the gaps.
 KEY_WIDTH = 26.0
 SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
 
@@ -36,7 +38,7 @@ class LayoutResult(NamedTuple):
     panels: list[tuple[float, float, float, float]]  # left, top, width, height of each panel
     turned: list[Turn]  # sliders that the user moved
     all_off: bool  # "no trouble" was clicked
-    is_unfinished: bool  # the size of a panel is not known yet, so another layout is needed
+    is_unfinished: bool  # the size of a panel is not known yet, so one more layout is needed
 
 
 def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> LayoutResult:
@@ -49,7 +51,8 @@ def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], open
 
 
 class _Layout:
-    """One layout, made from the bottom up. Keys and banners come first, then the figures in the remaining space."""
+    """One layout, made from the bottom to the top. Keys and banners are placed first; then the figures get the
+    remaining space."""
 
     def __init__(self, imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> None:
         self._imgui, self._state, self._opened = imgui, state, opened
@@ -86,8 +89,8 @@ class _Layout:
     # -- at the bottom
 
     def _keys(self, end: float) -> float:
-        """Shows the keys above `end` and returns their top. They are folded if they would need more than KEYS_SHARE of
-        the window's height."""
+        """Shows the keys above `end` and returns the position of their upper end. The keys are folded if they would
+        need more than KEYS_SHARE of the window's height."""
         keys = self._state.keys
         if not keys:
             return end
@@ -125,7 +128,7 @@ class _Layout:
             ui.text(imgui, does, ui.DIM)
 
     def _banners(self, end: float) -> float:
-        """Shows the banners above the keys, whose top is at `end`. Returns the lower end of the remaining space."""
+        """Shows the banners above `end`, the upper end of the keys. Returns the lower end of the remaining space."""
         lines = [(message, ui.WARNING) for message in self._state.messages]
         if self._state.note:
             lines.append((self._state.note, ui.PLAIN))
@@ -147,7 +150,8 @@ class _Layout:
     # -- at the top
 
     def _column(self, name: str, side: int, items: list[PanelItem], room: float) -> float:
-        """Shows a panel at the top of a side (0: left, 1: right), at most `room` high. Returns its lower end."""
+        """Shows a panel at the top of one side (0: left, 1: right). The panel is at most `room` high. Returns the
+        position of the panel's lower end."""
         if not items or self._inside <= 0:
             return 0.0
         height = sum(item.height for item in items) - ui.SPACING + 2 * ui.PADDING
@@ -238,7 +242,7 @@ class _Layout:
         return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
 
     def _diagnostics(self, lines: int) -> list[PanelItem]:
-        """The world's own figures in at most `lines` lines. If not all fit, the last line says how many are
+        """The world's own figures in at most `lines` lines. If not all fit, the last line tells how many are
         missing."""
         rows = [self._row(" ".join(name.split()), f"{value:.4g}") for name, value in self._state.diagnostics.items()]
         if len(rows) <= lines:
@@ -301,8 +305,8 @@ class _Layout:
     def _pair(
         self, text: str, aside: str, rank: int, color: tuple[float, float, float] | None = None
     ) -> list[PanelItem]:
-        """A line with `text` at the left and `aside` at the right. If they do not fit into one line, `aside` gets its
-        own line, which has the rank `rank`."""
+        """A line with `text` at the left and `aside` at the right. If both do not fit into one line, `aside` gets its
+        own line, whose rank is `rank`."""
         imgui, line = self._imgui, self._line
         if ui.width_of(imgui, text) + ui.GAP + ui.width_of(imgui, aside) > self._inside:
             return [
@@ -326,11 +330,12 @@ class _Layout:
         return PanelItem(0, self._imgui.get_frame_height() + ui.SPACING, draw)
 
     def _fitted(self, items: list[PanelItem], room: float, is_opened: bool) -> list[PanelItem]:
-        """Items that fit. With an open fold they may take all of `room`, else only PANEL_SHARE of the window's
-        height."""
+        """Items that fit into the panel. With an open fold the items may take all of `room`, otherwise only
+        PANEL_SHARE of the window's height."""
         room = room if is_opened else min(room, PANEL_SHARE * self._height)
         left = room - 2 * ui.PADDING + ui.SPACING
-        if is_opened:  # items of rank 0 are never left out: the user scrolls to those beyond `room` with the wheel
+        # Items of rank 0 are never left out: if they extend beyond `room`, the user scrolls with the wheel.
+        if is_opened:
             left -= sum(item.height for item in items if not item.rank)
             kept = fitting([item for item in items if item.rank], left)
             return [item for item in items if not item.rank or item in kept] if room > 0 else []

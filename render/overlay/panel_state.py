@@ -1,6 +1,6 @@
 """Figures of the overlay's panels, and the values of their sliders.
 
-Always: figures are updated in every frame. The values shown are computed only when the panels are laid out again.
+Always: figures are updated in every frame. The values to show are computed only when the panels are laid out again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Figures of recent frames (plots, age, cause of lateness), and the values that the overlay shows.
 #
 # Always: the cause of lateness is empty if no frame was late in the last `SHOWN_NS`. This code reads no clock and
-# imports nothing that draws.
+# imports no drawing module.
 
 
 # Number of frames, and of steps, in the plots: four seconds at 60 Hz.
@@ -38,18 +38,19 @@ REMEMBERED = 240
 # Modes of a frame, named as in the frame log, in the order of the strip's colours.
 MODES = ("interpolated", "held", "extrapolated", "none")
 NUMBER_OF = {mode: number for number, mode in enumerate(MODES)}
-# Number of frames over which the age is averaged: half a second at 60 Hz. While a state is held, its age grows.
+# Number of frames over which the age is averaged: half a second at 60 Hz. While a state is held, the age of this state
+# grows.
 AGES = 30
-# A frame that is presented this long after its plan is late. The report decides from the whole log instead
-# (`run_figures.causes`).
+# A frame is late if it is presented at least this long (ns) after its planned instant. The report uses another rule:
+# it decides from the whole log (`run_figures.causes`).
 LATE_NS = 2_000_000
 # The usual value of a cost is the median of this many frames.
 USUAL_OF = 31
-SHOWN_NS = 5_000_000_000  # how long a cause is shown
+SHOWN_NS = 5_000_000_000  # time (ns) for which a cause is shown
 
 
 class PlotHistory:
-    """The last `REMEMBERED` figures, each with a mode, oldest first. To add a figure takes two writes."""
+    """The last `REMEMBERED` figures, each with a mode, oldest first. Adding a figure takes two writes."""
 
     def __init__(self) -> None:
         self._figures = np.zeros(REMEMBERED, np.float32)
@@ -90,13 +91,13 @@ class PlotHistory:
 
 
 class DrawnAge:
-    """Age of the drawn state at the moment when it is shown, averaged over recent frames."""
+    """Age of the drawn state at the instant at which it is shown, averaged over recent frames."""
 
     def __init__(self) -> None:
         self._ages_ms: deque[float] = deque(maxlen=AGES)
 
     def add(self, row: FrameRow) -> None:
-        """Adds a frame. Leaves out frames of a pause, because their age grows but is not latency."""
+        """Adds a frame. Leaves out frames of a pause: their age grows, but this growth is not latency."""
         if row.draw_due_ns and row.clock_mode != "paused":
             self._ages_ms.append((row.present_ns - row.draw_due_ns) / 1e6)
 
@@ -109,10 +110,10 @@ class DrawnAge:
 class LatenessCause:
     """Cause of the last late frame, found by comparison with the frames before it.
 
-    A frame that was held while physics was not paused is late because of physics. A frame that was presented `LATE_NS`
-    or more after its plan is late because of the cost that most exceeds its median, if it does so by at least a
-    quarter of the delay. Otherwise, if the swap took longer than its median, the cause is the display. Otherwise the
-    cause does not change.
+    If a frame was held while physics was not paused, the cause is physics. If a frame was presented at least `LATE_NS`
+    after its planned instant, the cause is the cost that most exceeds its median. The excess must be at least a
+    quarter of the delay. If there is no such cost and the swap took longer than its median, the cause is the display.
+    In all other cases the cause does not change.
     """
 
     def __init__(self) -> None:
@@ -160,12 +161,13 @@ def _swap_ns(row: FrameRow) -> int:
 
 @dataclass(frozen=True, eq=False)
 class OverlayState:
-    """Values that the panels show at one moment. None: unknown, or not known yet."""
+    """Values that the panels show at one instant. None means unknown, or not known yet."""
 
     frames: PlotHistory  # frame intervals, with each frame's mode
     steps: PlotHistory  # costs of physics steps
     target_ms: float | None = None  # frame interval that the pacer aims at
-    step_budget_ms: float | None = None  # longest wall time of a step that holds the requested time scale
+    # Longest wall time of a step with which physics can hold the requested time scale.
+    step_budget_ms: float | None = None
     rate: float | None = None  # simulated seconds per wall second
     time_scale: float = 1.0  # requested rate
     age_ms: float | None = None  # age of the drawn state when it is shown
@@ -184,7 +186,8 @@ class OverlayState:
     group_ages_ms: Mapping[str, float] = field(default_factory=dict)  # age of each group with its own draw time
     troubles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # slider values, by command
     controls: Mapping[str, tuple[Knob, float]] = field(default_factory=dict)  # the world's controls and their values
-    buffer_ms: float | None = None  # buffer of the buffered clock; 0: from measured jitter; None: another clock
+    # Buffer of the clock `buffered`; 0: computed from measured jitter; None: another clock is in use.
+    buffer_ms: float | None = None
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half; None without a split view
     bodies: int = 0
     diagnostics: Mapping[str, float] = field(default_factory=dict)  # the world's own figures
@@ -193,7 +196,7 @@ class OverlayState:
     keys: Mapping[str, str] = field(default_factory=dict)  # help text by key
 
 
-# If the newest snapshot is older than this, and physics is not paused, a banner reports it.
+# If the newest snapshot is older than this (ns) and physics is not paused, a banner tells the user.
 SILENT_NS = 1_000_000_000
 
 
@@ -203,17 +206,18 @@ class PanelFacts(NamedTuple):
     link: Link  # link to the simulation that is drawn
     settings: ViewerSettings
     clock: ClockState
-    buffer_ms: float | None = None  # buffer of the buffered clock; 0: from measured jitter; None: another clock
+    # Buffer of the clock `buffered`; 0: computed from measured jitter; None: another clock is in use.
+    buffer_ms: float | None = None
     for_physics: str = ""  # what the viewer does to disturb physics less, such as "staying off core 1"
     left_out: str = ""  # quality level if it is not the highest
     thinned: int = 0  # number of snapshots dropped before they were drawn, because the viewer's ring was full
     group_ages_ms: Mapping[str, float] = {}  # age of each group with its own draw time, by the group's name
     split_labels: tuple[str, str] | None = None  # labels of the left and the right half
-    messages: tuple[str, ...] = ()  # banners in addition to those from `messages`
+    messages: tuple[str, ...] = ()  # banners in addition to the banners of the function `messages`
 
 
 class PanelFigures:
-    """Figures of one viewer's panels. pacing: the pacing chosen with its flag."""
+    """Figures of one viewer's panels. pacing: the pacing chosen with the flag."""
 
     def __init__(self, pacing: str) -> None:
         self.knobs = Knobs()
@@ -223,11 +227,11 @@ class PanelFigures:
         self._row, self._newest = FrameRow(), Head()
 
     def forget_snapshots(self) -> None:
-        """Drops the newest snapshot. Call it when another simulation is drawn from now on."""
+        """Drops the newest snapshot. Call it when the viewer begins to draw another simulation."""
         self._newest = Head()
 
     def add(self, row: FrameRow, newest: Head | None) -> None:
-        """Adds a presented frame, and the newest step if it is new. Leaves out intervals in which no frames were
+        """Adds a presented frame, and the newest step if it is new. Leaves out intervals during which no frames were
         made."""
         if self._row.present_ns and not row.rested_ns:
             self.frames.add((row.present_ns - self._row.present_ns) / 1e6, row.mode)
@@ -280,7 +284,7 @@ class PanelFigures:
 
 
 def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) -> tuple[str, ...]:
-    """Banners that the user sees now."""
+    """Banners to show now."""
     shown: list[str] = []
     if link.ended is not None:
         shown.append(
@@ -298,6 +302,6 @@ def messages(link: Link, row: FrameRow, newest: Head, settings: ViewerSettings) 
 
 
 def troubles_of(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Injected troubles from a status of physics: their values, by the name of the command that sets each."""
+    """Values of the injected troubles in a status of physics, by the name of the command that sets each value."""
     values = {**status, **status.get("trouble", {})}
     return {name: values[field] for name, field in FIELDS.items() if field in values}

@@ -1,8 +1,8 @@
-"""Images and figures of the program, drawn over the picture: each at its requested place, or at the nearest place that
-the panels leave free.
+"""Images and figures of the program, drawn over the picture. Each is at its requested place, or at the nearest place
+that the panels leave free.
 
 Always: a figure is laid out only once, in the frame after it arrived. Every frame draws each figure as one textured
-rectangle. Needs a current OpenGL context once there is something to show.
+rectangle. Once there is something to show, the functions need a current OpenGL context.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from twixt.render.overlay.imgui_context import FigureOverlay
 
 
-# Longest side (pixels) at which a figure is drawn. A larger figure is drawn at this size and stretched.
+# Longest side (pixels) of the texture into which a figure is drawn. If a figure is larger on the screen, its texture
+# is stretched.
 LONGEST_PX = 4096
 
 
 class ProgramPictures:
-    """Images and figures of one program. are_shown: True if the last `draw` drew any."""
+    """Images and figures of one program. are_shown: True if the last `draw` drew any of them."""
 
     def __init__(self) -> None:
         self._images, self._figures = _Shown(), _Shown()
@@ -59,8 +60,8 @@ class ProgramPictures:
                 self._overlay.draw(figure, size_px, scale)
 
     def draw(self, size_px: tuple[int, int], reserved: tuple[Rectangle, ...]) -> bool:
-        """Draws all images and figures over the current framebuffer, which has the size `size_px`, and moves them off
-        the rectangles `reserved`. Returns False if there are none."""
+        """Draws all images and figures over the current framebuffer, and moves them off the rectangles `reserved`.
+        size_px: size of the framebuffer. Returns False if there are none."""
         shown = [each for each in (self._figures, self._images) if each.source]
         wanted = tuple(_from_top(one.rect, size_px[1]) for each in shown for one in each.source)
         places = clear_places(wanted, reserved, size_px)
@@ -80,7 +81,7 @@ class ProgramPictures:
 
 
 class _Shown:
-    """Images or figures as received, and their textures. Nothing is made on the GPU before the first use."""
+    """Images or figures as received, and their textures. The textures are made at the first use."""
 
     def __init__(self) -> None:
         self.source: Sequence[OverlayImage | OverlayFigure] = ()
@@ -104,18 +105,19 @@ def _from_top(rect: Rect, height_px: int) -> Rectangle:
     return Rectangle(left, height_px - bottom - height, left + width, height_px - bottom)
 
 
-# Free places for the program's rectangles beside twixt's panels.
+# Free places for the program's rectangles beside the panels of twixt.
 #
-# A rectangle stays at its requested place, unless a panel is there. In that case it moves by the least distance to a
-# place where it overlaps no panel, and no other rectangle except those that it was meant to overlap. If there is no
-# such place, it does not move.
+# A rectangle stays at its requested place unless a panel is there. If a panel is there, the rectangle moves by the
+# least distance to a free place. At a free place it overlaps no panel, and no rectangle that it did not overlap at its
+# requested place. If there is no free place, the rectangle does not move.
 #
 # Pure. The reserved places do not depend on the panels' content, so pictures do not jump when the content changes.
 
 
-# Heights in units of text size: of the panels in the top corners without open folds, and of the panel with the keys.
+# Heights in units of text size. TOP_HEIGHT: panels in the top corners without open folds. KEYS_HEIGHT: panel with the
+# keys.
 TOP_HEIGHT, KEYS_HEIGHT = 216.0, 56.0
-# Larger than any distance in a window, in pixels.
+# A number larger than any distance in a window, in pixels.
 LARGEST = 1 << 40
 
 
@@ -163,8 +165,8 @@ def _nearest(wanted: Rectangle, taken: list[Rectangle], size_px: tuple[int, int]
 def _tried(
     wanted: int, length: int, starts: NDArray[np.int64], ends: NDArray[np.int64], most: int
 ) -> NDArray[np.int64]:
-    """Start positions to try along one axis for an interval of `length`: the wanted one, and those directly before or
-    after another rectangle, if the interval then lies within the window (0 to `most`)."""
+    """Start positions to try along one axis for an interval of `length`. These are the requested position, and the
+    positions directly before or after another rectangle, if the interval then lies within the window (0 to `most`)."""
     beside = np.concatenate([starts.ravel() - length, ends.ravel()])
     return np.append(wanted, beside[(beside >= 0) & (beside <= most - length)])
 

@@ -3,7 +3,7 @@
 A panel is a list of items with known heights and ranks. If not all items fit, the items of the highest rank are left
 out. So a small window shows fewer items, and no item covers another.
 
-Lengths are in units of text size. Text that does not fit into a line is shortened and ends in dots. The choice of
+Lengths are in units of text size. If a text does not fit into a line, it is shortened and ends in dots. The choice of
 items and of line breaks is pure.
 """
 
@@ -36,7 +36,7 @@ def fitting(items: Sequence[PanelItem], most_height: float) -> list[PanelItem]:
 
 
 def breaks(widths: Iterable[float], gap: float, most_width: float) -> list[bool]:
-    """Line breaks: for each word, True if it begins a new line. Lines are at most `most_width` wide, with `gap`
+    """Line breaks: for each word, True if it begins a new line. Lines are at most `most_width` wide. gap: space
     between words."""
     begins: list[bool] = []
     line = 0.0
@@ -47,7 +47,8 @@ def breaks(widths: Iterable[float], gap: float, most_width: float) -> list[bool]
 
 
 def shortened(text: str, most_width: float, width_of: Callable[[str], float]) -> str:
-    """Returns the text, or if it is wider than `most_width`, as much of its beginning as fits, followed by dots."""
+    """Returns the text. If the text is wider than `most_width`, returns the longest beginning that fits, followed by
+    dots."""
     if width_of(text) <= most_width:
         return text
     length = len(text)
@@ -58,8 +59,8 @@ def shortened(text: str, most_width: float, width_of: Callable[[str], float]) ->
 
 MARGIN = 8.0
 PADDING = 6.0  # space in a panel above and below its content
-SPACING = 2.0  # between the lines of a panel
-GAP = 8.0  # between words in a line
+SPACING = 2.0  # space between the lines of a panel
+GAP = 8.0  # space between words in a line
 PLOT_HEIGHT = 44.0
 STRIP_HEIGHT = 10.0
 # Distance of the sliders from a panel's left edge.
@@ -68,9 +69,9 @@ KNOB_GAP = 4.0
 KNOB_TINT, GRAB_TINT = (0.22, 0.27, 0.36, 0.75), (0.31, 0.47, 0.74, 0.85)
 # Width by which the library indents a fold's triangle.
 FOLD_INDENT = 7.0
-# Largest share of a row's width for the value, so that part of the name remains readable.
+# Largest share of a row's width for the value. The rest is for the name, so that it remains readable.
 VALUE_SHARE = 0.7
-# Colours (red, green, blue, 0..1) of the MODES, in the same order, and of text.
+# Colours (red, green, blue, 0..1): of the MODES in the same order, and of text.
 MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
 PLAIN = (1.0, 1.0, 1.0)
 DIM = (0.62, 0.66, 0.72)
@@ -136,15 +137,15 @@ def row(imgui: Any, name: str, value: str) -> None:
 
 
 def fitting_text(imgui: Any, variants: Sequence[str], color: Color | None = None) -> None:
-    """Draws the first variant that fits into the line. If none fits, draws the last one shortened."""
+    """Draws the first variant that fits into the line. If no variant fits, draws the last one, shortened."""
     across = imgui.get_content_region_avail().x
     chosen = next((variant for variant in variants if width_of(imgui, variant) <= across), variants[-1])
     text(imgui, shortened(chosen, across, lambda item: width_of(imgui, item)), color)
 
 
 def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
-    """Draws the heading of a fold, which opens or closes with a click. opened: names of the open folds, updated here.
-    folded: text beside the heading while the fold is closed."""
+    """Draws the heading of a fold; a click on it opens or closes the fold. opened: names of the open folds; updated
+    here. folded: text beside the heading while the fold is closed."""
     flags = imgui.TreeNodeFlags_
     imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() - FOLD_INDENT)
     imgui.set_next_item_open(name in opened)
@@ -156,7 +157,7 @@ def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
 
 
 def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
-    """Draws a row of sliders, one for each figure. Adds each slider that the user moved to `turned`."""
+    """Draws a row of sliders, one slider for each figure. Adds each slider that the user moved to `turned`."""
     imgui.align_text_to_frame_padding()
     text(imgui, of.name, DIM)
     imgui.same_line(KNOB_NAME_WIDTH)
@@ -178,7 +179,7 @@ def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: li
 
 
 def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) -> None:
-    """Draws a control of the world, of any kind. Adds it to `turned` if the user moved or pressed it."""
+    """Draws a control of the world, of any kind. Adds the control to `turned` if the user moved or pressed it."""
     if of.kind == "slider":
         knob(imgui, name, of, (figure,), turned)
     elif of.kind == "toggle":
@@ -194,10 +195,10 @@ def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) 
 def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
     """Draws a curve of the last REMEMBERED figures, newest at the right, and a reference line at `line_ms`.
 
-    The vertical axis begins at 0 ms. If `line_ms` is None, there is no line.
+    The vertical axis begins at 0 ms. If `line_ms` is None, no line is drawn.
     """
     newest = f"{float(figures_ms[-1]) if len(figures_ms) else 0.0:.1f} ms"
-    # Each point is the larger of two figures. This halves the number of points and loses no peak.
+    # Each point is the larger of two figures. This halves the number of points and keeps every peak.
     points = np.asarray(figures_ms[len(figures_ms) % 2 :], np.float32).reshape(-1, 2).max(axis=1)
     top_ms = max(2 * (line_ms or 0.0), 1.15 * float(points.max(initial=0)), 0.1)
     line = [f"{name} {newest}, {line_name} {line_ms:.1f} ms"] if line_ms else []
@@ -236,11 +237,12 @@ def strip(imgui: Any, modes: Any) -> None:
 
 
 class PinnedPanel:
-    """Borderless window at a fixed position, at most `most_height` high. Higher content scrolls with the wheel.
+    """Borderless window at a fixed position, at most `most_height` high. Content that is higher scrolls with the
+    wheel.
 
-    at, pivot: the panel's point `pivot` (shares of its width and height, 0..1) is placed at `at`. width: None for the
-    width of the content. The panel's rectangle is added to `panels`. In the panel's first layout its size is unknown
-    and the library does not draw it, so its name is added to `appearing` instead.
+    at, pivot: the panel's point `pivot` (in shares of the panel's width and height, 0..1) is placed at `at`. width:
+    None for the width of the content. The panel's rectangle is added to `panels`. In the first layout, the panel's
+    size is unknown and the library does not draw the panel; so the panel's name is added to `appearing` instead.
     """
 
     def __init__(

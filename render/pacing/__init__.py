@@ -1,6 +1,6 @@
-"""Decides when each frame starts, swaps and is shown; only `wait` reads a clock. pacer: the public class; policy,
-swap_paced, display_paced: placement of frames; interval, interval_evidence: frame interval; grid, refresh: refresh
-period; display_waits: detection of waits."""
+"""Decides when each frame starts, when it is swapped and when it is shown. Only `wait` reads a clock. pacer: the
+public class; policy, swap_paced, display_paced: placement of frames in time; interval, interval_evidence: choice of
+the frame interval; grid, refresh: refresh period; display_waits: detection of waits for the display."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Placement of frames on a display that sets the pace, but where swap does not return when its frame is shown.
+"""Placement of frames on a display that sets the pace, but whose swap does not return when its frame is shown.
 
-Every frame starts at once. The display blocks a later call: the first drawing call of the next frame (if swap returns
-at once), or a later swap (if the display has a queue). Present times are computed, not measured: a frame is shown at
-the first refresh after its hand-over, and at least one refresh after the previous frame. So a full queue shows a frame
-at each refresh, even if one of them was late.
+Every frame starts at once. The display blocks a later call. If swap returns at once, the display blocks the first
+drawing call of the next frame. If the display has a queue, the display blocks a later swap. Present times are
+computed, not measured. A frame is shown at the first refresh after its hand-over, and at least one refresh after the
+previous frame. So a full queue shows a frame at each refresh, even if one of these frames was late.
 
-If neither drawing nor swap waits, the display does not set the pace, and the timer must. But frames that take longer
-than a refresh drain a queue, so that its swaps do not wait either. So a display whose swaps waited before still counts
-as a queue during such frames. Pure.
+If neither drawing nor swap waits, the display does not set the pace. Then the timer must set the pace. But frames that
+take longer than a refresh drain a queue; then swaps on a queue do not wait either. So a display whose swaps waited
+before still counts as a queue while frames are long. Pure.
 """
 
 from __future__ import annotations
@@ -34,38 +34,39 @@ from twixt.render.pacing.policy import (
 # The display counts as BLOCKING after this many swaps in a row that waited for the next refresh although no frame was
 # pending.
 PLAIN_WAITS = 4
-# Number of first frames that the choice of the interval ignores.
+# The choice of the interval ignores this many first frames.
 LEARNING_FRAMES = 24
 # Present times are measured again after this many frames in a row with a fence.
 FENCED = 2
-# The end of a wait within drawing shows roughly when the previous frame was shown. The phase of the grid moves towards
-# it by this share of the difference.
+# The end of a wait within drawing is roughly the instant at which the previous frame was shown. The phase of the grid
+# moves towards this instant by this share of the difference.
 FOLLOWS = 0.1
-# A frame that is handed over less than UNSURE_SHARE of a refresh before its refresh may miss it. It has missed the
-# refresh if drawing of the next frame takes LONGER_SHARE of a refresh longer than usual.
+# If a frame is handed over less than UNSURE_SHARE of a refresh before its refresh, it may miss the refresh. It has
+# missed the refresh if drawing of the next frame takes longer than usual, by LONGER_SHARE of a refresh.
 UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
-# If frames take several refreshes, drawing starts this share of a refresh after the previous frame is shown, so that
-# it does not have to wait.
+# If frames take several refreshes, drawing starts this share of a refresh after the previous frame is shown. Then
+# drawing does not have to wait.
 START_SHARE = 0.15
-# Another refresh period is adopted if the last LAST_INTERVALS intervals differ by at most AGREE_SHARE, and their
-# median is at least OTHER_SHARE away from a whole number of refreshes.
+# Another refresh period is adopted if two conditions hold: the last LAST_INTERVALS intervals differ by at most
+# AGREE_SHARE, and their median is at least OTHER_SHARE away from a whole number of refreshes.
 LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08
-# The swap of a frame that takes several refreshes is held back, so a changed refresh period cannot be distinguished
-# from a load. Therefore, when frames get longer, UNHELD_FRAMES frames start at once and are not held back. This is
-# repeated after UNHELD_EVERY_NS, then at doubled intervals. If drawing waits, the display itself spaces these frames.
-# With a queue this is done only if WIDE_WAITS of the last swaps waited, because frames that are long enough leave the
-# queue empty.
+# The swap of a frame that takes several refreshes is held back. So a changed refresh period would look like a load.
+# Therefore, when frames get longer, UNHELD_FRAMES frames start at once and are not held back. This is repeated after
+# UNHELD_EVERY_NS, and then at intervals that double each time. If the display blocks drawing, the display itself
+# spaces these frames. With a queue, unheld frames are used only if WIDE_WAITS of the last swaps waited, because
+# sufficiently long frames leave the queue empty.
 UNHELD_FRAMES, UNHELD_EVERY_NS, WIDE_WAITS = 12, 2_000_000_000, 4
-# If nothing waits and work leaves less than ROOM_SHARE of a refresh, either the work drains a queue, or the display
-# has a variable refresh rate. If the display reports whether its rate is fixed, that decides. Otherwise a period above
-# FOLLOWED_NS means a queue, because variable rates reach 100 Hz and more.
+# If nothing waits and work leaves less than ROOM_SHARE of a refresh, there are two explanations: the work drains a
+# queue, or the display has a variable refresh rate. If the display reports whether its refresh rate is fixed, the
+# report decides. Otherwise a period above FOLLOWED_NS means a queue, because variable refresh rates reach 100 Hz and
+# more.
 ROOM_SHARE, FOLLOWED_NS = 0.1, 11_500_000
 
 
 class DisplayPaced:
-    """Policy for a display that sets the pace elsewhere than in swap. interval: choice of the frame interval, in
-    refreshes. grid: of the display; its phase may be wrong at first. shown_ns: last present time. queues: swap waits
-    for earlier frames."""
+    """Policy for a display that sets the pace in another call than swap. interval: choice of the frame interval, in
+    refreshes. grid: the display's grid; its phase may be wrong at first. shown_ns: last present time. queues: swap
+    waits for earlier frames."""
 
     display = QUEUED
 
@@ -90,13 +91,13 @@ class DisplayPaced:
         self._deadline_ns = 0
         self._planned = 1
         self._unheld = UnheldFrames()
-        self._reports_fixed: bool | None = None  # the display has a fixed refresh rate; None: not reported
+        self._reports_fixed: bool | None = None  # True: the display has a fixed refresh rate; None: not reported
         self._interval.set_refresh(grid.period_ns)
         self._interval.guard_ns = FIRST_GUARD_NS
 
     @property
     def _queues(self) -> bool:
-        """True if swap waits for earlier frames; False if drawing does."""
+        """True if swap waits for earlier frames; False if drawing waits."""
         return self._waits.queues
 
     def plan(self, now_ns: int) -> FramePlacement:
@@ -139,8 +140,8 @@ class DisplayPaced:
         return self._swap_at_ns()
 
     def _make_sure(self, start_ns: int, work_end_ns: int) -> None:
-        """Corrects the previous frame's present time if that frame missed its refresh: then this frame's drawing
-        waited longer."""
+        """Corrects the present time of the previous frame if the previous frame missed its refresh. A miss is
+        recognized by a longer wait within the drawing of the current frame."""
         if not self._is_unsure or self.shown_ns is None or self._queues:
             return
         period_ns = self.grid.period_ns
@@ -159,12 +160,12 @@ class DisplayPaced:
         if self._interval.refreshes == 1 or self._unheld.left:
             waited = self._waits.frame(times.work_end_ns - times.start_ns, begin_ns, returned_ns, grid.period_ns)
         begun_ns = times.start_ns - self._work.overhead_ns
-        if not self._queues:  # until the previous frame was shown, drawing may have waited
+        if not self._queues:  # drawing may have waited until the previous frame was shown
             begun_ns = max(begun_ns, self.shown_ns or 0)
         cycle_ns = max(0, times.work_end_ns - begun_ns)
         if self._begin_ns is not None and not self._queues:
-            # The wait within drawing is only an estimate. A frame that came in time cannot have taken longer than
-            # this.
+            # The measured wait within drawing is only an estimate. If a frame came in time, its cycle cannot have been
+            # longer than this limit.
             cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
         self._work.swapped(0, returned_ns)
         display = self._other_display(times, waited)
@@ -180,7 +181,7 @@ class DisplayPaced:
         self._is_unsure = spare_ns < UNSURE_SHARE * grid.period_ns
         self.shown_ns = present_ns
         self._begin_ns = begin_ns
-        # Frames count only once it is known where they wait; else a wait would count as work.
+        # Frames are recorded only when it is known where they wait; otherwise a wait would count as work.
         self._frames += 1
         waits_in_drawing = not self._queues and self._interval.refreshes == 1
         knows = (
@@ -222,9 +223,9 @@ class DisplayPaced:
         return is_long and is_fixed
 
     def _follow(self, times: FrameTimes, waited: bool, returned_ns: int) -> str:
-        """Updates the phase of the grid from waits, and its period from intervals between hand-overs."""
+        """Updates the phase of the grid from waits, and its period from the intervals between hand-overs."""
         grid = self.grid
-        if not grid.has_phase:  # without waits, as with an empty queue, any phase is right
+        if not grid.has_phase:  # without waits (for example with an empty queue) any phase is right
             grid.nudge(times.swap_begin_ns, 1.0)
         if waited and self._queues:
             grid.add(returned_ns, times.swap_begin_ns, self._planned)
@@ -242,7 +243,7 @@ class DisplayPaced:
         return self._adopt_other_period()
 
     def _follow_drawing(self, times: FrameTimes) -> None:
-        """Updates the phase. If drawing waited, its work began when the previous frame was shown."""
+        """Updates the phase of the grid. If drawing waited, the wait ended when the previous frame was shown."""
         work_ns = self._draw_probe.work_ns
         if work_ns is not None and times.work_end_ns - times.start_ns > WAITS * work_ns:
             self.grid.nudge(times.work_end_ns - work_ns, FOLLOWS)
@@ -254,7 +255,7 @@ class DisplayPaced:
         period_ns = median(intervals)
         refreshes = period_ns / self.grid.period_ns
         agree = max(intervals) - min(intervals) <= AGREE_SHARE * period_ns
-        # Intervals of several whole refreshes may come from long work instead of a slower display.
+        # Intervals of several whole refreshes may also come from long work, not only from a slower display.
         is_other = abs(refreshes - round(refreshes)) > OTHER_SHARE * (1 + round(refreshes)) / 2
         if not agree or not is_other:
             return ""
@@ -283,12 +284,13 @@ class UnheldFrames:
 
     def __init__(self) -> None:
         self.left = 0  # number of next frames that start at once and are not held back
-        self._interval_ns = 0  # interval of the previous frame
+        self._interval_ns = 0  # interval of the previous frame, ns
         self._began_ns, self._every_ns = 0, UNHELD_EVERY_NS
-        self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # frames of several refreshes: swap waited
+        self._waits: deque[bool] = deque(maxlen=LAST_INTERVALS)  # for frames of several refreshes: True if swap waited
 
     def begin(self, now_ns: int, interval_ns: int, is_wide: bool, queues: bool) -> None:
-        """Begins the next frame. is_wide: its interval is wider than wanted. queues: swap waits for earlier frames."""
+        """Begins the next frame. is_wide: its interval is wider than requested. queues: swap waits for earlier
+        frames."""
         was_ns, self._interval_ns = self._interval_ns, interval_ns
         self.left = max(0, self.left - 1)
         if not is_wide or (queues and sum(self._waits) < WIDE_WAITS):
@@ -308,7 +310,7 @@ class UnheldFrames:
 
 
 class BlockingSigns:
-    """Counts frames in a row that show a swap that blocks, and frames in a row with a fence."""
+    """Counts two signs: frames in a row whose swap blocks, and frames in a row with a fence."""
 
     def __init__(self) -> None:
         self._waits = self._fenced = 0

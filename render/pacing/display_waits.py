@@ -1,15 +1,16 @@
-"""Detects waits for the display within drawing, and in swaps that are not expected to block. Pure.
+"""Detects waits for the display: within drawing, and in swaps that are not expected to block. Pure.
 
-Swaps. A swap that other work delays returns at any instant. A swap that waits for the display returns a whole number
-of refreshes after the previous swap that waited (`RegularWaits`). If the timer places frames, all swaps return at
-regular intervals, so another test is needed. A slow swap (which copies a large picture) takes the same time whenever
-it is called. The duration of a swap that waits varies, because it returns at a refresh. So a display that blocks is
-detected by long swaps of very different durations whose returns are whole refreshes apart (`UnexpectedWaits`).
+Swaps. If other work delays a swap, the swap returns at any instant. If a swap waits for the display, it returns a
+whole number of refreshes after the previous swap that waited (`RegularWaits`). If the timer places the frames, all
+swaps return at regular intervals, so another test is needed. A swap that is only slow (because it copies a large
+picture) takes the same time at whatever instant it is called. A swap that waits returns at a refresh, so its duration
+varies. So a display blocks if swaps are long, their durations are very different, and their returns are whole
+refreshes apart (`UnexpectedWaits`).
 
-Drawing. A frame that starts at once may wait within its own drawing, where work and waiting cannot be distinguished.
-So some frames start a little later, after a pause. If drawing gets shorter by that pause, it had been waiting. The
-pause is lengthened until drawing gets no shorter; the drawing time that remains is work. If drawing never gets
-shorter, nothing waits (`DrawTimeProbe`).
+Drawing. A frame that starts at once may wait for the display within its own drawing. Then work and waiting cannot be
+distinguished. So some frames start later, after a pause. If the pause makes drawing shorter by the length of the
+pause, drawing had been waiting. The pause is then lengthened until drawing does not get shorter; the drawing time that
+remains is work. If no pause makes drawing shorter, nothing waits (`DrawTimeProbe`).
 """
 
 from __future__ import annotations
@@ -23,54 +24,56 @@ from twixt.render.pacing.policy import BLOCKING, FoundDisplay
 
 # -- swaps
 
-# A swap that takes longer than this has waited.
+# If a swap takes longer than this (ns), it has waited.
 WAITED_NS = 1_000_000
 # Number of frames that `UnexpectedWaits` evaluates together.
 FRAMES = 40
-# Swaps wait for the display if three conditions hold. LONG_SHARE of them take longer than LONG_NS. Their durations
-# (10th to 90th percentile) differ by SPREAD_SHARE of the interval. REGULAR_SHARE of the intervals between returns are
-# whole refreshes, within REGULAR_WITHIN of a refresh.
+# Swaps wait for the display if three conditions hold. The first: LONG_SHARE of the swaps take longer than LONG_NS. The
+# second: their durations (10th to 90th percentile) differ by SPREAD_SHARE of the interval. The third: REGULAR_SHARE of
+# the intervals between returns are whole refreshes, within REGULAR_WITHIN of a refresh.
 LONG_NS, LONG_SHARE, SPREAD_SHARE = 1_500_000, 0.75, 0.3
 REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
 
 # Two returns are whole refreshes apart if the error is at most APART_WITHIN of a refresh. The display has a queue if
-# at least QUEUE_WAITS of the last LAST_SWAPS swaps returned like this, and at least QUEUE_SHARE of the swaps that
-# waited. It has no queue if no swap waited although drawing took less than DRAINS_SHARE of a refresh: only longer work
-# drains a queue.
+# two conditions hold: at least QUEUE_WAITS of the last LAST_SWAPS swaps returned whole refreshes apart, and these are
+# at least QUEUE_SHARE of the swaps that waited. If drawing took less than DRAINS_SHARE of a refresh and still no swap
+# waited, the display has no queue, because only longer work drains a queue.
 APART_WITHIN, LAST_SWAPS, QUEUE_WAITS, QUEUE_SHARE = 0.08, 16, 4, 0.5
 DRAINS_SHARE = 0.9
-# With a queue, drawing does not wait. So there is no queue if a later start made drawing shorter in SHORTER_TRIES of
-# the last LAST_TRIES tries.
+# With a queue, drawing never waits. So there is no queue if a later start made drawing shorter in SHORTER_TRIES of the
+# last LAST_TRIES tries.
 LAST_TRIES, SHORTER_TRIES = 6, 5
-# Returns that are more refreshes apart than this are not compared: the error of the estimated period is too large.
+# Two returns that are more refreshes apart than this are not compared: the period's error is too large.
 MOST_APART = 20
 
 # -- drawing
 
-# At most one of FIRST_FRAMES frames is paused. Once ENOUGH measurements are known, at most one in LOOK_EVERY_NS is.
+# At most one frame in FIRST_FRAMES is paused. Once ENOUGH measurements are known, at most one frame per LOOK_EVERY_NS
+# is paused.
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
-# Lengths of the pause, as shares of a refresh. Longer ones are tried until drawing gets no shorter.
+# Lengths of the pause, as shares of a refresh. Longer pauses are tried until drawing does not get shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
-# Longest pause, as a share of twice the time that the longest recent work leaves of a refresh. A paused frame must
-# still be in time for the next refresh.
+# Limit on the pause: this share of twice the time that the longest recent work leaves of a refresh. The limit exists
+# because a paused frame must still be in time for the next refresh.
 SAFE_SHARE = 0.8
 # A drawing time counts as shorter than another if it is shorter by at least this share of a refresh.
 SHORTER_SHARE = 0.1
-# The drawing time without waits is the median of the last REMEMBERED measurements. Once ENOUGH are known, pauses
-# become rarer.
+# The drawing time without waits is the median of the last REMEMBERED measurements. Once ENOUGH measurements are known,
+# pauses become rarer.
 REMEMBERED, ENOUGH = 15, 7
-# Nothing waits if, UNMOVED times in a row, drawing takes the same time before a pause, after it, and in the next
-# frame. The pause is then UNMOVED_PAUSE of a refresh. A display that sets the pace would have shown the paused frame a
-# refresh later, and the next frame would have waited for it.
+# Nothing waits if UNMOVED times in a row drawing takes the same time in three frames: the frame before a pause, the
+# paused frame, and the next frame. For this test the pause is UNMOVED_PAUSE of a refresh. A display that sets the pace
+# would have shown the paused frame one refresh later, and the drawing of the next frame would have waited for this
+# refresh.
 UNMOVED, UNMOVED_PAUSE = 3, 0.5
-# Drawing waits if it takes longer than this factor times the drawing time without waits.
+# Drawing waits if it takes longer than the drawing time without waits, multiplied by this factor.
 WAITS = 1.1
 # The usual drawing time is the median of this many last frames that were not paused.
 LAST_FRAMES = 8
 
 
 class RegularWaits:
-    """Detects a queue: swaps return before their own frame is shown. queues: True if swaps wait for earlier frames."""
+    """Detects a queue: swaps return before their own frame is shown. queues: swaps wait for earlier frames."""
 
     def __init__(self, queues: bool = False) -> None:
         self.queues = queues
@@ -83,8 +86,8 @@ class RegularWaits:
         self._last_ns: int | None = None
 
     def frame(self, work_ns: int, begin_ns: int, returned_ns: int, period_ns: int) -> bool:
-        """Records a swap of a frame that was not held back. Returns True if it waited for the display: it returned
-        whole refreshes after the previous swap that waited."""
+        """Records a swap of a frame that was not held back. Returns True if the swap waited for the display, that is,
+        if it returned whole refreshes after the previous swap that waited."""
         waited = returned_ns - begin_ns > WAITED_NS
         regular = False
         self.in_a_row_ns = None
@@ -106,7 +109,7 @@ class RegularWaits:
         return regular
 
     def tried(self, is_shorter: bool) -> None:
-        """Records a frame that started later. is_shorter: this made its drawing shorter."""
+        """Records a frame that started after a pause. is_shorter: the pause made drawing shorter."""
         self._tries.append(is_shorter)
         if sum(self._tries) >= SHORTER_TRIES:
             self.queues = False
@@ -119,7 +122,7 @@ class RegularWaits:
 
 
 class UnexpectedWaits:
-    """Detects swaps that block although the timer places frames."""
+    """Detects swaps that block although the timer places the frames."""
 
     def __init__(self) -> None:
         self._swaps_ns: deque[int] = deque(maxlen=FRAMES)
@@ -127,7 +130,7 @@ class UnexpectedWaits:
         self._fresh = 0
 
     def frame(self, begin_ns: int, end_ns: int, interval_ns: int) -> FoundDisplay | None:
-        """Records a swap. Returns the display that was found if the last swaps block, else None."""
+        """Records a swap. If the last swaps block, returns the kind of display found; otherwise returns None."""
         self._swaps_ns.append(end_ns - begin_ns)
         self._ends_ns.append(end_ns)
         self._fresh += 1
@@ -145,7 +148,7 @@ class UnexpectedWaits:
 
 
 class DrawTimeProbe:
-    """Measures the duration of drawing without waits for the display, by pauses before some frames."""
+    """Measures the duration of drawing without waits for the display. For this, some frames start after a pause."""
 
     def __init__(self) -> None:
         self.was_paused = self.was_shorter = False
@@ -170,7 +173,7 @@ class DrawTimeProbe:
         return self.work_ns is not None and bool(self._at_once) and median(self._at_once) > WAITS * self.work_ns
 
     def pause_ns(self, now_ns: int, period_ns: int, queues: bool) -> int:
-        """Pause before the next frame's start, ns; 0 for most frames."""
+        """Pause before the start of the next frame, ns; 0 for most frames."""
         self._frames += 1
         self.was_paused = False
         if queues or self._frames % FIRST_FRAMES or len(self._at_once) < 3:
@@ -192,7 +195,7 @@ class DrawTimeProbe:
         return pause_ns
 
     def no_pause(self) -> None:
-        """Omits the pause before the next frame, because its start is chosen in another way."""
+        """Omits the pause before the next frame, because the start of the next frame is chosen in another way."""
         self.was_paused = False
 
     def frame(self, drawing_ns: int, period_ns: int, queues: bool) -> bool:
@@ -211,7 +214,7 @@ class DrawTimeProbe:
         if not self._looks_after:
             self._unmoved = 0
         if shorter_ns > self._paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
-            self._pause += 1  # without the pause, drawing waited for longer than it
+            self._pause += 1  # without the pause, drawing waited for longer than the length of the pause
             return False
         self._known.append(drawing_ns)
         self._pause = max(0, self._pause - 1)

@@ -1,16 +1,17 @@
-"""Refresh grid: a line fitted to the returns of blocking swaps; and measurement of the refresh period.
+"""Refresh grid: a line fitted to the returns of blocking swaps. Also measures the refresh period.
 
-A delay of the process makes returns late, never early. Some displays keep time no better than a timer that is set anew
-for each refresh. Others show a late frame at once and continue from there. So the phase follows early returns fast and
-late ones slowly. A return far off the grid moves the grid at once if it is early, or if its frame was handed over
-late. If it is only late, it is ignored until several returns in a row agree. After such a move, the next late return
-moves the grid at once.
+A delay of the process makes a return late, never early. Some displays keep time only as well as a timer that is set
+again at each refresh. Other displays show a late frame at once and continue from this instant. So the phase of the
+grid follows early returns fast and late returns slowly. A return far off the grid moves the grid at once in two cases:
+the return is early, or its frame was handed over late. If the return is late but its frame was handed over in time,
+the return is ignored until several returns in a row agree. Once a late return has moved the grid in this way, the next
+late return moves the grid at once.
 
-The period is the mean of many intervals without the extreme ones. If the last intervals agree on another period, that
-is adopted: the display or its mode has changed.
+The period is the mean of many intervals; the longest and shortest intervals are left out. If the last intervals agree
+on another period, this period is adopted: the display or its mode has changed.
 
-Always: each result of `add` is greater than the one before; `point_from` never returns an instant before its argument.
-Pure.
+Always: each result of `add` is greater than the previous one; `point_from` never returns an instant before its
+argument. Pure.
 """
 
 from __future__ import annotations
@@ -21,27 +22,27 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# The period is the mean of the last AVERAGED_INTERVALS intervals, one second at 60 Hz, without the shortest and the
-# longest EXTREME_SHARE of them. At least AVERAGE_FROM_INTERVALS intervals are needed.
+# The period is the mean of the last AVERAGED_INTERVALS intervals (one second at 60 Hz). The shortest and the longest
+# intervals, a share of EXTREME_SHARE each, are left out. At least AVERAGE_FROM_INTERVALS intervals are needed.
 AVERAGED_INTERVALS, EXTREME_SHARE = 60, 0.1
 AVERAGE_FROM_INTERVALS = 8
-# The phase moves by these shares of the error of an early or a late return.
+# An early return moves the phase by the share FOLLOW_EARLY of its error, a late return by FOLLOW_LATE.
 FOLLOW_EARLY, FOLLOW_LATE = 0.6, 0.3
-# A return is off the grid if its error exceeds OFF_SHARE of a period. The grid moves if AGREEING_RETURNS of them in a
-# row agree.
+# A return is off the grid if its error exceeds OFF_SHARE of a period. The grid moves if AGREEING_RETURNS returns in a
+# row are off the grid and agree.
 OFF_SHARE, AGREEING_RETURNS = 0.10, 3
 # Another period is adopted if this many intervals in a row agree on it.
 AGREEING_INTERVALS = 8
-# A frame that is handed over within this share of a period after a refresh is in time for the next refresh.
+# If a frame is handed over within this share of a period after a refresh, it is in time for the next refresh.
 IN_TIME_SHARE = 0.9
-# Each report of the display moves the phase by REPORTED_SHARE of the difference: reports are exact, or off by a
+# Each report of the display moves the phase by REPORTED_SHARE of the difference, because reports are exact or off by a
 # constant. A report counts if it is whole refreshes after the previous one, within REPORTED_WITHIN of a refresh. After
 # a report, the next REPORT_FRAMES returns do not move the grid.
 REPORTED_SHARE, REPORTED_WITHIN, REPORT_FRAMES = 0.5, 0.1, 30
 # The reported refresh period is ignored if more than MOST_MISFITS of the last LAST_REPORTS reports were not whole
 # refreshes apart.
 LAST_REPORTS, MOST_MISFITS = 16, 4
-# An interval of several refreshes is not used if it deviates by more than this share from the period.
+# An interval of several refreshes is ignored if it deviates from whole periods by more than this share.
 ORDINARY_SHARE = 0.05
 
 
@@ -50,7 +51,7 @@ class RefreshGrid:
 
     def __init__(self, period_ns: int) -> None:
         self.period_ns = period_ns
-        self._point_ns: int | None = None  # the grid point of the last return
+        self._point_ns: int | None = None  # the grid point that belongs to the last return
         self._last_return_ns = 0
         self._whole_ns = self._whole_refreshes = 0  # sums over the ordinary intervals since the period changed
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
@@ -58,11 +59,12 @@ class RefreshGrid:
         self._reported_ns: int | None = None
         self._report_frames = 0
         self._misfits: deque[bool] = deque(maxlen=LAST_REPORTS)
-        self._late_moves = False  # the last late return that was off the grid moved it
+        self._late_moves = False  # the last late return that was off the grid moved the grid
         self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # intervals of the last frames, all in time
 
     def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
-        """Records the return of a swap that blocked. Returns its grid point, which is the present time of the frame.
+        """Records the return of a swap that blocked. Returns the grid point of the return, which is the present time
+        of the frame.
 
         handed_over_ns: instant at which swap was called. planned: number of refreshes planned for the frame.
         """
@@ -100,7 +102,7 @@ class RefreshGrid:
         return self._grown_to(expected_ns)
 
     def _grown_to(self, point_ns: int) -> int:
-        """Sets the last point to `point_ns`, but at least 1 ns after the previous one; returns it."""
+        """Sets the last point to `point_ns`, but at least 1 ns after the previous point. Returns the point."""
         assert self._point_ns is not None
         self._point_ns = max(point_ns, self._point_ns + 1)
         return self._point_ns
@@ -112,17 +114,17 @@ class RefreshGrid:
 
     @property
     def mean_period_ns(self) -> float:
-        """Mean of all ordinary refreshes since the period last changed: the display's long-term period."""
+        """Mean of all ordinary refreshes since the period last changed: the long-term period of the display."""
         if self._whole_refreshes < AVERAGE_FROM_INTERVALS:
             return self.period_ns
         return self._whole_ns / self._whole_refreshes
 
     def refreshes_between(self, earlier_ns: int, later_ns: int) -> int:
-        """Whole refreshes between two instants near grid points."""
+        """Number of whole refreshes between two instants near grid points."""
         return round((later_ns - earlier_ns) / self.period_ns)
 
     def point_from(self, instant_ns: int) -> int:
-        """First grid point at or after `instant_ns`; `instant_ns` itself before any return is known."""
+        """First grid point at or after `instant_ns`. Before any return is known, `instant_ns` itself."""
         if self._point_ns is None:
             return instant_ns
         return self._point_ns - (self._point_ns - instant_ns) // self.period_ns * self.period_ns
@@ -146,8 +148,8 @@ class RefreshGrid:
         self._point_ns += round(off_ns * share)
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """Records a present time reported by the display. refresh_ns: its refresh period; None: it has no fixed
-        rate."""
+        """Records a present time reported by the display. refresh_ns: the reported refresh period; None: the display
+        has no fixed rate."""
         last_ns, self._reported_ns = self._reported_ns, presented_ns
         if refresh_ns is None or last_ns is None:
             return
@@ -185,8 +187,8 @@ class RefreshGrid:
             self.period_ns = round(sum(kept) / len(kept))
 
     def _has_changed(self, interval_ns: int, in_time: bool) -> bool:
-        """Adopts another period if the last frames agree on it, and all were handed over in time for the next refresh.
-        Returns True if so."""
+        """Adopts another period if the last frames agree on it and all of them were handed over in time for the next
+        refresh. Returns True if a period was adopted."""
         if not in_time:
             self._in_time.clear()
             return False
@@ -208,18 +210,19 @@ class RefreshGrid:
         return len(last) == AGREEING_RETURNS and max(last) - min(last) <= OFF_SHARE * self.period_ns
 
 
-# Measures the refresh period from intervals between blocking swaps: the longest period of which nearly all intervals
-# are whole multiples. Pure.
+# Measures the refresh period from intervals between blocking swaps. The result is the longest period of which nearly
+# all intervals are whole multiples. Pure.
 
 
 # Range of the refresh periods of displays: 400 Hz to 20 Hz.
 SHORTEST_NS, LONGEST_NS = 2_500_000, 50_000_000
-# SHARE of the intervals must be whole refreshes, within WITHIN of a refresh; the others may have been delayed.
+# SHARE of the intervals must be whole refreshes, within WITHIN of a refresh; the others may be delayed.
 WITHIN, SHARE = 0.12, 0.8
-# EXACTLY_SHARE of them must be whole refreshes within EXACTLY_WITHIN: a display is more regular than frames of equal
-# work.
+# EXACTLY_SHARE of the intervals must be whole refreshes within EXACTLY_WITHIN, because a display is more regular than
+# frames of equal work.
 EXACTLY_WITHIN, EXACTLY_SHARE = 0.05, 0.6
-# If MOST_OF_THEM of the intervals are multiples of a longer period, NEARLY_ALL must be multiples of a shorter one.
+# If MOST_OF_THEM of the intervals are multiples of a longer period, a shorter period is accepted only if NEARLY_ALL
+# are multiples of the shorter one.
 MOST_OF_THEM, NEARLY_ALL = 0.5, 0.95
 # Largest number of refreshes that is tried for one interval.
 MOST_REFRESHES = 8
@@ -229,12 +232,12 @@ LAST_RETURNS, DISAGREEING = 4, 2
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
 # The known period is kept if this share of the measured intervals is one refresh long.
 BELIEVED_SHARE = 0.35
-# Interval at which one frame starts at once, to detect a faster display.
+# Interval (ns) at which one frame starts at once, to detect a faster display.
 PROBE_EVERY_NS = 2_000_000_000
 
 
 def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: float = SHARE) -> int | None:
-    """Longest period, ns, of which nearly all intervals are multiples; None if there is none."""
+    """Longest period, ns, of which nearly all intervals are whole multiples; None if there is none."""
     tried = sorted(ns for ns in intervals_ns if ns >= SHORTEST_NS)
     if len(tried) < 3 or len(tried) < share * len(intervals_ns):
         return None
@@ -249,7 +252,7 @@ def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: f
         fitting = 0 if fitted is None else sum(_fits(ns, fitted, within) for ns in tried) / len(intervals_ns)
         if fitted is not None and fitting >= wanted and _keeps_time(intervals_ns, fitted):
             return round(fitted)
-        if fitting >= MOST_OF_THEM:  # the others may be delayed, and fit a shorter period by chance
+        if fitting >= MOST_OF_THEM:  # the other intervals may be delayed, and may fit a shorter period by chance
             wanted = max(share, NEARLY_ALL)
     return None
 
@@ -272,8 +275,7 @@ def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> flo
 
 
 class MeasuredSwap(NamedTuple):
-    """A swap that blocked. hardly_waited: its wait was so short that it may have had another cause than the
-    display."""
+    """A swap that blocked. hardly_waited: the wait was so short that it may have had another cause than the display."""
 
     called_ns: int
     returned_ns: int
@@ -281,7 +283,7 @@ class MeasuredSwap(NamedTuple):
 
 
 class RefreshWatch:
-    """Detects that the refresh period of the display has changed, and measures it with frames that start at once."""
+    """Detects that the display's refresh period has changed, and measures it with frames that start at once."""
 
     def __init__(self) -> None:
         self._intervals_ns: list[int] = []
@@ -304,10 +306,10 @@ class RefreshWatch:
         return self._probes or self._left > 0
 
     def returned(self, swap: MeasuredSwap, period_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
-        """Records a swap that blocked. Returns the period if it was measured again, else None.
+        """Records a swap that blocked. Returns the period if it was measured again, otherwise None.
 
         disagrees: the return does not fit the grid, whose period is `period_ns`. is_early: the swap returned before
-        its refresh; if the frame started at once, this indicates a faster display.
+        its refresh. If the frame started at once, an early return indicates a faster display.
         """
         last_ns, self._last_return_ns = self._last_return_ns, swap.returned_ns
         if self._left:
@@ -338,7 +340,7 @@ class RefreshWatch:
 
     def _measured(self, believed_ns: int) -> int | None:
         self._patience = PATIENCE_FRAMES
-        # Delayed returns fit some short period by chance, even if all others fit the known one.
+        # Delayed returns fit some short period by chance, even if all other returns fit the known period.
         as_believed = sum(abs(ns - believed_ns) <= WITHIN * believed_ns for ns in self._intervals_ns)
         if as_believed >= BELIEVED_SHARE * len(self._intervals_ns):
             return None
@@ -348,14 +350,14 @@ class RefreshWatch:
         return period_ns
 
     def _keep_time(self, period_ns: int) -> bool:
-        """True if swaps return more regularly than they are called: then they wait for the display."""
+        """True if swaps return at more regular intervals than they are called. Then swaps wait for the display."""
         first, last = self._swaps[0], len(self._swaps) - 1
         calls = sorted(_off(swap.called_ns - first.called_ns, period_ns) for swap in self._swaps)
         returns = sorted(_off(swap.returned_ns - first.returned_ns, period_ns) for swap in self._swaps)
-        few = last // 8  # number of outliers that are left out at either end
+        few = last // 8  # number of outliers that are left out at each end
         return 2 * (returns[last - few] - returns[few]) < calls[last - few] - calls[few]
 
 
 def _off(apart_ns: int, period_ns: int) -> int:
-    """Distance of two instants minus the nearest whole number of refreshes, ns."""
+    """Difference between two instants minus the nearest whole number of refreshes, ns."""
     return (apart_ns + period_ns // 2) % period_ns - period_ns // 2

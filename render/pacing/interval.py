@@ -1,14 +1,17 @@
-"""Choice of the frame interval: widens for a sustained load, narrows soon after the load has ended, ignores spikes.
+"""Choice of the frame interval: it widens for a sustained load, narrows soon after the load has ended, and ignores
+spikes.
 
-If three of the last four frames are too long, the interval is widened to hold them. If eight or more frames in a row
-would fit a narrower interval, it is narrowed to hold those, unless narrowing failed recently. In all other cases the
-last seconds of work are replayed with other intervals, and an interval that is clearly cheaper is chosen. A replay
-uses some 5 s of work to widen the interval. To narrow it, a replay uses 0.6 s of work, more after a relapse. After a
-change only later frames count; else a load that has ended would keep the interval wide.
+If three of the last four frames are too long, the interval is widened to hold these frames. If eight or more frames in
+a row would fit a narrower interval, the interval is narrowed to hold these frames, unless narrowing failed recently.
+In all other cases the work of the last seconds is replayed with other intervals, and an interval is chosen if it is
+clearly cheaper. A replay uses about 5 s of work to widen the interval. To narrow the interval, a replay uses 0.6 s of
+work, or more after a relapse. After a change of the interval only later frames are used. Otherwise a load that has
+ended would keep the interval wide.
 
-*Cycle*: duration of the work and of everything else that a frame must do before the next can start, without waits. If
-swap blocks, intervals are whole refreshes. With a queue, an interval also holds cycles that are up to a third of a
-refresh longer: some frames then take one more refresh, which costs less than halving the rate of all frames.
+*Cycle*: duration of the work and of everything else that a frame must do before the next frame can start, without
+waits. If swap blocks, intervals are whole numbers of refreshes. With a queue, an interval also holds cycles that are
+up to a third of a refresh longer. Some frames then take one more refresh, which costs less than halving the rate of
+all frames.
 
 Always: `interval_ns` is never below `base_ns`; each change has a reason. Pure.
 """
@@ -34,39 +37,41 @@ from twixt.render.pacing.interval_evidence import (
 WARM_UP_FRAMES = 3
 # Factor by which a fitted interval exceeds the work.
 FITTED_ROOM = 1.01
-# A replay to widen uses the work of the last WIDEN_BY_NS, at most WIDEN_BY_FRAMES frames. It is made every
-# REPLAY_EVERY_FRAMES frames.
+# A replay to widen uses the work of the last WIDEN_BY_NS, at most WIDEN_BY_FRAMES frames. There is a replay to widen
+# every REPLAY_EVERY_FRAMES frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
-# A replay to narrow uses the work of the last NARROW_BY_NS, at least NARROW_BY_FRAMES frames. It is made every
-# NARROW_EVERY_NS. Each relapse (widening within RELAPSE_NS after narrowing) doubles that time, up to
-# LONGEST_NARROW_BY_NS; with this longest time, the end of a load is still noticed within 3 s. Each CALM_NS without a
-# relapse halves the time.
+# A replay to narrow uses the work of the last NARROW_BY_NS, at least NARROW_BY_FRAMES frames. There is a replay to
+# narrow every NARROW_EVERY_NS. A relapse is a widening within RELAPSE_NS after narrowing. Each relapse doubles the
+# time NARROW_BY_NS, up to LONGEST_NARROW_BY_NS. Even with this longest time, the end of a load is noticed within 3 s.
+# Each CALM_NS without a relapse halves the time again.
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
-# Another interval is chosen if its cost is lower by this share plus this amount.
+# Another interval is chosen if its cost is lower by this share plus this amount (ms per second).
 CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
-# Widest interval, unless a longer one is requested. At ten frames a second, single pictures are seen instead of
-# motion.
+# Widest interval (ns), unless the user requests a longer one. At fewer than ten frames per second, users see single
+# pictures instead of motion.
 LONGEST_INTERVAL_NS = 100_000_000
 # Candidates if any length is possible: these multiples of the shortest interval, and these quantiles of the work.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
-# No candidate is shorter than this quantile of the work, because nearly all frames would be late.
+# No candidate is shorter than this quantile of the work: with a shorter interval, nearly all frames would be late.
 LEAST_SHARE = 0.1
 # Two candidates that differ by less than this share count as one.
 SAME_SHARE = 0.02
-# A requested rate of whole refreshes (--fps 30) is still met if the measured refresh period is off by this share.
+# If the user requests a rate of whole refreshes (for example --fps 30), the measured refresh period may be off by this
+# share; the request is still met.
 WANDER = 0.03
-# Longer cycles are ignored: the machine was suspended.
+# Longer cycles (ns) are ignored, because the machine was suspended.
 LONGEST_WORK_NS = 1_000_000_000
 
 
 class IntervalChoice:
     """Chooses the current frame interval, `interval_ns`.
 
-    base_ns: shortest interval if swap does not block. refresh_ns: refresh period if it does; `set_refresh` updates it.
-    wanted_ns: shortest interval that the user wants; 0: the display's own. guard_ns: how long before its refresh a
-    frame must be handed over, if swap blocks. queues: a frame may wait to be shown while the next is drawn.
+    base_ns: shortest interval if swap does not block. refresh_ns: refresh period if swap blocks; `set_refresh` updates
+    it. wanted_ns: shortest interval that the user wants; 0: the display's own interval. guard_ns: if swap blocks, a
+    frame must be handed over this long before its refresh. queues: a frame may wait to be shown while the next frame
+    is drawn.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None = None, wanted_ns: int = 0) -> None:
@@ -74,13 +79,13 @@ class IntervalChoice:
         self.guard_ns = 0
         self.queues = False
         self._shortest = ShortestInterval(base_ns, refresh_ns, wanted_ns)
-        self._fitted_ns = self._refreshes = 0  # interval that the work requires, in ns or refreshes; 0: none
+        self._fitted_ns = self._refreshes = 0  # interval that the work requires, in ns and in refreshes; 0: none
         self._frames: deque[TimedCycle] = deque(maxlen=WIDEN_BY_FRAMES)
         self._count = 0  # frames since the last `forget`
         self._load = SustainedLoad()
         self._patience = NarrowingPatience()
         self._replay: Iterator[str] | None = None
-        self._replayed_at = 0  # number of frames when the last replay to widen began
+        self._replayed_at = 0  # value of `_count` when the last replay to widen began
 
     @property
     def interval_ns(self) -> int:
@@ -96,17 +101,17 @@ class IntervalChoice:
 
     @property
     def base_ns(self) -> int:
-        """Shortest interval that is wanted, ns."""
+        """Shortest allowed interval, ns."""
         return self._shortest.ns
 
     def at_most(self, fps: float | None) -> None:
-        """Sets an upper bound on the rate; None: no bound."""
+        """Sets an upper bound on the frame rate; None: no bound."""
         self._shortest.at_most(round(1e9 / fps) if fps else 0)
         self._forget_frames()
 
     def set_refresh(self, refresh_ns: int | None, is_new: bool = False) -> None:
-        """Sets the refresh period. None: swap does not block. is_new: the display is another one, so earlier frames
-        are cleared."""
+        """Sets the refresh period. None: swap does not block. is_new: the display is another one, so the earlier
+        frames are cleared."""
         self._shortest.set_refresh(refresh_ns)
         if is_new:
             self._shortest.round_to_refreshes()
@@ -127,12 +132,13 @@ class IntervalChoice:
         self._forget_frames()
 
     def forget_frames(self) -> None:
-        """Clears the costs of frames; keeps the interval until new costs are known."""
+        """Clears the costs of frames, but keeps the interval until new costs are known."""
         self._load.forget_frames()
         self._forget_frames()
 
     def frame(self, cycle_ns: int, end_ns: int) -> str:
-        """Records a completed frame. Returns the reason if this changed the interval of the next frames, else ""."""
+        """Records a completed frame. Returns the reason if this changed the interval of the next frames; otherwise
+        ""."""
         self._count += 1
         if self._count <= WARM_UP_FRAMES or cycle_ns > LONGEST_WORK_NS:
             return ""
@@ -159,7 +165,7 @@ class IntervalChoice:
     # -- sustained load
 
     def _holds_ns(self, interval_ns: int) -> int:
-        """Longest cycle that the interval holds, ns."""
+        """Longest cycle, ns, for which the interval is long enough."""
         if not self._shortest.refresh_ns:
             return interval_ns
         if self.queues:
@@ -174,8 +180,8 @@ class IntervalChoice:
         return self._change(wanted_ns, end_ns, f"{len(long_ns)} of the last frames took {load_ns / 1e6:.1f} ms")
 
     def _end_load(self, end_ns: int) -> str:
-        """If the load has ended, narrows the interval to hold the longest of the last frames. Returns the reason, else
-        ""."""
+        """If the load has ended, narrows the interval so that it still holds the longest of the last frames. Returns
+        the reason, or "" if nothing changed."""
         refresh_ns = self._shortest.refresh_ns
         narrower_ns = self.interval_ns - refresh_ns if refresh_ns else round(self.interval_ns / CLEARLY)
         fitting_ns = self._load.fitting_ns(self._holds_ns(narrower_ns))
@@ -199,8 +205,8 @@ class IntervalChoice:
     # -- replay
 
     def _begin_replay(self, end_ns: int, is_wide: bool) -> Iterator[str] | None:
-        """Begins a replay if one is due and could change the interval; else returns None. is_wide: the interval is
-        wider than the shortest one."""
+        """Begins a replay if a replay is due and could change the interval; otherwise returns None. is_wide: the
+        interval is wider than the shortest one."""
         if is_wide and self._patience.is_due(end_ns):
             cycles = self._last_cycles(end_ns, self._patience.span_ns)
             if cycles:
@@ -214,8 +220,8 @@ class IntervalChoice:
         return None
 
     def _last_cycles(self, end_ns: int, span_ns: int) -> list[int]:
-        """Cycles of the frames of the last `span_ns`. Empty if the interval changed in that time, or if there are too
-        few."""
+        """Cycles of the frames in the last `span_ns`; empty if the interval changed in this time, or for too few
+        frames."""
         frames = self._frames
         if len(frames) < NARROW_BY_FRAMES:
             return []
@@ -226,7 +232,7 @@ class IntervalChoice:
         return cycles if len(cycles) >= NARROW_BY_FRAMES else []
 
     def _replayed(self, cycles: list[int], narrower: bool) -> Iterator[str]:
-        """Tries one candidate per step and yields "". If the interval changes, the last value is the reason."""
+        """Tries one candidate per step and yields "". If the interval changes, the last value yielded is the reason."""
         was_ns = self.interval_ns
         usual = usual_before(cycles)
         now_cost = best_cost = self._cost(cycles, usual, was_ns)
@@ -303,17 +309,17 @@ class IntervalChoice:
 
 
 class ShortestInterval:
-    """Shortest frame interval, given by the display, the user, and a temporary bound on the rate.
+    """Shortest frame interval, determined by the display, the user, and a temporary bound on the rate.
 
-    base_ns: shortest interval if swap does not block. refresh_ns: refresh period if it does; the interval is then
-    whole refreshes. wanted_ns: the user's interval; 0: none. ns: the result. refreshes: the same in refreshes, if swap
-    blocks.
+    base_ns: shortest interval if swap does not block. refresh_ns: refresh period if swap blocks; the interval is then
+    a whole number of refreshes. wanted_ns: the interval that the user requests; 0: none. ns: the resulting interval.
+    refreshes: the resulting interval in refreshes, if swap blocks.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None, wanted_ns: int) -> None:
         self.refresh_ns = refresh_ns
         self.ns = self.refreshes = 0
-        self._at_most_ns = 0  # bound on the rate; 0: none
+        self._at_most_ns = 0  # interval of the bound on the rate, ns; 0: none
         self._base_ns, self._wanted_ns = base_ns, wanted_ns
         self.round_to_refreshes()
 
@@ -338,7 +344,7 @@ class ShortestInterval:
         self._update()
 
     def whole(self, interval_ns: int, wander: float = 1e-6) -> int:
-        """Least number of refreshes that hold `interval_ns`, with a tolerance of `wander` refreshes."""
+        """Least number of whole refreshes that hold `interval_ns`, with a tolerance of `wander` refreshes."""
         assert self.refresh_ns
         return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
 
@@ -353,7 +359,7 @@ class ShortestInterval:
 
 
 class NarrowingPatience:
-    """Time of the work that is replayed before the interval narrows; doubled after each relapse."""
+    """Length of the work that is replayed before the interval narrows. The length doubles after each relapse."""
 
     def __init__(self) -> None:
         self.span_ns = NARROW_BY_NS  # time of the work to replay
@@ -367,21 +373,21 @@ class NarrowingPatience:
         return self._relapsed_at_ns is None
 
     def is_due(self, end_ns: int) -> bool:
-        """True if narrowing is due; records the attempt."""
+        """Returns True if narrowing is due, and then records the attempt."""
         is_due = self._tried_at_ns is None or end_ns - self._tried_at_ns >= NARROW_EVERY_NS
         if is_due:
             self._tried_at_ns = end_ns
         return is_due
 
     def widened(self, end_ns: int, load: SustainedLoad) -> None:
-        """Records that the interval was widened, which is a relapse if it was narrowed shortly before."""
+        """Records that the interval was widened. Widening shortly after narrowing is a relapse."""
         if self.narrowed_at_ns is not None and end_ns - self.narrowed_at_ns < RELAPSE_NS:
             self.span_ns = min(2 * self.span_ns, LONGEST_NARROW_BY_NS)
             load.relapsed()
             self._relapsed_at_ns = end_ns
 
     def grow_calm(self, end_ns: int, load: SustainedLoad) -> None:
-        """Halves the effect of a relapse after each CALM_NS without another one."""
+        """Halves the effect of a relapse after each CALM_NS without another relapse."""
         if self._relapsed_at_ns is not None and end_ns - self._relapsed_at_ns > CALM_NS:
             self.span_ns = max(NARROW_BY_NS, self.span_ns // 2)
             is_calm = load.grew_calm() and self.span_ns == NARROW_BY_NS

@@ -1,14 +1,16 @@
-"""Evidence for another frame interval: a sustained load, or a replay of the last seconds of work. Pure.
+"""Evidence for another frame interval: either a sustained load, or a replay of the work of the last seconds. Pure.
 
-A sustained load is neither a spike nor noise: three of the last four frames were clearly too long, and earlier frames
-were in time. If long frames are frequent, three of four occur by chance. Then a load needs nine of ten; with fewer,
-the replay decides whether a wider interval is better. Nine of ten frames that are only a little too long are a load as
-well. A load has ended when more frames in a row fit than chance explains.
+A sustained load differs from a spike and from noise: three of the last four frames were clearly too long, and earlier
+frames were in time. If long frames are frequent, three of four can be long by chance. Then a load requires nine of ten
+long frames. With fewer, the replay decides whether a wider interval is better. Nine of ten frames that are too long
+only by a little are also a load. A load has ended when the number of frames in a row that fit is larger than chance
+explains.
 
-A replay computes the cost of the last seconds of work at another interval. The cost has two parts. The first is the
-hitch time in ms per second: how much later frames are shown than planned. The second is 16.7 for each frame per second
-fewer than at the display's own interval. Every frame is assumed to start as soon as the previous one was shown. A
-replay takes 0.4 us per frame and candidate, so the caller spreads the candidates over several frames.
+A replay computes the cost of the work of the last seconds at another interval. The cost has two parts. The first part
+is the hitch time in ms per second: the time by which frames are shown later than planned. The second part is 16.7
+times the number of frames per second that are lost, compared with the display's own interval. The replay assumes that
+every frame starts as soon as the previous frame was shown. A replay takes 0.4 us per frame and candidate, so the
+caller tries the candidates in different frames.
 """
 
 from __future__ import annotations
@@ -21,28 +23,31 @@ from typing import NamedTuple
 
 # A frame is clearly too long if its cycle exceeds this factor times the longest cycle that the interval holds.
 CLEARLY = 1.05
-# A load means that n of the last n + 1 frames are clearly too long. n is TOO_LONG_FRAMES at first, and grows by one
-# after each relapse, so that an interval that the replay narrowed is not widened again by chance.
+# A load means that n of the last n + 1 frames are clearly too long. n is TOO_LONG_FRAMES at first. n grows by one
+# after each relapse; otherwise an interval that the replay narrowed could be widened again by chance.
 TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 6
-# Number of additional frames needed with a queue, in which a few long frames do no harm. A load is still found within
-# five frames.
+# A few long frames do no harm to a queue, so a load needs this many more frames. It is still found within five frames.
 QUEUED_FRAMES = 2
-# Long frames count as noise above this share of the frames of the last seconds. Then a load means that CERTAIN_FRAMES
-# of the last CERTAIN_FRAMES + 1 frames are too long, and the second longest of them takes at most EVEN times as long
-# as the second shortest. For less even frames no interval is right.
+# If the share of long frames among the frames of the last seconds is above NOISE_SHARE, long frames count as noise.
+# Then a load means that CERTAIN_FRAMES of the last CERTAIN_FRAMES + 1 frames are too long and of similar length: the
+# second longest takes at most EVEN times as long as the second shortest. If the durations vary more than this, no
+# interval is right.
 CERTAIN_FRAMES, NOISE_SHARE = 9, 0.08
 EVEN = 1.35
-# A load has ended when at least FITTING_FRAMES in a row fit, and the probability of that is at most BY_CHANCE. The
-# probability follows from the share of long frames among the CERTAIN_FRAMES + 1 frames before them.
+# A load has ended when at least FITTING_FRAMES frames in a row fit, and the probability that this happens by chance is
+# at most BY_CHANCE. The probability is computed from the share of long frames among the CERTAIN_FRAMES + 1 frames
+# before the row.
 FITTING_FRAMES, BY_CHANCE = 8, 0.001
-# Noise is computed from at most HISTORY_FRAMES frames, at most HISTORY_NS old, without the last LATEST_FRAMES + 1.
+# Noise is computed from at most HISTORY_FRAMES frames, which are at most HISTORY_NS old. The last LATEST_FRAMES + 1
+# frames are left out.
 HISTORY_FRAMES, HISTORY_NS, LATEST_FRAMES = 300, 6_000_000_000, 4
 
 # -- replay
 
-# Cost of one frame per second fewer, in hitch ms per second: one refresh at 60 Hz.
+# Cost of a loss of one frame per second, in hitch ms per second: the length of one refresh at 60 Hz.
 LOST_FRAME_MS = 16.7
-# Frames planned for several refreshes are swapped this share of a refresh before the refresh that shows them.
+# If a frame is planned for several refreshes, its swap is called this share of a refresh before the refresh that shows
+# the frame.
 HOLD_SHARE = 0.6
 
 
@@ -56,7 +61,8 @@ class TimedCycle(NamedTuple):
 class SustainedLoad:
     """Detects a sustained load in the cycles of the last frames. holds_ns: longest cycle that an interval holds.
 
-    catches_up: frames after a late one catch up, as with a timer. Then uneven frames that fit on average are no load.
+    catches_up: after a late frame the next frames catch up, as with a timer. Then uneven frames are no load if they
+    fit on average.
     """
 
     def __init__(self) -> None:
@@ -75,17 +81,17 @@ class SustainedLoad:
         self._wanted = min(self._wanted + 1, MOST_TOO_LONG_FRAMES)
 
     def grew_calm(self) -> bool:
-        """Records a time without a relapse: a load needs one frame fewer. Returns True if it needs as few as at
-        first."""
+        """Records a time without a relapse: a load needs one frame fewer. Returns True if a load now needs as few
+        frames as at the start."""
         self._wanted = max(TOO_LONG_FRAMES, self._wanted - 1)
         return self._wanted == TOO_LONG_FRAMES
 
     def changed(self) -> None:
-        """Records a change of the interval: earlier frames do not count as a load at the new interval."""
+        """Records a change of the interval: earlier frames are no evidence of a load at the new interval."""
         self._since_change = 0
 
     def forget_frames(self) -> None:
-        """Clears all frames, because they do not predict the next ones."""
+        """Clears all frames, because they do not predict the next frames."""
         self._frames.clear()
         self._since_change = 0
 
@@ -94,7 +100,8 @@ class SustainedLoad:
         self._wanted = TOO_LONG_FRAMES
 
     def long_ns(self, holds_ns: float, queues: bool = False) -> list[int]:
-        """Cycles of the load; empty if there is no load. queues: with a queue a few long frames are no load."""
+        """Cycles of the frames that are a load, ns; empty if there is no load. queues: with a queue, a few long frames
+        are no load."""
         wanted = self._wanted + QUEUED_FRAMES if queues else self._wanted
         count = min(self._since_change, CERTAIN_FRAMES + 1)
         if not count:
@@ -109,7 +116,7 @@ class SustainedLoad:
         return long if is_even and not (self.catches_up and self._fits(holds_ns)) else []
 
     def fitting_ns(self, holds_ns: float) -> list[int]:
-        """If the load has ended, the cycles of all frames after the last one with a cycle over `holds_ns`; else
+        """If the load has ended, the cycles of the last frames in a row that are at most `holds_ns`; otherwise
         empty."""
         last = [frame.cycle_ns for frame in reversed(self._frames)]
         count = next((number for number, cycle in enumerate(last) if cycle > holds_ns), len(last))
@@ -144,7 +151,7 @@ class SustainedLoad:
 
 
 def usual_before(cycles: Sequence[int]) -> list[int]:
-    """Expected cycle of each frame: the median of the three before it."""
+    """Expected cycle of each frame: the median of the three frames before it."""
     usual = []
     a = b = c = sorted(cycles)[len(cycles) // 2] if cycles else 0
     for cycle in cycles:
@@ -171,7 +178,8 @@ def cost_on_timer(cycles: Sequence[int], usual: Sequence[int], interval_ns: int,
 def cost_on_refreshes(
     cycles: Sequence[int], usual: Sequence[int], refreshes: int, period_ns: int, guard_ns: int, base: int = 1
 ) -> float:
-    """Cost of frames that each take at least `refreshes` whole refreshes. base: least number of refreshes wanted."""
+    """Cost of frames if each frame takes at least `refreshes` whole refreshes. base: least number of refreshes that
+    the user wants."""
     shown = hitch = 0
     for cycle, expected in zip(cycles, usual, strict=True):
         planned = max(refreshes, (expected + guard_ns - 1) // period_ns + 1)
@@ -184,10 +192,11 @@ def cost_on_refreshes(
 
 
 def cost_on_queue(cycles: Sequence[int], usual: Sequence[int], refreshes: int, period_ns: int, base: int = 1) -> float:
-    """Cost of frames with a queue: one frame may wait to be shown while the next is drawn. So a long frame that is
-    followed by short ones costs nothing.
+    """Cost of frames with a queue: one frame may wait to be shown while the next frame is drawn. So a long frame costs
+    nothing if short frames follow.
 
-    A hitch is an interval between shown frames that is longer than the previous one, even if this was planned.
+    A hitch is an interval between shown frames that is longer than the previous one, even if the longer interval was
+    planned.
     """
     done = before = shown = hitch = 0
     last_ns = refreshes * period_ns
@@ -205,9 +214,9 @@ def cost_on_queue(cycles: Sequence[int], usual: Sequence[int], refreshes: int, p
 
 
 def queue_holds_ns(refreshes: int, period_ns: int) -> int:
-    """Longest cycle for which an interval of `refreshes` refreshes costs no more than an interval that is one refresh
-    longer. A cycle longer than the interval drains the queue, so that every few frames one takes an additional
-    refresh."""
+    """Longest cycle for which an interval of `refreshes` refreshes is no more costly than an interval that is one
+    refresh longer. A cycle longer than the interval drains the queue, so every few frames one frame takes an
+    additional refresh."""
     return (refreshes + 1) ** 2 * period_ns // (refreshes + 2)
 
 

@@ -1,11 +1,12 @@
-"""Pacer: plans when each frame starts, swaps and is shown.
+"""Pacer: plans when each frame starts, when it is swapped, and when it is shown.
 
-Three policies place frames: on a timer's grid if swap does not wait, on whole refreshes if swap blocks (both in
-`swap_paced`), and paced by the display if returns of swap are not present times (`display_paced`). `Pacer` chooses a
-policy from the result of the probe, and changes it when frames show another kind of display.
+Three policies place frames. If swap does not wait, frames are placed on a timer's grid; if swap blocks, on whole
+refreshes (both in `swap_paced`). If returns of swap are not present times, the display paces the frames
+(`display_paced`). `Pacer` chooses a policy from the result of the probe, and changes the policy when frames show
+another kind of display.
 
-For each frame: `next_frame` -> wait until `start_ns`, latch, draw, finish -> `drawn` -> wait until the instant that it
-returns -> swap -> `frame_done`.
+Calls for each frame: `next_frame` -> wait until `start_ns`, latch, draw, finish -> `drawn` -> wait until the instant
+that `drawn` returns -> swap -> `frame_done`.
 
 Always: predicted present times increase, by at least a tenth of an interval if frames are paced. No wait is longer
 than a few intervals, whatever the clock reports. Each decision has a reason. Pure: reads no clock.
@@ -36,17 +37,17 @@ from twixt.render.pacing.swap_paced import TimerGrid, Unlimited, WholeRefreshes
 
 __all__ = ["FramePlan", "FrameResult", "FrameTimes", "Pacer"]
 
-# Refresh period if the display's rate is neither reported nor measured.
+# Refresh period (ns) if the display's rate is neither reported nor measured.
 UNKNOWN_REFRESH_NS = round(1e9 / 60)
 # Predicted present times are at least this share of an interval apart.
 CLOSEST_SHARE = 0.1
-# Lowest rate that a user may request, and lowest bound on the rate that other code may set, in frames a second.
+# Lowest rate that a user may request, and lowest bound on the rate that other code may set, in frames per second.
 LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
-# No start and no swap is delayed by more intervals than this.
+# No start and no swap is delayed by more than this many intervals.
 LONGEST_WAIT = 3
-# If swaps prove not to wait, fences are marked as unreliable if at least this many frames in a row had one.
+# When swaps prove not to wait, fences are marked as unreliable if at least this many frames in a row had a fence.
 FENCED_IN_A_ROW = 8
-# If the display sets the pace, present times come from the returns of swaps, provided that at least half of the last
+# If the display sets the pace, returns of swaps are the present times, provided that at least half of the last
 # WAITING_FRAMES swaps waited.
 WAITING_FRAMES = 32
 # Least number of frames between two changes of policy.
@@ -61,7 +62,7 @@ CHANGES = {
 class Pacer:
     """Plans one frame after another.
 
-    policy: auto, vsync, timer or unlimited. fps: upper bound on the rate, frames a second. refresh: result of the
+    policy: auto, vsync, timer or unlimited. fps: upper bound on the rate, frames per second. refresh: result of the
     probe. fence: the window's trial of fences; None: fences are made without a trial.
     """
 
@@ -80,7 +81,7 @@ class Pacer:
         self._wants_vsync = blocks and policy in ("auto", "vsync")
         self._is_called = refresh.is_called
         cap_ns = round(1e9 / max(fps, LEAST_FPS)) if fps and math.isfinite(fps) and fps > 0 else 0
-        # If swap never blocks, the period is only reported, so an explicit --fps may exceed it.
+        # If swap never blocks, the period is only a reported value, so an explicit --fps may be higher than this rate.
         base_ns = max(period_ns, cap_ns) if blocks else cap_ns or period_ns
         self._work = WorkEstimate()
         self._grid = RefreshGrid(period_ns)
@@ -88,7 +89,7 @@ class Pacer:
         self._clock = PacerClock()
         self._placing: Policy = self._place(FoundDisplay(BLOCKING if self._wants_vsync else FREE), None)
         self._present_ns: int | None = None  # last predicted present time
-        self._deadline_ns = 0  # of the frame planned last, on the policies' clock
+        self._deadline_ns = 0  # planned present time of the last planned frame, on the policies' clock
         self._frame = 0
         self._changed_at = -SETTLING_FRAMES
         self._source = PresentSource(fence)
@@ -101,7 +102,7 @@ class Pacer:
 
     @property
     def wants_vsync(self) -> bool:
-        """True if the window should be asked to wait for the display."""
+        """True if the window should request that swap waits for the display."""
         return self._wants_vsync
 
     @property
@@ -121,12 +122,12 @@ class Pacer:
 
     @property
     def own_interval_ns(self) -> int:
-        """Frame interval without widening, ns: the display's own, or that of --fps."""
+        """Frame interval without widening, ns: the display's own interval, or the interval of --fps."""
         return self._interval.base_ns
 
     @property
     def refresh_measured_hz(self) -> float | None:
-        """Refresh rate, Hz, if the display sets the pace; None if it cannot be measured."""
+        """Refresh rate, Hz, if the display sets the pace; None if the rate cannot be measured."""
         return 1e9 / self._grid.mean_period_ns if self.blocks else None
 
     @property
@@ -138,7 +139,7 @@ class Pacer:
         return self._interval.narrowed
 
     def next_frame(self, now_ns: int) -> FramePlan:
-        """Plans the next frame, after `frame_done` of the previous one."""
+        """Plans the next frame; call it after `frame_done` of the previous frame."""
         at_ns = self._clock.now(now_ns)
         if self._clock.jumped:
             self.restart("the clock jumped")
@@ -163,7 +164,7 @@ class Pacer:
         return 1 if self.unlimited else math.ceil(CLOSEST_SHARE * interval_ns)
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Records that drawing has ended. Returns the earliest instant for the swap; None: swap at once."""
+        """Records that drawing has ended. Returns the earliest instant for the swap. None: swap at once."""
         begun_ns = self._clock.within(start_ns)
         drawn_ns = max(begun_ns, self._clock.within(work_end_ns))
         swap_at_ns = self._placing.drawn(begun_ns, drawn_ns)
@@ -192,7 +193,7 @@ class Pacer:
             self._placing.display_reported(at_ns, sane_length_ns(refresh_ns))
 
     def at_most(self, fps: float | None) -> None:
-        """Sets an upper bound on the rate, frames a second; None: no bound."""
+        """Sets an upper bound on the rate, frames per second; None: no bound."""
         bound = max(fps, LEAST_BOUND_FPS) if fps is not None and math.isfinite(fps) and fps > 0 else None
         self._interval.at_most(bound)
         self._reasons.append("no bound on the rate" if bound is None else f"at most {bound:g} frames a second")
@@ -204,7 +205,7 @@ class Pacer:
         self._reasons.append(why)
 
     def work_changed(self, why: str) -> None:
-        """Clears the costs of frames, for example after a change of quality; keeps the interval until new costs are
+        """Clears the costs of frames, for example after a change of quality. Keeps the interval until new costs are
         known."""
         self._interval.forget_frames()
         self._work.forget()
@@ -257,17 +258,20 @@ class Pacer:
 class PresentSource:
     """Source of a frame's present time before the display reports it: a fence, the return of swap, or the timer.
 
-    fence: the window's trial of fences; None: fences are made without a trial, and trusted until frames disprove them.
+    fence: the window's trial of fences. None: fences are made without a trial, and are trusted until frames disprove
+    them.
     """
 
     def __init__(self, fence: FenceTrial | None) -> None:
         self._fence, self._counts_swaps = fence or FenceTrial(), fence is None
         self._is_fence = False  # the last frame's present time comes from a fence
         self._fenced = 0  # number of frames in a row with a fence
-        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # for the last swaps: it waited
+        # For each of the last swaps: True if it waited.
+        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)
 
     def checked(self, times: FrameTimes) -> FrameTimes:
-        """Records a frame. Returns its times, without the return of a fence if fences are not trusted."""
+        """Records a frame. Returns the frame's times. If fences are not trusted, the times do not include the return
+        of a fence."""
         swap_ns = times.swap_end_ns - times.swap_begin_ns
         self._waited.append(swap_ns > WAITED_NS)
         self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
@@ -284,43 +288,43 @@ class PresentSource:
         return "swap" if waits else "timer"
 
     def disprove_fences(self) -> None:
-        """Marks fences as unreliable if the last frames had one, because swaps prove not to wait."""
+        """Marks fences as unreliable if the last frames had a fence. Call it when swaps prove not to wait."""
         if self._fenced >= FENCED_IN_A_ROW:
             self._fence.disproved()
             self._is_fence = False
 
 
-# Checks times: ensures that they increase, and distinguishes a jump of the clock from a long frame. Pure.
+# Checks times: makes sure that they increase, and distinguishes a jump of the clock from a long frame. Pure.
 #
-# Policies require increasing times. A clock that is set back, or a suspended process, violates this. So policies get
-# the caller's times plus an offset, and the offset changes when the clock jumps.
+# Policies require increasing times. This rule is broken if the clock is set back or the process is suspended. So
+# policies get the caller's times plus an offset. When the clock jumps, the offset changes.
 
 
 # Range of refresh periods of displays: 650 to 10 Hz.
 SHORTEST_REFRESH_NS, LONGEST_REFRESH_NS = 1_540_000, 100_000_000
-# Longest time between two calls. More than this means that the machine was suspended, or that the clock is another
-# one.
+# Longest time (ns) between two calls. A longer time means that the machine was suspended or the clock replaced.
 LONGEST_STEP_NS = 60_000_000_000
-# A step back by less than this is no jump: the two times may have been read at nearly the same instant.
+# If the clock goes back by less than this (ns), it has not jumped: the two times may have been read at nearly the same
+# instant.
 SMALLEST_BACK_NS = 1_000_000_000
-# A reported present time is at most OLDEST_REPORT_NS old, and at most AHEAD_NS in the future; others are ignored.
+# A reported present time is ignored if it is older than OLDEST_REPORT_NS, or more than AHEAD_NS in the future.
 OLDEST_REPORT_NS, AHEAD_NS = 2_000_000_000, 500_000_000
 
 
 def sane_length_ns(length_ns: float | None) -> int | None:
-    """The length, rounded to whole ns, if it can be a refresh period; else None."""
+    """The length, rounded to whole ns, if it can be a refresh period; otherwise None."""
     if length_ns is None or not math.isfinite(length_ns):
         return None
     return round(length_ns) if SHORTEST_REFRESH_NS <= length_ns <= LONGEST_REFRESH_NS else None
 
 
 class PacerClock:
-    """Converts times for the policies, so that they increase without jumps. jumped: the last call of `now` found a
+    """Converts times for the policies so that they increase without jumps. jumped: the last call of `now` found a
     jump."""
 
     def __init__(self) -> None:
         self.jumped = False
-        self._last_ns: int | None = None  # on the policies' clock
+        self._last_ns: int | None = None  # last time on the policies' clock
         self._offset_ns = 0
 
     def now(self, instant_ns: int) -> int:
@@ -340,7 +344,7 @@ class PacerClock:
 
     def within(self, instant_ns: int) -> int:
         """Converts an instant within the current frame to the policies' clock. Returns the last known time if the
-        instant is before it, or so late that the clock must have jumped."""
+        instant is before that time, or so late that the clock must have jumped."""
         last_ns = self._last_ns if self._last_ns is not None else self.now(instant_ns)
         at_ns = (instant_ns if isinstance(instant_ns, int) else _whole(instant_ns)) + self._offset_ns
         if not last_ns <= at_ns <= last_ns + LONGEST_STEP_NS:
@@ -348,7 +352,7 @@ class PacerClock:
         return at_ns
 
     def times(self, times: FrameTimes) -> FrameTimes:
-        """Converts the times of one frame to the policies' clock, each no earlier than the one before it."""
+        """Converts the times of one frame to the policies' clock. No time is earlier than the previous time."""
         start_ns = self.within(times.start_ns)
         latch_ns = max(start_ns, self.within(times.latch_ns))
         work_end_ns = max(latch_ns, self.within(times.work_end_ns))
@@ -362,7 +366,7 @@ class PacerClock:
 
     def recent(self, instant_ns: int) -> int | None:
         """Converts an instant reported by the display to the policies' clock; None if no recent frame can have been
-        shown then."""
+        shown at this instant."""
         at_ns = _whole(instant_ns) + self._offset_ns
         if self._last_ns is None or not -OLDEST_REPORT_NS <= at_ns - self._last_ns <= AHEAD_NS:
             return None

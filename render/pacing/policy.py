@@ -1,9 +1,11 @@
-"""Protocol of the pacer's policies, its data types, and the work estimate that all policies share.
+"""Protocol of the pacer's policies, their data types, and the work estimate that all policies share.
 
-A policy plans a frame, may delay its swap, and records its times. If frames show another kind of display, the outcome
-names that kind, and `Pacer` changes the policy. This module also contains the margins of start and hand-over.
+A policy plans a frame, may delay the frame's swap, and records the frame's times. If frames show another kind of
+display, the policy's outcome names this kind, and `Pacer` changes the policy. This module also contains the margins of
+the frame's start and hand-over.
 
-Always: a policy gets checked times (whole numbers, increasing), all on the clock of the process; it reads no clock.
+Always: a policy gets checked times (whole numbers, increasing), all on the clock of the process. A policy reads no
+clock.
 """
 
 from __future__ import annotations
@@ -13,24 +15,25 @@ from typing import NamedTuple, Protocol
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# Usual work is the median of the last LATEST_FRAMES, so that a new load is noticed within two frames.
+# Usual work is the median of the last LATEST_FRAMES frames, so that a new load is noticed within two frames.
 LATEST_FRAMES = 3
-# Frames start early enough for the quantile COVERED of the work of the last REMEMBERED_FRAMES frames. One long frame
-# in 30 is allowed for, one in 120 is not.
+# Frames start early enough for the quantile COVERED of the work of the last REMEMBERED_FRAMES frames. This allows for
+# one long frame in 30, but not for one in 120.
 REMEMBERED_FRAMES, COVERED = 100, 0.985
-# The time between frames is estimated from fewer frames, because it varies with log writes and garbage collection.
+# Number of frames from which the time between frames is estimated. It is small because this time varies with log
+# writes and garbage collection.
 OVERHEAD_FRAMES = 32
 
 
 class FramePlan(NamedTuple):
     """Plan of a frame."""
 
-    start_ns: int  # when to wake and latch
-    swap_at_ns: int | None  # earliest instant of the swap; None: as soon as it is drawn. `drawn` may change it
-    present_ns: int  # when it is expected to be shown
+    start_ns: int  # instant at which to wake and latch
+    swap_at_ns: int | None  # earliest instant of the swap; None: as soon as the frame is drawn. `drawn` may change it
+    present_ns: int  # expected present time
     interval_ns: int
     planned_refreshes: int
-    reason: str  # "" when nothing unusual happened
+    reason: str  # "" if nothing unusual happened
 
 
 class FrameTimes(NamedTuple):
@@ -54,7 +57,7 @@ class FrameResult(NamedTuple):
 
 
 # Kinds of display. FREE: swap does not wait. BLOCKING: swap returns when its frame is shown. QUEUED: swap returns
-# earlier, and the display sets the pace by blocking a later call or the swap of a later frame.
+# earlier, and the display sets the pace by blocking a later call, or the swap of a later frame.
 FREE, BLOCKING, QUEUED = "free", "blocking", "queued"
 
 
@@ -68,11 +71,11 @@ class FramePlacement(NamedTuple):
 
 
 class FoundDisplay(NamedTuple):
-    """Kind of display that the last frames show."""
+    """Kind of display, as the last frames show it."""
 
     display: str  # FREE, BLOCKING or QUEUED
     period_ns: int | None = None  # refresh period, if swaps showed one
-    queues: bool = False  # swaps waited for the display until long work drained its queue
+    queues: bool = False  # swaps waited for the display until long work drained the display's queue
 
 
 class FrameOutcome(NamedTuple):
@@ -81,11 +84,11 @@ class FrameOutcome(NamedTuple):
     present_ns: int
     missed: int
     reason: str = ""
-    display: FoundDisplay | None = None  # another kind of display, if the last frames show one
+    display: FoundDisplay | None = None  # another kind of display; None if the last frames show no other kind
 
 
 class Policy(Protocol):
-    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or each as soon as possible."""
+    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or as soon as possible."""
 
     @property
     def display(self) -> str:
@@ -102,7 +105,7 @@ class Policy(Protocol):
         ...
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Records that drawing has ended. Returns the earliest instant for the swap; None: swap at once."""
+        """Records that drawing has ended. Returns the earliest instant for the swap. None: swap at once."""
         ...
 
     def done(self, times: FrameTimes) -> FrameOutcome:
@@ -119,12 +122,13 @@ class Policy(Protocol):
 
 
 class WorkEstimate:
-    """Estimates the work of frames: usual value and high quantile. All policies share one estimate, so a change of
-    policy keeps it."""
+    """Estimates the work of frames: the usual value and a high quantile. All policies share one estimate, so a change
+    of policy keeps it."""
 
     def __init__(self) -> None:
         self._latest = QuantileWindow(LATEST_FRAMES)
-        self._leads = QuantileWindow(REMEMBERED_FRAMES)  # planned start to end of drawing: late wake-up and work
+        # Times from the planned start to the end of drawing: late wake-up and work.
+        self._leads = QuantileWindow(REMEMBERED_FRAMES)
         self._swaps = QuantileWindow(OVERHEAD_FRAMES)
         self._overheads = QuantileWindow(OVERHEAD_FRAMES)
         self._done_ns: int | None = None
@@ -144,8 +148,8 @@ class WorkEstimate:
         return self._overheads.quantile(0.5)
 
     def lead_ns(self, unknown_ns: int) -> int:
-        """Time, ns, from a frame's start to the end of its drawing that is enough for nearly every frame. unknown_ns:
-        value used until frames have been measured."""
+        """Time, ns, from the start of a frame to the end of its drawing. The time is enough for nearly every frame.
+        unknown_ns: value returned until frames have been measured."""
         return max(self._leads.quantile(COVERED, unknown_ns), self.usual_ns)
 
     def asked(self, now_ns: int) -> None:
@@ -162,11 +166,11 @@ class WorkEstimate:
         self._done_ns = end_ns
 
     def restart(self) -> None:
-        """Frames have stopped: the time until the next one does not count as overhead."""
+        """Call it when frames have stopped: the time until the next frame does not count as overhead."""
         self._done_ns = None
 
     def changed_over(self) -> None:
-        """Clears the overhead after a change of policy, because it includes waits that the new policy counts
+        """Clears the overhead after a change of policy. The overhead includes waits that the new policy counts
         separately."""
         self._overheads.clear()
         self._done_ns = None
@@ -177,39 +181,41 @@ class WorkEstimate:
         self._leads.clear()
 
 
-# Margins for starting a frame and for handing it over before its refresh, learned from earlier frames. Pure.
+# Margins for the start of a frame and for its hand-over before the refresh, learned from earlier frames. Pure.
 #
-# `StartMargin`: extra time by which frames start earlier than their work requires. It grows with each miss that an
-# earlier start could have prevented. `HandOver`: how long before its refresh a frame must be handed over. Its first
-# value must be small, because it decides between 90 and 45 frames a second: at 90 Hz, work of 10 ms leaves 1 ms of a
-# refresh. A frame that was in time with less time to spare lowers the value at once. Two frames that missed with more
-# time to spare raise it. It is not raised if as many frames with no more time to spare were in time: then the miss
-# came from a late return, not from a late hand-over.
+# `StartMargin`: time by which frames start earlier than their work requires. The margin grows with each miss that an
+# earlier start could have prevented. `HandOver`: learns the guard. A frame must be handed over at least this long
+# before its refresh. The guard's first value must be small. At 90 Hz, work of 10 ms leaves 1 ms of a refresh, so the
+# guard decides between 90 and 45 frames per second. The guard is lowered at once if a frame was in time with less time
+# to spare than the guard. Two frames that missed with more time to spare than the guard raise it. The guard is not
+# raised if equally many frames with no more time to spare were in time. Then the cause of the misses was a late
+# return, not a late hand-over.
 
 
 # A miss that an earlier start could have prevented adds GROWS of the interval to the margin. Each good frame removes
 # SHRINKS of the excess above the floor (half of it in 12 s at 60 frames a second). Fast attack, slow release: a miss
-# is visible, a few ms of latency are not.
+# is visible, but a few ms of latency are not.
 GROWS, SHRINKS = 0.2, 0.001
-# An earlier start helps only frames whose cycle takes less than this share of the interval.
+# An earlier start helps a frame only if its cycle takes less than this share of the interval.
 COSTLY = 0.95
 
 # First value of the guard: the duration of a swap that does not wait.
 FIRST_GUARD_NS = 500_000
-# The guard grows after AGREEING misses among the last REMEMBERED_MARGINS frames. A single miss may be an outlier.
+# The guard grows after AGREEING misses among the last REMEMBERED_MARGINS frames. A single miss may be an outlier, so
+# it is not enough.
 REMEMBERED_MARGINS, AGREEING = 60, 2
-# Largest guard, as a share of the refresh period: no compositor takes longer.
+# Largest guard, as a share of the refresh period. No compositor needs more time.
 LONGEST_SHARE = 0.6
-# When the guard changes, it differs by this much from the time to spare of the frame that caused the change.
+# When a frame changes the guard, the new guard differs by this much from the frame's time to spare.
 STEP_NS = 100_000
-# Up to this guard, two misses are enough. So close to the refresh, the phase of the grid decides which frames were in
-# time.
+# Up to this guard (ns), two misses are enough to raise it. So close to the refresh, the phase of the grid decides
+# which frames were in time.
 SMALL_NS = 1_000_000
 
 
 class HandOver:
-    """Learns the guard of the hand-over. guard_ns: a frame handed over at least this long before a refresh is shown at
-    it."""
+    """Learns the guard of the hand-over. guard_ns: if a frame is handed over at least this long before a refresh, this
+    refresh shows the frame."""
 
     def __init__(self) -> None:
         self.guard_ns = FIRST_GUARD_NS
@@ -250,9 +256,8 @@ class StartMargin:
         self.ns = max(floor_ns, first_ns)
 
     def learn(self, missed: bool, short_ns: int, cycle_ns: int, interval_ns: int) -> None:
-        """Records one frame. short_ns: time by which its work ended too late. If the work ended in time, a miss had
-        another cause, such as a late wake-up or a long swap, and does not raise the margin.
-        """
+        """Records one frame. short_ns: time by which the frame's work ended too late. If the work ended in time, a
+        miss had another cause, such as a late wake-up or a long swap. Such a miss does not raise the margin."""
         if cycle_ns > COSTLY * interval_ns:
             return
         if not missed:

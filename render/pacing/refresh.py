@@ -1,11 +1,12 @@
-"""Measures whether a display's swaps block, and its refresh period; and tries fences as a source of present times.
+"""Measures the refresh period of a display, and whether its swaps block. Also tries fences as a source of present
+times.
 
-A reported refresh rate is often wrong or 0, and a swap may take long without waiting for anything. So the probe pauses
-before some swaps. If swap waits for the display, it waits less by the pause, and the interval between swaps stays the
-same. If swap does not wait, the interval grows by the pause. If a compositor calls for each frame, no such test is
-needed, because the swap waits for that call.
+A reported refresh rate is often wrong or 0. A swap may take long without waiting for the display. So the probe pauses
+before some swaps. If swap waits for the display, the wait gets shorter by the pause, and the interval between swaps
+stays the same. If swap does not wait, the interval grows by the pause. If the compositor sends a callback for each
+frame, this test is not needed: the swap waits for the callback.
 
-Pure: `SwapProbe` returns how long to pause, and receives the instants of swaps.
+Pure: `SwapProbe` returns the length of the next pause, and receives the instants of swaps.
 """
 
 from __future__ import annotations
@@ -17,40 +18,40 @@ from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
 
-# The first swaps of a new window are skipped, because they wait until the window is mapped and sized.
+# Number of first swaps of a new window that are skipped, because they wait until the window is mapped and sized.
 SKIPPED_SWAPS = 3
 SWAPS_PER_STAGE = 6
-# Shortest refresh period, ns (650 Hz): swaps at shorter intervals do not wait for a display.
+# Shortest refresh period, ns (650 Hz). Swaps at shorter intervals do not wait for a display.
 SHORTEST_REFRESH_NS = 1_540_000
 # Length of the pause, as a share of the interval between swaps without a pause (bare swaps). If the interval grows by
 # more than half of the pause, swap does not wait.
 PAUSE_SHARE = 0.5
 LENGTHENED = 1 + PAUSE_SHARE / 2
 # Swaps are regular if REGULAR_SHARE of their intervals are a whole number of periods, within REGULAR_WITHIN of a
-# period. On a busy machine intervals are irregular, even if some of them look like waits.
+# period. On a busy machine intervals are irregular, even if some swaps seem to wait.
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
-# Shorter intervals (over 166 Hz) come more often from a busy machine than from a display. For these, SUSPICIOUS_STAGES
-# stages are measured, which takes little time.
+# Intervals shorter than SUSPICIOUS_NS (over 166 Hz) come more often from a busy machine than from a display. For these
+# intervals SUSPICIOUS_STAGES stages are measured; short intervals make this fast.
 SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
-# Search for the period whose grid fits the returns of swaps best. FIT_STEPS periods are tried, from NARROWEST times
-# the median interval on, in steps of FIT_STEP times that interval. Then FINE_STEPS finer steps are tried on each side
-# of the best one. A fit is accepted from AGREED on (1: all returns on the grid, 0: none). With busy loops on all
-# cores, displays whose returns came up to a seventh of a refresh early or late had 0.64 or more. Their period was
-# right within 2 % in most cases.
+# Search for the period of the grid that fits the returns of swaps best. FIT_STEPS periods are tried. The first is
+# NARROWEST times the median interval; the step is FIT_STEP times the median interval. Then FINE_STEPS finer steps are
+# tried on each side of the best period. A fit is accepted if its agreement is at least AGREED (1: all returns on the
+# grid, 0: none). With busy loops on all cores, the agreement was 0.64 or more on displays whose returns came up to a
+# seventh of a refresh early or late. In most of these cases the period was right within 2 %.
 NARROWEST, FIT_STEPS, FIT_STEP, FINE_STEPS = 0.75, 110, 0.005, 10
 AGREED = 0.6
 # If the median intervals of bare and paused swaps agree within this share, their mean is the period.
 SAME_WITHIN = 0.01
-# Longest duration of the probe: the swaps of a window that was opened hidden may never return.
+# Longest probe (ns). A limit is needed because the swaps of a window that was opened hidden may never return.
 LONGEST_PROBE_NS = 500_000_000
-# Range of a display's rate, Hz: a reported rate outside of it is ignored.
+# Range of the refresh rates of displays, Hz. A reported rate outside this range is ignored.
 PLAUSIBLE_HZ = (20.0, 650.0)
 
 
 class Refresh(NamedTuple):
     """Result of the probe of a display. blocks: swap waits for the display. period_ns: refresh period, measured if
-    swap blocks, else as reported; None if unknown. reason: how this was found. is_called: a swap waits for the
-    compositor's frame callback, and for nothing else."""
+    swap blocks, otherwise as reported; None if unknown. reason: how the result was found. is_called: a swap waits for
+    the compositor's frame callback, and for nothing else."""
 
     blocks: bool
     period_ns: int | None
@@ -59,7 +60,7 @@ class Refresh(NamedTuple):
 
     @property
     def measured_hz(self) -> float | None:
-        """Measured refresh rate; None if swap does not wait, because it cannot be measured then."""
+        """Measured refresh rate; None if swap does not wait, because the rate cannot be measured then."""
         return 1e9 / self.period_ns if self.blocks and self.period_ns else None
 
 
@@ -67,12 +68,12 @@ UNKNOWN = Refresh(False, None, "not probed")
 
 
 class SwapProbe:
-    """Probe that swaps frames in which only a clear is drawn: `while not probe.done:` pause `pause_ns`, swap,
+    """Probe that swaps frames which contain only a clear. Use: `while not probe.done:` pause `pause_ns`, swap,
     `add`."""
 
     def __init__(self, reported_hz: float | None = None, is_called: bool = False) -> None:
-        """reported_hz: used only if swap does not block. is_called: each swap waits until the compositor calls for the
-        next frame."""
+        """reported_hz: used only if swap does not block. is_called: a swap waits for the compositor's frame
+        callback."""
         self._reported_hz, self._is_called = reported_hz, is_called
         self._ends_ns: list[int] = []
         self._bare_ns: float | None = None
@@ -94,12 +95,12 @@ class SwapProbe:
             self._paused_end = len(ends) + SWAPS_PER_STAGE * (SUSPICIOUS_STAGES if suspicious else 1)
             self._swaps_wanted = self._paused_end + (SWAPS_PER_STAGE if suspicious else 0)
         elif len(ends) == self._paused_end < self._swaps_wanted:
-            self.pause_ns = 0  # no pauses again: a load that has ended must not look like waits
+            self.pause_ns = 0  # measure without pauses again: a load that has ended must not look like waits
         elif len(ends) == self._swaps_wanted or end_ns - self._started_ns > LONGEST_PROBE_NS:
             self.done = True
 
     def verdict(self) -> Refresh:
-        """Result of the probe. Call this once `done` is True."""
+        """Result of the probe. Call it once `done` is True."""
         bare_ns = self._bare_ns
         if bare_ns is None:
             return self._not_blocking("swaps came back too slowly to tell")
@@ -122,8 +123,8 @@ class SwapProbe:
                 return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
             return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
-        # If the next frame's drawing waits instead of the swap, a pause delays all later returns by its length. Then
-        # returns with and without pauses have no common grid.
+        # If the drawing of the next frame waits instead of the swap, a pause delays all later returns by the length of
+        # the pause. Then returns with and without pauses have no common grid.
         agree = abs(paused_ns / bare_ns - 1) <= SAME_WITHIN
         period_ns = round((bare_ns + paused_ns) / 2) if agree else self._fitted_ns()
         return Refresh(True, period_ns, f"{compared}: swap waits for the display")
@@ -135,8 +136,8 @@ class SwapProbe:
         return [b - a for a, b in pairwise(self._ends_ns[first - 1 : end])]
 
     def _fitted_ns(self) -> int:
-        """Period of the grid that fits all returns best, with and without pauses; the median of the bare intervals if
-        no grid fits."""
+        """Period of the grid that best fits all returns, with and without pauses. If no grid fits, the median of the
+        bare intervals."""
         ends_ns = self._ends_ns[SKIPPED_SWAPS - 1 :]
         middle_ns = median(self._intervals_ns(SKIPPED_SWAPS))
         near_ns = _best(ends_ns, [middle_ns * (NARROWEST + step * FIT_STEP) for step in range(FIT_STEPS)])[1]
@@ -161,35 +162,35 @@ def _best(ends_ns: list[int], tried_ns: list[float]) -> tuple[float, float]:
 
 
 def _agreement(ends_ns: list[int], period_ns: float) -> float:
-    """Fit of the returns to a grid: 1 if all are whole periods apart, near 0 if they are random."""
+    """Agreement of the returns with a grid: 1 if all returns are whole periods apart, near 0 if they are random."""
     first_ns, turn = ends_ns[0], 2j * math.pi / period_ns
     return abs(sum(cmath.exp(turn * (end_ns - first_ns)) for end_ns in ends_ns)) / len(ends_ns)
 
 
-# Trial of fences: a fence made after the swap may return when the frame is shown.
+# Trial of fences. A fence made after the swap may return at the instant when the frame is shown.
 #
-# It is not known what a driver's fence waits for. So fences are tried if swaps return at once, and kept if they wait.
-# They are stopped if they do not wait, or if frames planned by them were wrong. After each failure, the time until the
-# next trial doubles.
+# The event for which a driver's fence waits is not known. So fences are tried if swaps return at once, and are kept if
+# the fences wait. Fences are stopped if they do not wait, or if frames planned by their returns were wrong. After each
+# failure, the time until the next trial doubles.
 #
-# Always: a window has one trial. The window reports swaps and fences to it; the pacer reports that fences were wrong.
-# Pure: durations are passed in.
+# Always: a window has one trial. The window reports swaps and fences to the trial; the pacer reports when fences were
+# wrong. Pure: durations are passed in.
 
 
 # Longest wait of a fence: a refresh at 20 Hz.
 LONGEST_FENCE_NS = 50_000_000
-# A swap shorter than AT_ONCE_NS did not wait, nor did a fence of up to WAITED_NS.
+# A swap that takes less than AT_ONCE_NS did not wait. A fence that takes up to WAITED_NS did not wait.
 AT_ONCE_NS, WAITED_NS = 200_000, 300_000
 # Fences are tried if MOSTLY of the last WATCHED swaps returned at once, and kept if MOSTLY of the last WATCHED fences
 # waited.
 WATCHED, MOSTLY = 12, 9
-# Number of frames until the next trial after a failed one; doubled each time up to the maximum.
+# Number of frames until the next trial after a failed trial. The number doubles with each failure, up to a maximum.
 FRAMES_UNTIL_AGAIN = 240
 MOST_UNTIL_AGAIN = 15_360
 
 
 class FenceTrial:
-    """Trial for one window. is_on: fences are made. serves: their returns are used as present times."""
+    """Trial for one window. is_on: fences are made. serves: the returns of fences are used as present times."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -200,7 +201,7 @@ class FenceTrial:
 
     @property
     def is_believed(self) -> bool:
-        """True if a fence's return counts as a present time; False for a while after frames disproved it."""
+        """True if the return of a fence counts as a present time; False for some time after frames disproved fences."""
         return not (self._is_disproved and self._pause)
 
     def swapped(self, duration_ns: int, is_vsynced: bool) -> None:
@@ -217,7 +218,7 @@ class FenceTrial:
             self.is_on, self._waits = True, []
 
     def fenced(self, duration_ns: int) -> bool:
-        """Records the duration of a fence. Returns True if its return is a present time."""
+        """Records the duration of a fence. Returns True if the fence's return is a present time."""
         waited = WAITED_NS < duration_ns < LONGEST_FENCE_NS
         self._waits = [*self._waits[1 - WATCHED :], waited]
         if len(self._waits) == WATCHED:
@@ -227,7 +228,7 @@ class FenceTrial:
         return waited
 
     def disproved(self) -> None:
-        """Marks fences as unreliable, because frames planned by their returns were wrong."""
+        """Marks fences as unreliable: frames planned by the returns of fences were wrong."""
         self._end()
         self._is_disproved = True
 

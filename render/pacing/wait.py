@@ -1,7 +1,8 @@
-"""Waits for an instant: sleeps until shortly before it, then spins. Also estimates durations of work in spare time.
+"""Waits for an instant: sleeps until shortly before it, then spins. Also estimates the duration of work in spare time.
 
-A sleep ends late by an amount that depends on the machine. A spin ends on time but occupies a core. So the sleep is
-made shorter by a margin that is above nearly all measured oversleeps; the margin has fixed limits. Reads the clock.
+A sleep ends too late, by a time that depends on the machine. A spin ends on time but occupies a core. So the sleep is
+shortened by a margin. The margin is larger than nearly all measured oversleeps, within fixed limits. This module reads
+the clock.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from twixt.ipc.quantiles import QuantileWindow
 
 # Margin before the first measurements. A sleep of a few ms ends 0.1 to 0.3 ms late on an idle Linux machine.
 FIRST_MARGIN_NS = 400_000
-# A smaller margin would not cover the call itself; a larger one would use a tenth of a core at 60 frames a second.
+# Limits of the margin (ns). A smaller margin would be shorter than the call itself; a larger one would use a tenth of
+# a core at 60 frames per second.
 SMALLEST_MARGIN_NS, LARGEST_MARGIN_NS = 100_000, 1_500_000
-# The margin is MARGIN_FACTOR times the quantile COVERED of the last REMEMBERED oversleeps, so that one outlier in
-# twenty does not raise it.
+# The margin is MARGIN_FACTOR times the quantile COVERED of the last REMEMBERED oversleeps. So one outlier in twenty
+# does not raise the margin.
 REMEMBERED, COVERED, MARGIN_FACTOR = 64, 0.95, 1.25
 # Least number of sleeps from which the margin is computed.
 ENOUGH_SLEEPS = 8
 
-_PR_SET_TIMERSLACK = 29  # Linux prctl: how late, in ns, the kernel may wake this thread to save power
+# Linux prctl: time, in ns, by which the kernel may delay the wake-up of this thread to save power
+_PR_SET_TIMERSLACK = 29
 _TIMER_SLACK_NS = 1_000
 
 
@@ -35,7 +38,7 @@ class SpinMargin:
         self._oversleeps = QuantileWindow(REMEMBERED)
 
     def observe(self, oversleep_ns: int) -> None:
-        """Records an oversleep: the time from the wanted end of a sleep to its return."""
+        """Records an oversleep: the time from the planned end of a sleep to its return."""
         self._oversleeps.add(oversleep_ns)
         if len(self._oversleeps) >= ENOUGH_SLEEPS:
             wanted = round(self._oversleeps.quantile(COVERED) * MARGIN_FACTOR)
@@ -43,7 +46,7 @@ class SpinMargin:
 
 
 class HybridWait:
-    """Waits for instants of `clock` (perf_counter_ns, unless a test passes its own)."""
+    """Waits for instants of `clock` (perf_counter_ns, unless a test passes its own clock)."""
 
     def __init__(
         self, clock: Callable[[], int] = time.perf_counter_ns, sleep: Callable[[float], None] = time.sleep
@@ -55,7 +58,7 @@ class HybridWait:
         _ask_for_sharp_timers()
 
     def about(self, instant_ns: int) -> int:
-        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the time when the sleep has ended."""
+        """Sleeps until about `instant_ns`, for work that is not urgent. Returns the instant when the sleep ended."""
         now_ns = self._clock()
         if instant_ns > now_ns:
             self._sleep((instant_ns - now_ns) / 1e9)
@@ -64,7 +67,7 @@ class HybridWait:
         return now_ns
 
     def until(self, deadline_ns: int) -> int:
-        """Waits until `deadline_ns`. Returns the time when the wait has ended, which is never before `deadline_ns`."""
+        """Waits until `deadline_ns`. Returns the instant at which the wait ended; it is never before `deadline_ns`."""
         now_ns = self._clock()
         sleep_end_ns = deadline_ns - (self.margin.margin_ns if self.spins else 0)
         if sleep_end_ns > now_ns:
@@ -84,8 +87,8 @@ def _ask_for_sharp_timers() -> None:
 # Estimates the duration of one kind of work in spare time from its last durations. Pure.
 
 
-# The expected duration is the longest one plus MARGIN_NS, and at least FIRST_NS, until ENOUGH durations are known.
-# Then it is a quantile of the last REMEMBERED_COSTS durations, times COST_MARGIN_FACTOR, plus MARGIN_NS.
+# Until ENOUGH durations are known, the expected duration is the longest one plus MARGIN_NS, and at least FIRST_NS.
+# After that it is a quantile of the last REMEMBERED_COSTS durations, times COST_MARGIN_FACTOR, plus MARGIN_NS.
 FIRST_NS = 1_500_000
 REMEMBERED_COSTS, COST_MARGIN_FACTOR, MARGIN_NS = 64, 1.1, 100_000
 ENOUGH = 8
@@ -103,7 +106,7 @@ class StepCost:
 
     @property
     def expected_ns(self) -> int:
-        """Expected duration when the work is done next, including the margin, ns."""
+        """Expected duration, including the margin, of the work when it is next done, ns."""
         if len(self._durations_ns) < ENOUGH:
             return max(FIRST_NS, self._durations_ns.quantile(1.0) + MARGIN_NS)
         return round(self._durations_ns.quantile(self._covered) * COST_MARGIN_FACTOR) + MARGIN_NS
@@ -119,7 +122,7 @@ class StepCost:
         return False
 
     def record(self, duration_ns: int) -> None:
-        """Adds a measured duration, ns."""
+        """Records a measured duration, ns."""
         self._durations_ns.add(duration_ns)
 
     def forget(self) -> None:

@@ -92,7 +92,7 @@ def attach_when_running(name: str | None) -> BackgroundAttach:
 
     def search(is_given_up: InterruptibleEvent) -> Link | None:
         refusal = ""
-        while not is_given_up.is_set():
+        while not is_given_up.is_set:
             try:
                 if bool(listener.running()) if name is None else listener.is_running(name):
                     return _attached_with_snapshot(name, is_given_up)

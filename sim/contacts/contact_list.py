@@ -1,9 +1,10 @@
-"""Contacts of one step, between overlapping spheres and with walls, in groups that the solver solves one by one.
+"""Contacts of one step between overlapping spheres, and between spheres and walls, in groups. The solver solves one
+group after the other.
 
-Contacts that are solved at the same time split the mass of a body that they share. So pairs are divided into three
+If several contacts of a body are solved at the same time, they split the body's mass. So pairs are divided into three
 groups, by the axis nearest to their normal: a body then has about two contacts in a group instead of six. Contacts
 with walls are the fourth and last group. Groups are solved one after the other, each with the results of the previous
-ones.
+groups.
 
 Always: the same state gives the same contacts in the same order. Within a group, keys ascend. There are m contacts;
 the first `pairs` of them are between two spheres. A wall is body number n.
@@ -21,12 +22,13 @@ from twixt.sim.reproducible_math import dot
 
 # Search for pairs of overlapping spheres with a grid. It takes a few milliseconds in numpy for ten thousand spheres.
 #
-# The grid has columns along x. A column is as wide in y and z as the widest pair, and is divided into bins along x.
-# Bodies are sorted by column and bin; the place of a body in this order is its rank. So the bodies of neighbouring
-# bins form a range of ranks, which a table of the first rank of each bin gives. A body is compared with the bodies
-# after it in its own column, and with the bodies near its x in four of the eight neighbour columns. Bodies in the
-# other four are compared with it instead. The grid has at most `sqrt(n)` columns along y and z; columns beyond wrap
-# around, so the table stays small however far bodies fly.
+# The grid has columns along x. The width of a column in y and z is the diameter of the largest body, and each column
+# is divided into bins along x. Bodies are sorted by column and bin; the place of a body in this order is its rank. So
+# the bodies of neighbouring bins form a range of ranks. A table with the first rank of each bin gives this range. A
+# body is compared with the bodies after it in its own column, and with the bodies near its x in four of the eight
+# neighbour columns. The bodies in the other four columns are compared with this body when it is their turn. The grid
+# has at most `sqrt(n)` columns along y and z. Columns beyond this number wrap around, so the table stays small,
+# however far bodies fly.
 #
 # Always: the result is exactly the pairs that overlap, each once, in ascending order. It depends only on the
 # arguments.
@@ -35,15 +37,16 @@ from twixt.sim.reproducible_math import dot
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
-# Factor on distances in columns or bins, to allow for rounding errors.
+# Factor on distances when columns or bins are chosen. It allows for rounding errors.
 SLACK = 1.001
-# Number of bins in a length equal to the width of a column, and maximum number of bins in a column.
+# BINS_PER_WIDTH: number of bins per column width along x. MOST_BINS: maximum number of bins in a column.
 BINS_PER_WIDTH = 4
 MOST_BINS = 256
 
 
 class Pairs(NamedTuple):
-    """Indices of two bodies, (m,) each, with one < other. Pairs are in ascending order of (one, other)."""
+    """Indices of the two bodies of each pair, (m,) each, where `one` < `other`. Pairs are in ascending order of (one,
+    other)."""
 
     one: Ints
     other: Ints
@@ -79,7 +82,7 @@ def pairs_within(position: Floats, radius: Floats) -> Pairs:
 
 
 class _Grid:
-    """The bodies, sorted by column and bin. x, y, z, size: coordinates and radii in that order, (n,)."""
+    """The bodies, sorted by column and bin. x, y, z, size: coordinates and radii in sorted order, (n,)."""
 
     def __init__(self, position: Floats, radius: Floats) -> None:
         count = radius.size
@@ -98,7 +101,7 @@ class _Grid:
         place += np.minimum(across, self.bins - 1).astype(np.intp)
         self.start = np.zeros(self.rows * self.layers * self.bins + 1, np.intp)
         np.cumsum(np.bincount(place, minlength=self.start.size - 1), out=self.start[1:])
-        # Keys end with the body's index. So they are distinct, and their order is the same on every machine.
+        # Keys end with the body's index. So all keys are distinct, and their order is the same on every machine.
         place *= count
         place += np.arange(count)
         place.sort()
@@ -109,8 +112,8 @@ class _Grid:
         self.row, self.layer = row.take(self.order), layer.take(self.order)
 
     def ranges(self) -> tuple[Ints, Ints]:
-        """Ranges of ranks with which each body is compared, in five columns: first ranks and ends, (5, n) each. The
-        body's own column is the first."""
+        """Ranges of ranks with which each body is compared, in five columns: first ranks and ends of the ranges, (5,
+        n) each. The first column is the body's own column."""
         span = (self.size + self.widest) * (SLACK / self.bin_m)
         begin = np.clip(self.across - span, 0, self.bins - 1).astype(np.intp)
         end = np.minimum(self.across + span, self.bins - 1).astype(np.intp)
@@ -130,8 +133,8 @@ class _Grid:
 
 
 def _expanded(first: Ints, found: Ints, count: int) -> tuple[Ints, Ints]:
-    """Pairs each rank with every rank of its ranges. Uses cumulative sums, since `np.repeat` is slow for short runs.
-    first, found: start and length of each range. count: number of bodies."""
+    """Pairs of ranks: the rank of each body with every rank in the ranges of this body. Uses cumulative sums, because
+    `np.repeat` is slow for short runs. first, found: start and length of each range. count: number of bodies."""
     some = np.flatnonzero(found)
     if not some.size:
         return some, some
@@ -147,7 +150,7 @@ def _expanded(first: Ints, found: Ints, count: int) -> tuple[Ints, Ints]:
 # Inward normals of the walls: low x, low y, floor, high x, high y, ceiling.
 WALL_NORMALS = np.concatenate((np.eye(3, dtype=np.float32), -np.eye(3, dtype=np.float32)), axis=1)
 WALL_GROUP = 3
-# No contact has this key.
+# Key that no contact has.
 NO_KEY = np.iinfo(np.intp).max
 
 
@@ -169,10 +172,10 @@ NO_IMPULSES = Impulses(np.array([NO_KEY], np.intp), np.zeros(1, np.float32), np.
 class ContactList:
     """m contacts between n spheres and the six walls, for one step.
 
-    position: (3, n), metres. reach: distance from its surface within which each sphere looks for others, (n,), metres.
-    travel: displacement of each sphere in the step at its current velocity, (3, n), metres. margin: pairs that stay
-    further apart than this, metres, are left out. wall_gaps: distance of each sphere to each wall, (6 n,), metres, in
-    the order of `WALL_NORMALS`.
+    position: (3, n), metres. reach: distance from a sphere's surface within which other spheres are searched, (n,),
+    metres. travel: displacement of each sphere in the step at its current velocity, (3, n), metres. margin: pairs
+    whose distance stays larger than this, metres, are left out. wall_gaps: distance of each sphere to each wall, (6
+    n,), metres, in the order of `WALL_NORMALS`.
     """
 
     def __init__(
@@ -193,7 +196,7 @@ class ContactList:
         keep = np.flatnonzero(gap < margin)
         one, other, x, y, z = one.take(keep), other.take(keep), *np.abs(offset.take(keep, axis=1))
         group = np.where(z >= np.maximum(x, y), 2, y > x).astype(np.uint8)
-        # Index, in the order of ascending keys, of each contact in this list.
+        # Indices of the contacts of this list, in the order of ascending keys.
         order = np.argsort(group, kind="stable")
 
         self.pairs = keep.size
@@ -205,7 +208,7 @@ class ContactList:
         self.one = np.concatenate((one.take(order), body))
         self.other = np.concatenate((other.take(order), np.full(body.size, count)))
         self.radii = radii.take(keep).take(order)
-        # Rows x, y, z, x, y of the normals, since a cross product reads rows 1 to 3 and 2 to 4.
+        # Rows x, y, z, x, y of the normals. A cross product reads rows 1 to 3 and 2 to 4.
         self.around = np.empty((5, self.one.size), np.float32)
         self.normal = self.around[:3]
         self.normal[:, self.pairs :] = -WALL_NORMALS.take(wall, axis=1)
@@ -214,14 +217,15 @@ class ContactList:
         sizes = np.append(np.bincount(group, minlength=WALL_GROUP), body.size)
         ends = np.cumsum(sizes)
         self.groups = [slice(int(end - size), int(end)) for end, size in zip(ends, sizes, strict=True) if size]
-        # Indices into a table of groups x bodies, in which the contacts of each body in each group are counted.
+        # Indices into a table with a row per group and a column per body. In this table the contacts of each body in
+        # each group are counted.
         first = np.repeat(np.arange(len(sizes)) * (count + 1), sizes)
         self.one_in_group, self.other_in_group = first + self.one, first + self.other
         self.table_shape = len(sizes), count + 1
 
     def recall(self, known: Impulses, h: float) -> tuple[Floats, Floats]:
-        """Returns the normal impulses (m,) and friction impulses (3, m) of these contacts in the previous step, scaled
-        to a substep of `h` seconds. They are 0 for new contacts."""
+        """Returns the normal impulses (m,) and friction impulses (3, m) that these contacts had in the previous step,
+        scaled to a substep of `h` seconds. The impulses of a new contact are 0."""
         place = np.searchsorted(known.keys, self._sorted_keys).take(self._order)
         is_old = known.keys.take(place) == self._sorted_keys.take(self._order)
         kept = is_old * np.float32(h / known.h)
@@ -240,7 +244,7 @@ class ContactList:
         )
 
     def measure(self, position: Floats, wall_gaps: Floats) -> None:
-        """Updates the normals, which point from `one` to `other`, and the gaps between the surfaces."""
+        """Updates the normals, which point from body `one` to body `other`, and the gaps between the surfaces."""
         pairs = self.pairs
         offset = position.take(self.other[:pairs], axis=1)
         offset -= position.take(self.one[:pairs], axis=1)
@@ -251,7 +255,7 @@ class ContactList:
         self.gap[pairs:] = wall_gaps.take(self.wall_places)
 
     def count_in_groups(self, chosen: Ints) -> NDArray[np.intp]:
-        """Counts the contacts `chosen` of each body in each group, (groups, n + 1)."""
+        """Number of the contacts `chosen` of each body in each group, (groups, n + 1)."""
         groups, bodies = self.table_shape
         found = np.bincount(self.one_in_group.take(chosen), minlength=groups * bodies)
         found += np.bincount(self.other_in_group.take(chosen), minlength=groups * bodies)

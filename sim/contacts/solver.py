@@ -1,15 +1,15 @@
 """Contact solver for spheres in a box, in numpy, for up to ten thousand bodies and more.
 
 Contacts are divided into groups in which few contacts share a body (`contact_list.py`). A pass solves the groups one
-after the other, and all contacts of a group at the same time. Impulses are remembered from substep to substep and from
-step to step, so that a resting pile does not move. Contacts of a group that share a body would overshoot together, so
-each uses the body's mass divided by the number of the body's contacts in the group (mass splitting, Tonge,
-Benevolenski, Voroshilov 2012). Overlaps are corrected a little by velocity and mostly by position (as in Catto,
-"Solver2D", 2024).
+after the other, and all contacts of a group at the same time. Impulses are kept from substep to substep and from step
+to step, so that a resting pile does not move. If several contacts of a group share a body, their impulses together
+would be too large. So each of these contacts uses the body's mass divided by the number of the body's contacts in the
+group (mass splitting, Tonge, Benevolenski, Voroshilov 2012). Overlaps are corrected mostly by position, and a little
+by velocity (as in Catto, "Solver2D", 2024).
 
-Why numpy: a compiler (numba) slows imports and first starts, and supports new versions of Python late. A physics
-engine would be one more system to explain. Memory access determines the cost of a step. Therefore the solver uses
-single precision, leaves out contacts that cannot act, and keeps freed memory.
+The solver uses numpy for two reasons. A compiler (numba) slows imports and first starts, and supports new versions of
+Python late. A physics engine would be one more system to explain. The cost of a step is mostly memory access. So the
+solver uses single precision, leaves out contacts that cannot act, and keeps freed memory.
 
 Always: momentum between two spheres is conserved. Friction never exceeds `friction` times the normal impulse. The same
 state and dt give the same bytes on every processor (`reproducible_math.py`; no threads, no hash order). Arrays have
@@ -31,41 +31,44 @@ from twixt.sim.reproducible_math import decayed, dot
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
 
-# Longest interval between two searches for contacts, in seconds. The next search is due sooner if FAST_SHARE of the
-# bodies move further than FIND_TRAVEL_M (metres). A search finds the contacts to which the current velocities lead.
+# Longest interval between two searches for contacts, in seconds. The next search is earlier if the share FAST_SHARE of
+# the bodies moves further than FIND_TRAVEL_M (metres). A search also finds the contacts that will form at the current
+# velocities.
 FIND_S = 1 / 30
 FIND_TRAVEL_M = 0.1
 FAST_SHARE = 0.1
-# A ball's search distance (metres) is REACH_M plus its travel in the step. It is at most REACH_MAX_M, so that one fast
-# ball does not make the search expensive.
+# Distance (metres) within which a ball's contacts are searched: REACH_M plus the ball's travel in the step, at most
+# REACH_MAX_M. Because of the maximum, one fast ball does not make the search expensive.
 REACH_M = 0.004
 REACH_MAX_M = 0.06
-# Passes over all contacts in a substep. True marks a pass with friction and spin. It costs more than twice as much,
-# and needs normal impulses that are almost right. QUICK is enough if the heaviest ball weighs a few times as much as
-# the lightest. A ball of fifteen times the weight would never come to rest on small balls.
+# Passes over all contacts in a substep. True stands for a pass with friction and spin. Such a pass costs more than
+# twice as much as a pass without friction, and needs normal impulses that are almost right. QUICK is enough if the
+# heaviest ball weighs a few times as much as the lightest. With QUICK, a ball of fifteen times the weight would never
+# come to rest on small balls.
 THOROUGH = (False, True, False, True)
 QUICK = (False, False, True)
 # Overlap that is not corrected, so that balls at rest stay in contact (metres).
 SLOP_M = 0.0004
 # Overlap beyond SLOP_M is corrected by velocity at the rate PART_BY_VELOCITY_HZ (1/s), so that impulses grow until
-# they carry the weight of a pile. At a higher rate, balls under a much heavier ball vibrate. Each substep also
-# corrects the share PART_BY_PLACE of it by position, without changing velocities.
+# they carry the weight of a pile. At a higher rate, balls under a much heavier ball would vibrate. Each substep also
+# corrects the share PART_BY_PLACE of this overlap by position, without changing velocities.
 PART_BY_VELOCITY_HZ = 8.0
 PART_BY_PLACE = 0.5
-# Largest speed of each correction (m/s), so that balls with a deep overlap do not fly apart.
+# Largest speed of each correction (m/s). Because of this limit, balls with a deep overlap do not fly apart.
 PART_MAX_M_S = 2.0
 # Impacts slower than this do not bounce (m/s).
 BOUNCE_MIN_M_S = 0.5
 # Change of a sphere's surface velocity by a tangential impulse, divided by the impulse and multiplied by the mass. The
-# motion of the centre contributes 1, the spin 2.5, since the inertia is 2/5 m r^2.
+# motion of the centre contributes 1. The spin contributes 2.5, because the inertia is 2/5 m r^2.
 SURFACE_INVERSE_MASS = 3.5
 SPIN_INVERSE_MASS = 2.5
 
 # Added to a divisor, so that 0 divided by 0 is 0.
 TINY = 1e-20
 # glibc returns freed memory to the kernel, and the page faults that follow double the time of a step of ten thousand
-# balls. But glibc keeps up to twice the size of the largest block that was freed before, for blocks of up to 32 MiB
-# (mallopt(3)). So a block of this size is allocated and freed first. Other allocators are not affected.
+# balls. But glibc keeps freed memory of up to twice the size of the largest block that was freed before, if this block
+# had at most 32 MiB (mallopt(3)). So a block of this size is allocated and freed first. Other allocators are not
+# affected.
 KEPT_BLOCK_BYTES = 31 << 20
 
 
@@ -96,7 +99,7 @@ class Ends(NamedTuple):
     """The two bodies of m contacts.
 
     places: (2, 3, m), indices into a raveled array (3, n + 1). mobility: change of velocity per impulse, negative for
-    the first body. turn_mobility: change of the velocity of the surface by spin (spin x radius) per tangential
+    the first body. turn_mobility: change of the surface velocity that comes from spin (spin x radius), per tangential
     impulse. Both have the shape (2, 1, m), 1/kg.
     """
 
@@ -106,17 +109,17 @@ class Ends(NamedTuple):
 
 
 class ContactGroup(NamedTuple):
-    """Contacts that are solved at the same time. rows: their slice of all contacts."""
+    """Contacts that are solved at the same time. rows: slice of this group among all contacts."""
 
     rows: slice
     ends: Ends
 
 
 class ContactSolver:
-    """Advances `MovingSpheres` in a box. Between steps it remembers only the impulses of the contacts.
+    """Advances `MovingSpheres` in a box. Only the impulses of the contacts are kept from one step to the next.
 
     low, high: corners of the box, (3,) metres. Walls are at rest and infinitely heavy; all six walls together are body
-    n. substep_s: the longest substep, seconds; 1/120 gives little overlap, 1/60 is cheaper for many bodies. passes:
+    n. substep_s: the longest substep, seconds. 1/120 gives little overlap; 1/60 is cheaper for many bodies. passes:
     see `THOROUGH`.
     """
 
@@ -138,14 +141,14 @@ class ContactSolver:
         np.empty(KEPT_BLOCK_BYTES, np.uint8)
 
     def step(self, dt: float, gravity: Floats) -> None:
-        """Advances by `dt` seconds under `gravity` (3,), m/s^2."""
+        """Advances the spheres by `dt` seconds under `gravity` (3,), m/s^2."""
         finds = max(dt / FIND_S, min(self._fast() * dt / FIND_TRAVEL_M, dt / self.substep_s))
         parts = max(1, math.ceil(finds - 1e-6))
         for _ in range(parts):
             self._advance(dt / parts, gravity)
 
     def overlap(self) -> float:
-        """Deepest overlap after the last step, as a share of the smaller ball's radius."""
+        """Deepest overlap after the last step, as a share of the radius of the smaller ball."""
         contacts = self._contacts
         contacts.measure(self.balls.position, self._wall_gaps())
         radius = np.append(self.balls.radius, np.float32(np.inf))
@@ -214,7 +217,8 @@ class ContactSolver:
         return gaps.ravel()
 
     def _closing(self, velocity: Floats) -> Floats:
-        """Relative speed of the two bodies of each contact along its normal, (m,), m/s; negative if they approach."""
+        """Relative speed of the two bodies of each contact along the contact's normal, (m,), m/s; negative if they
+        approach."""
         contacts = self._contacts
         relative = velocity.take(contacts.other, axis=1)
         relative -= velocity.take(contacts.one, axis=1)
@@ -230,8 +234,8 @@ class ContactSolver:
         return Ends(both[:, None] + (bodies * np.arange(3))[:, None], mobility, turn_mobility)
 
     def _split_masses(self, closing: Floats, h: float) -> None:
-        """Splits the mass of each body among its contacts in a group that act in this substep. closing: as from
-        `_closing`. h: duration of the substep, s."""
+        """Splits the mass of each body among its contacts in a group. Only contacts that act in this substep count.
+        closing: result of `_closing`. h: duration of the substep, s."""
         contacts = self._contacts
         acts = closing * h < SLOP_M - contacts.gap
         acts |= self.normal_impulse > 0
@@ -258,7 +262,7 @@ class ContactSolver:
     def _solve(
         self, velocity: Floats, surface: Floats, group: ContactGroup, allowed: Floats, has_friction: bool
     ) -> None:
-        """Solves a group: changes closing speeds towards `allowed` (m/s, (m,)), and sliding speeds towards 0."""
+        """Solves a group: changes closing speeds towards `allowed`, (m,), m/s, and sliding speeds towards 0."""
         rows, ends = group
         around, old_normal = self._contacts.around[:, rows], self.normal_impulse[rows]
         normal = around[:3]
@@ -309,12 +313,12 @@ class ContactSolver:
 
 
 def _apply_impulse(velocity: Floats, impulse: Floats, ends: Ends) -> None:
-    """Adds the effect of `impulse` (3, m), which acts on `other` and, in the opposite direction, on `one`, to
-    `velocity`."""
+    """Adds the effect of `impulse` (3, m) to `velocity`. The impulse acts on body `other` and, in the opposite
+    direction, on body `one`."""
     np.add.at(velocity.ravel(), ends.places.ravel(), (impulse * ends.mobility).ravel())
 
 
 def _apply_angular_impulse(surface: Floats, around: Floats, friction_impulse: Floats, ends: Ends) -> None:
-    """Adds the effect of `friction_impulse` (3, m) on the spin of both bodies to `surface`, the velocities of their
-    surfaces."""
+    """Changes the surface velocities `surface` of both bodies by the effect of `friction_impulse` (3, m) on their
+    spin."""
     np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, friction_impulse) * ends.turn_mobility).ravel())

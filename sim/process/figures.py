@@ -13,13 +13,13 @@ from twixt.sim.publish.publisher import Meter
 from twixt.sim.schedule.schedule import Schedule
 from twixt.sim.world.world import MOST_FIGURES
 
-# Maximum length of a diagnostic's name, in characters: the overlay has no room for more.
+# Maximum length of a diagnostic's name, in characters. The overlay has no room for a longer name.
 LONGEST_NAME = 64
 
 
 def status_of(schedule: Schedule, meter: Meter, trouble: InjectedTrouble) -> dict[str, Any]:
-    """Returns the state of schedule, meter and trouble as fields of a status message. All values fit JSON; times are
-    in ms."""
+    """Returns the state of schedule, meter and trouble as fields of a status message. JSON can encode all values.
+    Times are in ms."""
     return {
         "tick": schedule.tick,
         "paused": schedule.is_paused,
@@ -39,10 +39,11 @@ def status_of(schedule: Schedule, meter: Meter, trouble: InjectedTrouble) -> dic
 
 
 def checked_diagnostics(figures: Mapping[str, Any], world: str, warn: Callable[[str], object]) -> dict[str, float]:
-    """Returns the `diagnostics` of a world in the form sent to viewers. Raises the error of
-    `float` for a value that is not a number.
+    """Returns the `diagnostics` of a world in the form that is sent to viewers. For a value that is not a number,
+    raises the exception that `float` raises.
 
-    warn: called with a text if there are more than MOST_FIGURES diagnostics; the rest are left out.
+    warn: function that is called with a text if there are more than MOST_FIGURES diagnostics; only the first
+    MOST_FIGURES are returned.
     """
     items = figures.items()
     if len(items) > MOST_FIGURES:
@@ -51,11 +52,11 @@ def checked_diagnostics(figures: Mapping[str, Any], world: str, warn: Callable[[
 
 
 def print_results(results: dict[str, Any], json_file: str | None) -> None:
-    """Prints the `state_hash` of a run, if it has one, to standard output, and writes all results as JSON into
+    """Prints the `state_hash` in `results`, if there is one, on standard output. Writes all results as JSON into
     `json_file`.
 
-    json_file: `-` means standard output, without a separate line for the hash; None means no JSON. Raises TwixtError
-    if the file cannot be written.
+    json_file: `-` stands for standard output, without a separate line for the hash; None for no JSON. Raises
+    TwixtError if the file cannot be written.
     """
     if results.get("state_hash") and json_file != "-":
         print(results["state_hash"], flush=True)
@@ -67,7 +68,7 @@ def resident_mib() -> float | None:
     """Resident memory of this process in MiB, including the used pages of shared snapshots. None on a system without
     /proc.
 
-    The report compares its values at the start and the end, which reveals a world that leaks memory.
+    The report compares the values at the start and at the end of a run. This shows whether a world leaks memory.
     """
     try:
         with open("/proc/self/statm", encoding="ascii") as file:

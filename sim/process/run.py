@@ -1,12 +1,12 @@
 """The physics process from its start to its exit code; checks of the command-line flags for pace.
 
-The socket listens, and the viewer starts, before the world is imported. A run ends after the requested number of steps
-or seconds, when its viewer ends or sends the command to quit, on Ctrl-C, SIGTERM or SIGHUP, or when the user's world
-crashes.
+Before the world is imported, the socket listens already and the viewer is started. A run ends after the requested
+number of steps or seconds, when its viewer ends or sends the command to quit, on Ctrl-C, SIGTERM or SIGHUP, or when
+the user's world crashes.
 
-Always: at the end of a run, viewers receive the reason and the name is free again. A crash of the world prints the
-traceback of the user's code, and the exit code is 1. Errors that the user can correct at the command line are raised
-as TwixtError before the world runs.
+Always: at the end of a run, viewers receive the reason of the end, and the name is free again. If the world crashes,
+the traceback of the user's code is printed, and the exit code is 1. Errors that the user can correct at the command
+line are raised as TwixtError before the world runs.
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ if TYPE_CHECKING:
 
 
 HANGUP = getattr(signal, "SIGHUP", None)
-# A viewer usually starts in half a second. If it has not attached after this time, simulated time starts without it.
+# A viewer usually starts in half a second. If the viewer has not attached after this time, simulated time starts
+# without the viewer.
 VIEWER_TIMEOUT_S = 10.0
-# After a crash of the world, a viewer shows the message for some seconds and ends. If it still runs after this time,
-# it is terminated.
+# After a crash of the world, a viewer shows the message for some seconds and then ends. If the viewer still runs after
+# this time, it is terminated.
 CRASH_SHOWN_S = 20.0
 # Longest wait for a viewer that writes a report and a plot after the end of the simulation.
 REPORT_PATIENCE_S = 30.0
-# A viewer also receives Ctrl-C. It is terminated if it has not ended by itself after this time.
+# A viewer also receives Ctrl-C. If the viewer has not ended by itself after this time, it is terminated.
 EXIT_GRACE_S = 0.3
 
 
@@ -65,12 +66,12 @@ def simulate(
     json_file: str | None = None,
     find: Callable[[str], type[World]] = find_world,
 ) -> int:
-    """Runs `config.world` behind `listener` until it ends; returns the exit code.
+    """Runs `config.world` until the run ends, with `listener` for its viewers. Returns the exit code.
 
     viewer: the viewer started for this run. When it ends, the run ends with the same exit code. steps: maximum number
-    of steps. Without a viewer, `config.seconds` limits the run too. print_hash: prints the hash of the final state.
-    json_file: file for the physics and channel blocks of the report, `-` for standard output. find: returns the class
-    of a world by its name. Raises TwixtError for errors before the world runs.
+    of steps. Without a viewer, `config.seconds` limits the run as well. print_hash: True to print the hash of the
+    final state. json_file: file for the physics and channel blocks of the report, `-` for standard output. find:
+    function that returns the class of a world by the world's name. Raises TwixtError for errors before the world runs.
     """
     with contextlib.ExitStack() as at_end:
         trace = None
@@ -83,14 +84,15 @@ def simulate(
         watchdog = Watchdog(viewer, run.abort)
         error = _error_of_run(run, watchdog, steps)
         if watchdog.signal is not None:
-            # Whatever the exception is: locks and C code often raise another one when a signal interrupts them.
+            # The signal decides, not the type of the exception: locks and C code often raise another exception when a
+            # signal interrupts them.
             code = run.end_by_signal(watchdog.signal)
         elif error is None or (watchdog.is_due and isinstance(error, KeyboardInterrupt | TwixtError)):
             try:
                 code = run.end_regularly(watchdog)
             except KeyboardInterrupt:
                 code = run.end_by_signal(signal.SIGINT)
-        elif isinstance(error, KeyboardInterrupt):  # raised by the world itself
+        elif isinstance(error, KeyboardInterrupt):  # the world itself has raised it
             code = run.end_by_signal(signal.SIGINT)
         else:
             return run.end_failed(error)
@@ -103,7 +105,8 @@ def simulate(
 
 
 def _error_of_run(run: PhysicsRun, watchdog: Watchdog, steps: int | None) -> BaseException | None:
-    """Creates world and physics, and steps until the end of the run. Returns the exception that was raised, if any."""
+    """Creates world and physics, and steps until the end of the run. Returns the exception that ended the run, or
+    None."""
     try:
         watchdog.begin()
         try:
@@ -140,7 +143,7 @@ class PhysicsRun:
     def make(self) -> None:
         """Creates world, host and physics, and publishes the first snapshot. Simulated time does not run yet.
 
-        Raises TwixtError for wrong flags, UserCodeCrashed for an exception in the user's module or world.
+        Raises TwixtError for wrong flags, and UserCodeCrashed for an exception in the user's module or world.
         """
         config, spans = self._config, self._spans
         check_pace(config)
@@ -178,10 +181,11 @@ class PhysicsRun:
         spans.end_phase(kinds.FIRST_SNAPSHOT)
 
     def step_until_end(self, watchdog: Watchdog, steps: int | None) -> None:
-        """Waits until the viewer, if any, has attached; then steps until the run ends. steps: maximum number of
-        steps."""
+        """Waits until the viewer, if there is one, has attached. Then steps until the run ends. steps: maximum number
+        of steps."""
         physics, host = self._made()
-        self._collector.begin()  # before the viewer attaches, since a collection would delay the reply to it
+        # called before the viewer attaches, because a collection would delay the reply to the viewer
+        self._collector.begin()
         if self._viewer is not None:
             patience_ends = time.monotonic() + VIEWER_TIMEOUT_S
             while not (host.viewer_attached.wait(LONGEST_WAIT_NS / 1e9) or watchdog.is_due):
@@ -189,7 +193,7 @@ class PhysicsRun:
                     break
             self._spans.end_phase(kinds.AWAIT_VIEWER)
         physics.start()
-        # If the run has a viewer, the viewer counts the seconds itself, from its first frame.
+        # In a run with a viewer, the viewer itself counts the seconds, from its first frame on.
         seconds = self._config.seconds if self._viewer is None else None
         ends_ns = math.inf if seconds is None else time.perf_counter_ns() + seconds * 1e9
         meter = physics.publisher.meter
@@ -201,11 +205,11 @@ class PhysicsRun:
             steps_before = meter.steps
             physics.turn()
             if watchdog.signal is not None and meter.steps > steps_before:
-                physics.is_half_made = True  # the step caught the exception that the signal raised
+                physics.is_half_made = True  # the step itself caught the exception that the signal raised
         physics.finish()
 
     def end_regularly(self, watchdog: Watchdog) -> int:
-        """Ends a run that had no error. Returns the exit code: the viewer's if there was one, else FINISHED."""
+        """Ends a run that had no error. Returns the viewer's exit code if there was a viewer, else FINISHED."""
         self.close("ended", "the simulation has ended")
         if self._viewer is None:
             return FINISHED
@@ -224,10 +228,10 @@ class PhysicsRun:
         return exit_code_of(-number)
 
     def end_failed(self, error: BaseException) -> int:
-        """Ends a run after an error. Returns the exit code for an exception in the user's code, and for a TwixtError
-        raised after physics was created.
+        """Ends a run after an error. Returns an exit code if the error is an exception in the user's code, or a
+        TwixtError that was raised after physics was created.
 
-        Raises all other errors again.
+        Raises any other error again.
         """
         if has_reader_gone(error):
             self.close("ended", "nobody reads the output of the simulation any more")
@@ -258,7 +262,7 @@ class PhysicsRun:
         again."""
         if self._host is None:
             if self._viewer is not None:
-                self._viewer.terminate()  # early, else it would report that there is no simulation
+                self._viewer.terminate()  # terminated now, else the viewer would report that there is no simulation
             self._listener.close()
         else:
             self._host.end(kind, message)
@@ -267,11 +271,12 @@ class PhysicsRun:
             self._dt_log.close()
         if self._viewer is not None and kind != "ended":
             if kind == "interrupted" and self._config.report:
-                self._viewer.wait(REPORT_PATIENCE_S)  # a second Ctrl-C ends this
+                self._viewer.wait(REPORT_PATIENCE_S)  # a second Ctrl-C ends this wait
             self._viewer.stop(EXIT_GRACE_S)
 
     def abort(self) -> None:
-        """Kills the viewer and closes the socket. Called just before the process exits while a step still hangs."""
+        """Kills the viewer and closes the socket. Called just before the process exits while a step still does not
+        return."""
         print_notice("the world's step does not return; the process ends without it")
         self._listener.close()
         if self._viewer is not None:
@@ -280,14 +285,14 @@ class PhysicsRun:
             self._trace.write()
 
     def report(self) -> dict[str, Any]:
-        """Returns the blocks of the report that describe physics and channel, and those for the start if the run has a
-        viewer."""
+        """Returns the blocks of the report that describe physics and channel. In a run with a viewer, the blocks that
+        describe the start are included."""
         physics, host = self._made()
         block = physics.publisher.meter.report()
         world = physics.world
         dt_s = physics.schedule.dt_s
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._seed}
-        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # reveals a world that leaks
+        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # shows whether the world leaks memory
         size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(
             len(world.bodies),
             len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records),
@@ -302,7 +307,7 @@ class PhysicsRun:
 
     def state_hash(self, was_interrupted: bool) -> str | None:
         """Returns the hash of the state; None if a step was interrupted. was_interrupted: True if the run ended early;
-        then the number of the last step is printed."""
+        the number of the last step is then printed."""
         physics, _ = self._made()
         tick = physics.schedule.tick
         if physics.is_half_made:
@@ -322,14 +327,15 @@ class PhysicsRun:
         return self.physics, self._host
 
 
-# Checks of the flags for rates, step multiples and step logs, some of them against the world's dt.
+# Checks of the flags for rates, step multiples and step logs. Some of these checks need the world's dt.
 #
-# Before anything runs, a wrong flag raises TwixtError with the value, the rule and a remedy. Nothing is checked later.
+# A wrong flag raises TwixtError with the value, the rule and a remedy, before the world runs. No flag is checked
+# later.
 
 
-# With a longer lead, the effect of a user's command would be visible only many seconds later.
+# Largest lead, ms. With a longer lead, the effect of a user's command would become visible many seconds later.
 MAX_LEAD_MS = 10_000.0
-# Relative rounding error allowed for a step, so that a step of exactly --max-step-ms is allowed.
+# Relative rounding error that is allowed for a step. So a step of exactly --max-step-ms is accepted.
 ROUNDING = 1e-9
 
 

@@ -1,11 +1,11 @@
 """Injected trouble: slow steps, stalls, losses, delays.
 
-The random number of a step is a hash of the seed, the kind of trouble and the step's number. So, unlike the next
-number of a sequence, it does not depend on which other kinds of trouble are on.
+The random number of a step is a hash of the seed, the kind of trouble and the step's number. So it is the same whether
+other kinds of trouble are on or off. A number from a random sequence would change.
 
-Always: trouble changes neither the world nor its random numbers, so the world's states have the same bytes with and
-without it. A kind that is off costs one comparison. This module decides which snapshots are lost or late, and
-publishes none itself.
+Always: injected trouble changes neither the world nor the world's random numbers. So the world's states have the same
+bytes with and without trouble. A kind of trouble that is off costs one comparison. This module decides which snapshots
+are lost or late, and publishes none itself.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from typing import Any
 
 from twixt.ipc.config.troubles import FIELDS, Troubles
 
-# Input of one checksum, the unit of injected work. It takes about 10 microseconds, and other Python threads can run
-# during it.
+# Input of one checksum, the unit of injected work. A checksum takes about 10 microseconds, and other Python threads
+# can run during it.
 PIECE = bytes(32 * 1024)
-# Multiplier of the step number, odd (2**64 over the golden ratio), so that neighbouring steps share no pattern.
+# Multiplier of the step number. It is odd (2**64 over the golden ratio), so that neighbouring steps have unrelated
+# numbers.
 STRIDE = 0x9E37_79B9_7F4A_7C15
 WORD = (1 << 64) - 1
 
@@ -34,7 +35,7 @@ class InjectedTrouble:
     """Injected trouble with random numbers from `seed`. asked: the configured values; `now`: the values after
     commands.
 
-    now_ns: the clock, ns. sleep: waits for a number of seconds; commands do not end this wait.
+    now_ns: the clock, ns. sleep: function that waits for a number of seconds; commands do not end this wait.
     """
 
     def __init__(
@@ -65,8 +66,8 @@ class InjectedTrouble:
         return round((shortest + (longest - shortest) * self._draw("slow_physics", step)) * 1e6)
 
     def stall_ns(self, before_sim_ns: int, sim_time_ns: int) -> int:
-        """Duration of the stall before a step, ns. sim_time_ns: simulated time at which the step begins;
-        before_sim_ns: that of the previous step."""
+        """Duration of the stall before a step, ns. sim_time_ns: simulated time at which this step begins.
+        before_sim_ns: simulated time at which the previous step began."""
         if self.now.stall is None:
             return 0
         length_ms, every_s = self.now.stall

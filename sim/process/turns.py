@@ -1,11 +1,12 @@
 """The loop of physics: each turn steps the world, publishes a snapshot, or waits until a step or a snapshot is due.
 
-Schedule, publisher and injected trouble decide, and a turn executes their decision. Commands are executed at the start
-of a turn. A command that arrives during a wait ends it.
+Schedule, publisher and injected trouble decide what a turn does, and the turn does it. Commands are executed at the
+start of a turn. A command that arrives during a wait ends the wait.
 
-Always: the world's states depend only on its seed and the lengths of its steps. Each step is published, except if
-`publish_hz` publishes a later one instead, or if injected trouble loses it. The first snapshot of a world, single
-steps and the last state are never lost. Delayed snapshots are released in time, during waits and stalls too.
+Always: the world's states depend only on its seed and the lengths of its steps. Each step is published, with two
+exceptions: because of `publish_hz` a later step may be published instead, and injected trouble may lose a step. The
+first snapshot of a world, single steps and the last state are never lost. Delayed snapshots are released in time, even
+during waits and stalls.
 """
 
 from __future__ import annotations
@@ -37,24 +38,25 @@ from twixt.sim.schedule.step_multiple import DtLog, Stride
 from twixt.sim.world.world import World
 from twixt.sim.world.world_guard import GuardedWorld
 
-# Longest wait of one turn: after it the caller checks whether the viewer has ended or the time is over.
+# Longest wait of one turn. After each turn the caller checks whether the viewer has ended or the time is over.
 LONGEST_WAIT_NS = 50_000_000
-# Assumed lead of viewers until a viewer has reported its own: two frames at 60 Hz. With it, the first snapshots for a
-# viewer that has just attached are not late.
+# Lead of viewers that is assumed until a viewer has reported its own lead: two frames at 60 Hz. Because of this lead,
+# the first snapshots for a viewer that has just attached are not late.
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
 # Interval of status messages to viewers.
 STATUS_NS = 200_000_000
-# Longest wait, at the end, for memory of the channel for the last state. Only very many bodies need seconds.
+# Longest wait at the end of a run until the channel has memory for the last state. The wait takes seconds only with
+# very many bodies.
 ROOM_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
 class PhysicsDef:
-    """Arguments of `Physics`. `physics_def` makes them from a configuration; change single ones with `replace`.
+    """Arguments of `Physics`. `physics_def` makes them from a configuration; change single arguments with `replace`.
 
-    remake: constructs the world again, to reset a world that has no `reset`. seed: passed to `reset`. now_ns: the
-    clock, ns. wait: waits for a number of seconds, or until a command arrives. dt_log: logs every step. spans: records
-    turns.
+    remake: function that constructs the world again, to reset a world without a method `reset`. seed: argument for
+    `reset`. now_ns: the clock, ns. wait: function that waits for a number of seconds, or until a command arrives.
+    dt_log: logs every step. spans: recorder of turns.
     """
 
     world: World
@@ -79,7 +81,7 @@ def physics_def(
     now_ns: Callable[[], int] = time.perf_counter_ns,
     spans: Spans = NOT_RECORDED,
 ) -> PhysicsDef:
-    """Returns the arguments for physics of `world` on `host`, configured by `config`. Also writes the first plan."""
+    """Returns the arguments for `Physics` of `world` on `host`, configured by `config`. Also writes the first plan."""
     lead_ns = None if config.lead_ms is None else round(config.lead_ms * 1e6)
     schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz), stride)
     return PhysicsDef(
@@ -91,7 +93,8 @@ def physics_def(
         remake=type(world),
         seed=config.seed,
         now_ns=now_ns,
-        wait=lambda timeout_s: host.commands.wait(timeout_s),  # a forked child has another queue
+        # looked up at each call, because a forked child has another queue
+        wait=lambda timeout_s: host.commands.wait(timeout_s),
         spans=spans,
     )
 
@@ -103,9 +106,10 @@ class StepState(Enum):
 
 
 class Physics:
-    """Physics of one run: call `turn` repeatedly. `world`, `schedule` and `publisher` may be read between turns.
+    """Physics of one run. The caller calls `turn` repeatedly. `world`, `schedule` and `publisher` may be read between
+    turns.
 
-    is_half_made: True during a step or reset, when an interruption would leave the world between two states.
+    is_half_made: True during a step or reset. An interruption then leaves the world between two states.
     """
 
     def __init__(self, parts: PhysicsDef) -> None:
@@ -153,7 +157,7 @@ class Physics:
         self._step()
 
     def finish(self) -> None:
-        """Checks all bodies, and publishes the last state regardless of `publish_hz` and trouble."""
+        """Checks all bodies, and publishes the last state, whatever `publish_hz` and injected trouble would decide."""
         self._guarded.check_all_bodies(self.schedule.tick)
         self.publisher.release_all()
         if self._step_state is not StepState.PUBLISHED:
@@ -221,7 +225,8 @@ class Physics:
             tick=schedule.tick,
             sim_time_ns=schedule.sim_time_ns,
             dt_ns=schedule.made_dt_ns,
-            # While paused, a step has no due time. None stands for the current time, and viewers follow the plan.
+            # While paused, a step has no due time; None stands for the current time. During a pause, viewers follow
+            # the plan.
             due_ns=None if schedule.is_paused else schedule.due_ns,
             rate=schedule.rate,
             step_cost_ns=self._times.cost_ns,
@@ -324,7 +329,7 @@ class Physics:
         self.publisher.write_plan(self.schedule.plan)
         self._publish()
 
-    # -- warnings, to the terminal and in the status
+    # -- warnings, on the terminal and in the status
 
     def _warn_once(self, warning: str) -> None:
         if not self.warning:
@@ -337,13 +342,14 @@ class Physics:
 
 # Garbage collection of the physics process, during waits that are long enough and never inside a step.
 #
-# Objects that exist when physics begins are frozen, so the collector never scans them again. If there are no waits,
-# collections are rare and run between two steps. In a process that the world forks, Python's own collector is on.
+# Objects that exist when physics begins are frozen, so the collector never scans them again. If no wait is long
+# enough, collections are rare and run between two steps. In a process that the world forks, Python's own collector
+# runs.
 
 
 # Assumed longest duration of a young collection, ns.
 YOUNG_NS = 1_000_000
-# Least interval between full collections that fit into a wait, and the longest time without a full collection, ns.
+# Least interval between two full collections during waits, and longest time without a full collection, ns.
 FULL_EVERY_NS = 2_000_000_000
 FULL_AT_LATEST_NS = 20_000_000_000
 
@@ -372,11 +378,12 @@ class IdleCollector:
             gc.enable()
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: calls `end`."""
+        """Implements `fork.Guarded`: calls `end`."""
         self.end()
 
     def collect_in(self, spare_ns: int) -> None:
-        """Runs a collection if one is due and fits into a wait of `spare_ns`, or if one is overdue."""
+        """Runs a collection if one is due and fits into a wait of `spare_ns`. If a collection is overdue, runs it in
+        any case."""
         now_ns = time.perf_counter_ns()
         fits = spare_ns > 2 * self._full_cost_ns + YOUNG_NS
         if now_ns - self._full_ns > (FULL_EVERY_NS if fits else FULL_AT_LATEST_NS):

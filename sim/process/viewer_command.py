@@ -1,10 +1,12 @@
 """The command that starts a viewer, or another process of twixt, from any program; the search path of a viewer.
 
-Usually `sys.executable` is a Python. In a frozen program, or in a program that embeds Python, it is the user's
-program. If that were started as a viewer, it would run the user's loop again, and the loop would start another viewer.
+Usually `sys.executable` is a Python interpreter. In a frozen program, or in a program that embeds Python, it is the
+user's program. If the user's program were started as a viewer, it would run the user's loop again, and this loop would
+start another viewer.
 
 Always: the user's program is started only if it is frozen and has called `freeze_support`. A process that was started
-as a viewer starts no other viewer. Whether an executable is a Python is decided by its name, without running it.
+as a viewer starts no other viewer. The name of an executable decides whether it counts as a Python interpreter; it is
+not run for this.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ import sys
 import twixt
 from twixt.ipc.errors import TwixtError
 
-# Environment variable that names the Python to start, by path or by a name on PATH, if `sys.executable` is no Python.
+# Environment variable for the case that `sys.executable` is no Python interpreter. It names the Python to start, by
+# path or by a name on PATH.
 PYTHON_VARIABLE = "TWIXT_PYTHON"
 VIEW = "_view"
-# Endings of the file name of a Python, after the version is removed. w: no console; t: free-threaded; d, dbg: debug
-# build.
+# Endings of the file name of a Python interpreter, after the version is removed. w: no console; t: free-threaded; d,
+# dbg: debug build.
 NAME_ENDINGS = ("", "w", "t", "d", "td", "_d", "dbg", "intel")
 
 _is_freeze_supported = False
@@ -31,7 +34,8 @@ class NoViewerProgram(TwixtError):
 
 
 class ViewerCommand:
-    """Program and arguments of a viewer, and the environment variables to change for it. None removes a variable."""
+    """Program and arguments of a viewer, and the environment variables to change for the viewer. A value of None
+    removes a variable."""
 
     __slots__ = ("arguments", "variables")
 
@@ -46,12 +50,12 @@ class ViewerCommand:
 
 
 def freeze_support() -> None:
-    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze), which is then started again as the
-    viewer.
+    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze). The frozen program is then started
+    again as the viewer.
 
     Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer's
-    process it runs the viewer and exits. In the program itself, and in a program that is not frozen, it returns at
-    once.
+    process, the call runs the viewer and exits. In the program itself, and in a program that is not frozen, the call
+    returns at once.
     """
     global _is_freeze_supported
     if not is_frozen():
@@ -83,8 +87,7 @@ def twixt_command(*arguments: str) -> list[str]:
     program = str(twixt.__file__)
     if os.path.isfile(program):
         return [*start, program, *arguments]
-    # Otherwise twixt is in an archive and is imported from it, or this program is frozen and the Python finds its own
-    # twixt.
+    # Here twixt is imported from an archive, or this program is frozen and the Python to start has its own twixt.
     archive = os.path.dirname(os.path.dirname(program))
     found = f"sys.path.insert(0, {archive!r}); " if os.path.isfile(archive) else ""
     return [*start, "-c", f"import sys; {found}import twixt; sys.exit(twixt.main())", *arguments]
@@ -98,7 +101,7 @@ def python_program() -> str:
     if named := os.environ.get(PYTHON_VARIABLE):
         return _named_python(named, executable)
     real = os.path.realpath(executable)
-    if not is_frozen() and is_python(real):  # started through a link that has another name
+    if not is_frozen() and is_python(real):  # the interpreter was started through a link that has another name
         return real
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     beside = os.path.join(sys.base_prefix, "python.exe" if os.name == "nt" else f"bin/python{version}")
@@ -121,7 +124,8 @@ def is_frozen() -> bool:
 
 
 def is_python(path: str) -> bool:
-    """True if the program exists and has the name of a Python: python, python3.12, python3.13t, pypy3, ..."""
+    """True if the program exists and has the name of a Python interpreter: python, python3.12, python3.13t, pypy3,
+    ..."""
     name = os.path.basename(path).lower().removesuffix(".exe")
     kind = next((kind for kind in ("python", "pypy") if name.startswith(kind)), None)
     is_name = kind is not None and name[len(kind) :].strip("0123456789.-") in NAME_ENDINGS
@@ -129,11 +133,11 @@ def is_python(path: str) -> bool:
 
 
 def python_flags(can_do_without_site: bool = True) -> list[str]:
-    """Flags of this Python that determine which packages a child process finds, and its encoding: -I, -E, -s, -S, -X
-    utf8.
+    """Flags of this Python that determine the packages that a child process finds, and the child's encoding: -I, -E,
+    -s, -S, -X utf8.
 
     Other flags, such as -Werror or -X importtime, concern only this program and are not passed on. A frozen program
-    passes on no flags, because its own flags hide the machine's packages. can_do_without_site: False leaves out -S,
+    passes on no flags, because its own flags hide the machine's packages. can_do_without_site: False to leave out -S,
     for a Python other than this one.
     """
     flags = sys.flags
@@ -147,7 +151,7 @@ def python_flags(can_do_without_site: bool = True) -> list[str]:
 
 
 def _named_python(named: str, executable: str) -> str:
-    import shutil  # its import takes milliseconds, and only this function needs it
+    import shutil  # imported here, because the import takes milliseconds and only this function needs it
 
     found = shutil.which(named)
     if found is None or _is_same(found, executable):
@@ -157,8 +161,8 @@ def _named_python(named: str, executable: str) -> str:
 
 
 def _library_paths(environ: os._Environ[str] | dict[str, str]) -> dict[str, str | None]:
-    """Variables with the library paths from before PyInstaller set its own, with which another program cannot load its
-    libraries."""
+    """Variables with the library paths that were set before PyInstaller changed them. With PyInstaller's paths another
+    program could not load its libraries."""
     if not hasattr(sys, "_MEIPASS"):
         return {}
     return {name: environ.get(f"{name}_ORIG") for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
@@ -172,31 +176,34 @@ def _is_same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-# Environment variables of an owned viewer: a mark that it is one, and the search path of the program that started it.
+# Environment variables of a viewer that a program started. OWNED_VARIABLE: marks the process as a viewer.
+# PATH_VARIABLE: search path of the program.
 #
-# Always: the viewer removes both variables from its environment before its first import from the path, so that
-# programs which the viewer starts do not inherit them.
+# Always: the viewer removes both variables from its environment before its first import from the path. So programs
+# that the viewer starts do not inherit the variables.
 
 
-# "1" in a process that was started as a viewer. A process with this variable starts no viewer.
+# "1" in a process that was started as a viewer. A process with this variable does not start a viewer.
 OWNED_VARIABLE = "TWIXT_OWNED"
 # Python's cache tag (`cpython-311`) on the first line, then the program's search path with one entry per line.
 PATH_VARIABLE = "TWIXT_PATH"
-# Folders of installed packages have one of these names, or contain one of these packages, as a vendored folder does.
-# All other folders belong to the program; a module there may have the same name as a package that the viewer needs.
+# Folders of installed packages have one of these names. A vendored folder has another name, but contains one of these
+# packages. All other folders belong to the program. A module in them may have the same name as a package that the
+# viewer needs.
 _INSTALLED = ("site-packages", "dist-packages")
 _PACKAGES = ("numpy", "moderngl", "imgui_bundle")
-# Maximum size of the text of the search path, bytes. Linux starts no program that has a variable of 131,072 bytes.
+# Maximum size of the text of the search path, bytes. Linux refuses to start a program with a variable of 131,072
+# bytes.
 MOST_BYTES = 120_000
 
 
 def path_text(path: list[str]) -> str:
     """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. If the text would be too long, some folders
-    are left out, but none with packages that a viewer needs as long as these fit."""
+    are left out. Folders with packages that a viewer needs are left out last."""
     folders = [entry for entry in path if _can_be_passed(entry)]
     try:
         folders = list(map(os.path.abspath, folders))
-    except OSError:  # the current folder was deleted
+    except OSError:  # the current folder has been deleted
         folders = list(filter(os.path.isabs, folders))
     sizes = [len(os.fsencode(folder)) + 1 for folder in folders]
     if sum(sizes) > MOST_BYTES:
@@ -210,7 +217,7 @@ def path_text(path: list[str]) -> str:
 
 
 def consume_variables(environ: os._Environ[str] | dict[str, str] = os.environ) -> bool:
-    """Removes both variables from `environ` and sets `sys.path`; True if this process was started as a viewer.
+    """Removes both variables from `environ` and sets `sys.path`. Returns True if this process was started as a viewer.
 
     The standard library stays first in `sys.path`. A path from another version of Python is ignored.
     """
@@ -225,7 +232,8 @@ def merged(own: list[str], programs: list[str], library: str) -> list[str]:
     """Returns the viewer's search path. own: the viewer's path at its start. programs: the path of the program.
     library: folder of the standard library.
 
-    Order: the standard library, the program's folders of packages, the viewer's other entries, the program's others.
+    Order: the standard library, the program's folders of packages, the viewer's other entries, the program's other
+    entries.
     """
     version = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
     standard = [

@@ -1,8 +1,8 @@
-"""The viewer's process: its start, the order that tells it what to show, its end and its exit code.
+"""The viewer's process: its start, the message that tells it what to show (the order), its end and its exit code.
 
 A thread waits for the end of the child process, so that no zombie remains.
 
-Always: a process that this one forks does not wait for the viewer. This module imports nothing of the render process.
+Always: a forked child of this process does not wait for the viewer. This module imports nothing of the render process.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from twixt.ipc.process.interrupts import InterruptibleEvent
 from twixt.ipc.system import children
 from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, viewer_command
 
-TYPE_CHECKING = False  # instead of an import of `typing`, which would delay the viewer
+TYPE_CHECKING = False  # not imported from `typing`, because that import would delay the viewer
 if TYPE_CHECKING:
     from twixt.ipc.config.flags import Config
     from twixt.ipc.trace.trace_file import Trace
 
-# Prevents the threads of numpy's linear algebra, one per core. Each spins for 40 ms at the start, also on the core
-# where physics starts, and a viewer does not need them.
+# Prevents the threads of numpy's linear algebra, one per core. Each thread spins for 40 ms at the start, even on the
+# core where physics starts. A viewer does not need these threads.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-# A viewer that still runs at the end of `early_viewer` has this time to end after SIGTERM, s.
+# If a viewer still runs at the end of `early_viewer`, it has this time to end after SIGTERM, s.
 LEFTOVER_S = 0.2
 
 
@@ -37,15 +37,16 @@ _early: ViewerProcess | None = None
 
 @contextlib.contextmanager
 def early_viewer() -> Iterator[None]:
-    """Starts a viewer process before its name and configuration are known; `start_viewer` uses it inside the block.
+    """Starts a viewer process before the simulation's name and the configuration are known. A call of `start_viewer`
+    inside the block uses this process.
 
-    The viewer imports its modules while this process still reads the command line. At the end of the block, the viewer
-    is ended if it was not used, or if it still runs, for example after an early Ctrl-C.
+    The viewer imports its modules while this process still reads the command line. At the end of the block, an unused
+    viewer is ended. A used viewer is ended as well if it still runs, for example after an early Ctrl-C.
     """
     global _early
     try:
         begun = _early = _start()
-    except NoViewerProgram:  # `start_viewer` raises it again, if the command needs a viewer
+    except NoViewerProgram:  # if the command needs a viewer, `start_viewer` raises this error again
         begun = None
     try:
         yield
@@ -58,12 +59,13 @@ def early_viewer() -> Iterator[None]:
 
 
 def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], None] | None = None) -> ViewerProcess:
-    """Starts a viewer of the simulation `name`. The simulation's socket must listen already. Returns at once.
+    """Starts a viewer of the simulation `name`, whose socket must listen already. Returns at once.
 
-    The viewer writes to this process's standard output and error. on_end: called on a separate thread when the viewer
-    has ended. The viewer of a user's own loop is in a separate process group, so that Ctrl-C in the loop's terminal
-    does not interrupt it. With `config.profile`, the trace begins here and is shared with the viewer. Raises
-    NoViewerProgram if there is no program that may be started as a viewer, or if its start failed.
+    The viewer writes to the standard output and standard error of this process. on_end: function that is called on a
+    separate thread when the viewer has ended. The viewer of a user's own loop is in a separate process group, so that
+    Ctrl-C in the loop's terminal does not interrupt it. With `config.profile`, the trace begins here and is shared
+    with the viewer. Raises NoViewerProgram if there is no program that may be started as a viewer, or if its start
+    failed.
     """
     has_early = on_end is None and _early is not None
     command = None if has_early else viewer_command()
@@ -86,7 +88,7 @@ def _start(
     on_end: Callable[[ViewerProcess], None] | None = None,
     has_own_group: bool = False,
 ) -> ViewerProcess:
-    """Starts a viewer that waits for its order. command: by default that of `viewer_command`. Raises
+    """Starts a viewer that waits for its order. command: None for the result of `viewer_command`. Raises
     NoViewerProgram."""
     command = command or viewer_command()
     try:
@@ -107,9 +109,10 @@ def _pop_early() -> ViewerProcess | None:
 class ViewerProcess:
     """A child process from its start to its end.
 
-    awaits_order: the child waits for `send_order`, and ends by itself if this process ends first. has_own_group: the
-    child is in a separate process group. environ: the child's environment; None means that of this process. trace: the
-    trace of its run, or None. is_code_known: False if the child has ended and its exit code is not known.
+    awaits_order: True if the child waits for `send_order`; the child then ends by itself if this process ends first.
+    has_own_group: True if the child is in a separate process group. environ: the child's environment; None for the
+    environment of this process. trace: the trace of the child's run, or None. is_code_known: False if the child has
+    ended and its exit code is not known.
     """
 
     def __init__(
@@ -121,7 +124,7 @@ class ViewerProcess:
         environ: dict[str, str] | None = None,
     ) -> None:
         self.trace: Trace | None = None
-        self.is_end_expected = False  # True if it is ended on purpose; then its end is not reported
+        self.is_end_expected = False  # True if the child is ended on purpose; its end is then not reported
         self.is_code_known = True
         self._code: int | None = None
         self._ended = InterruptibleEvent()
@@ -141,7 +144,7 @@ class ViewerProcess:
         self._child.send(json.dumps(order).encode() + b"\n")
 
     def discard(self) -> None:
-        """Kills the viewer, without an order. Returns when the process has ended."""
+        """Kills the viewer before it has received an order. Returns when the process has ended."""
         self.kill()
         self.wait()
 
@@ -151,13 +154,13 @@ class ViewerProcess:
         return self._child.pid
 
     def poll(self) -> int | None:
-        """The exit code; the negative number of the signal that killed the child; FAILED if unknown; None while it
-        runs."""
-        return self._code if self._ended.is_set() else None
+        """The child's exit code; minus the number of the signal if a signal killed the child; FAILED if the code is
+        not known; None while the child runs."""
+        return self._code if self._ended.is_set else None
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Waits for the end of the child, and returns the same as `poll`. None after the timeout, and in a forked
-        process."""
+        """Waits for the end of the child, and returns the same as `poll`. Returns None after the timeout, and in a
+        forked process."""
         self._ended.wait(timeout_s)
         return self.poll()
 
@@ -170,8 +173,8 @@ class ViewerProcess:
         self._child.kill()
 
     def stop(self, patience_s: float) -> int | None:
-        """Waits for the child to end by itself, then sends SIGTERM, then SIGKILL, with `patience_s` after each.
-        Returns the exit code.
+        """Waits `patience_s` for the child to end by itself. If it still runs, sends SIGTERM and waits again, then
+        SIGKILL. Returns the exit code.
 
         A child that is stopped (SIGSTOP) cannot end by itself, so it is killed at once.
         """
@@ -200,7 +203,7 @@ class ViewerProcess:
             return f"was killed by signal {-code}"
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: the forked process must not wait for the viewer, which is not its child."""
+        """Implements `fork.Guarded`: a forked process must not wait for the viewer, which is not its child."""
         self._ended = InterruptibleEvent()
         self._ended.set()
 

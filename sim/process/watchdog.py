@@ -1,13 +1,14 @@
-"""Watchdog of the physics process: ends it after a signal or the end of its viewer, even if a step never returns.
+"""Watchdog of the physics process: ends the process after a signal or after the end of its viewer, even if a step
+never returns.
 
-A daemon thread watches the viewer of the run, and the signals that end a process. Once the end is due, the loop, which
-reads `is_due` in every turn, has `GRACE_S` to end by itself. Then the step is interrupted as by Ctrl-C. If the loop
-still runs after `LAST_GRACE_S`, the process exits.
+A daemon thread watches the viewer of the run, and the signals that end a process. The loop reads `is_due` in every
+turn. Once the end is due, the loop has `GRACE_S` to end by itself. After this time the step is interrupted as by
+Ctrl-C. If the loop still runs after `LAST_GRACE_S`, the process exits.
 
 Always: once the end is due, the process exits within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`, whether the step sleeps in
 C, loops in Python, or catches every exception. Only the first signal raises an exception in the main thread; later
-signals never interrupt the clean-up. A signal to a child process that the world forks, in any thread, affects only the
-child: it is not received here, and the child does not lose it.
+signals never interrupt the clean-up. The world may fork child processes in any thread. A signal to such a child
+affects only the child: it is not received here, and the child does not lose it.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from twixt.sim.process.viewer_process import ViewerProcess
 
 # Interval at which the viewer's process is polled, s.
 POLL_S = 0.05
-# The loop has GRACE_S to read `is_due` and end. An interrupted step then has LAST_GRACE_S to return. Seconds.
+# GRACE_S: time for the loop to read `is_due` and end, s. LAST_GRACE_S: time for an interrupted step to return, s.
 GRACE_S, LAST_GRACE_S = 0.3, 0.3
-# Part of Python's message about a signal that it ignored because the handler was removed before delivery.
+# Part of the message that Python prints if a handler was removed before its signal was delivered.
 RACED = "ignored due to race condition"
-# The signals that end a process, and Python's initial handler of each.
+# The signals that end a process, and Python's initial handler of each signal.
 ENDING_SIGNALS = {
     number: signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
     for name in ("SIGINT", "SIGTERM", "SIGHUP")
@@ -42,7 +43,8 @@ ENDING_SIGNALS = {
 
 
 class Watchdog:
-    """Watches between `begin` and `end`. on_exit: called before the process exits because a step hangs."""
+    """Watches between `begin` and `end`. on_exit: function that is called before the process exits because a step does
+    not return."""
 
     def __init__(self, viewer: ViewerProcess | None, on_exit: Callable[[], object]) -> None:
         self.viewer_code: int | None = None  # None while the viewer runs
@@ -63,7 +65,8 @@ class Watchdog:
         return self.viewer_code is not None or self.signal is not None
 
     def begin(self) -> None:
-        """Starts watching. If called outside of the main thread, it watches only the viewer and no signals."""
+        """Starts watching. If `begin` is called outside of the main thread, only the viewer is watched, not the
+        signals."""
         for end in (self._ours, self._theirs):
             end.setblocking(False)
         self._install_handlers()
@@ -73,7 +76,7 @@ class Watchdog:
         self._thread.start()
 
     def end(self) -> None:
-        """Stops watching; call it after the loop. Nothing is interrupted from then on."""
+        """Stops watching. Call it after the loop. After this call nothing is interrupted."""
         self._over.set()
         if self.signal is not None:
             _ignore_late_signals()
@@ -84,7 +87,7 @@ class Watchdog:
         fork.close(self._ours, self._theirs)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`: in a forked child, restores the earlier signal handlers and watches nothing."""
+        """Implements `fork.Guarded`: in a forked child, restores the earlier signal handlers and stops watching."""
         self._over = InterruptibleEvent()
         self._over.set()
         self._restore_handlers()
@@ -92,19 +95,19 @@ class Watchdog:
         self._theirs.close()
 
     def _install_handlers(self) -> None:
-        """Sets the signal handlers and the wakeup descriptor. Through the latter, signals arrive here while the main
-        thread runs C code."""
+        """Sets the signal handlers and the wakeup descriptor. Through the wakeup descriptor, signals arrive here even
+        while the main thread runs C code."""
         if threading.current_thread() is not threading.main_thread():
             return
         fork.block_during_fork(ENDING_SIGNALS)
         self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
         for number, python_s in ENDING_SIGNALS.items():
-            # A signal that is ignored (nohup), or handled by other code, keeps its handler.
+            # The handler is replaced only if it is Python's own. It stays if the signal is ignored (nohup) or other
+            # code handles it.
             if signal.getsignal(number) == python_s:
                 self._previous[number] = signal.signal(number, self._raise)
 
     def _restore_handlers(self) -> None:
-        """Restores the earlier handlers and wakeup descriptor."""
         if self._previous_fd is None or threading.current_thread() is not threading.main_thread():
             return
         interrupts.restore_wakeup_fd(self._theirs.fileno(), self._previous_fd)
@@ -118,7 +121,7 @@ class Watchdog:
     def _raise(self, number: int, frame: object) -> None:
         if not self.is_due:
             self.signal = number
-        if self._has_raised or self._over.is_set() or fork.is_forking():
+        if self._has_raised or self._over.is_set or fork.is_forking():
             return
         self._has_raised = True
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
@@ -129,7 +132,7 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self.is_due:
-            if self._over.is_set():
+            if self._over.is_set:
                 return
             if _is_readable(self._ours, POLL_S):
                 asked = [number for number in self._ours.recv(64) if number in ENDING_SIGNALS]
@@ -139,7 +142,7 @@ class Watchdog:
                 self.viewer_code = self._viewer.poll()
         if self._over.wait(GRACE_S):
             return
-        if not self._has_raised:  # a signal raises nothing while the main thread forks
+        if not self._has_raised:  # the handler raises nothing if the signal came while the main thread forked
             _interrupt(self._main)
         if self._over.wait(LAST_GRACE_S):
             return
@@ -149,7 +152,7 @@ class Watchdog:
 
 
 def _ignore_late_signals() -> None:
-    """Hides the traceback that Python prints for a signal whose handler was removed before delivery.
+    """Hides the traceback that Python prints if the handler of a signal was removed before the signal was delivered.
 
     If two signals arrive together, the second may be delivered after the end of the run, by a thread that had to wait
     for a processor core.
@@ -170,7 +173,8 @@ def _is_readable(end: socket.socket, timeout_s: float) -> bool:
 
 
 def _interrupt(thread_id: int) -> None:
-    # A real signal also interrupts a sleep or a read in C; `interrupt_main` would wait until it returns.
+    # A real signal also interrupts a sleep or a read in C. `interrupt_main` would have no effect until that call
+    # returns.
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(thread_id, signal.SIGINT)
     else:

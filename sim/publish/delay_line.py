@@ -1,10 +1,10 @@
 """Delay line for snapshots: holds copies until their release instant, to simulate a slow link.
 
-The release instant of a snapshot is its due instant plus its own delay, but never earlier than the release instant of
-the snapshot before it.
+The release instant of a snapshot is its due instant plus its own delay. If this is earlier than the release instant of
+the previous snapshot, both are released together.
 
 Always: first in, first out. A snapshot that would exceed `MOST_BYTES` or `MOST_SNAPSHOTS` is lost, unless the line is
-empty. A release instant never moves later. Pure: reads no clock, publishes nothing.
+empty. A new plan never makes a release instant later. Pure: reads no clock, publishes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.snapshot import NO_MARKS, Head
 
-# Limits of the copies: as many bytes as a ring of snapshots, and ten seconds at the highest usual publishing rate.
+# Limits on the copies: the number of bytes in a ring of snapshots, and the number of snapshots in ten seconds at the
+# highest usual publishing rate.
 MOST_BYTES = 256 * 1024 * 1024
 MOST_SNAPSHOTS = 2048
 
@@ -57,7 +58,7 @@ class DelayLine:
 
     @property
     def next_release_ns(self) -> int | None:
-        """Release instant of the oldest snapshot; None when the line is empty."""
+        """Release instant of the oldest snapshot; None if the line is empty."""
         return self._delayed[0].release_ns if self._delayed else None
 
     def add(
@@ -69,8 +70,8 @@ class DelayLine:
         marks: NDArray[np.void] = NO_MARKS,
         layout: Mapping[str, ColumnForm] | None = None,
     ) -> bool:
-        """Adds a copy of a snapshot, to be released `delay_ns` after its due instant; None: together with the snapshot
-        before it. Returns False if the line is full and the snapshot is lost."""
+        """Adds a copy of a snapshot, to be released `delay_ns` after its due instant. None: to be released together
+        with the previous snapshot. Returns False if the line is full; the snapshot is then lost."""
         size = bodies.nbytes + marks.nbytes + sum(rows.nbytes for rows in columns.values())
         if self._delayed and (len(self) >= self._most or self._bytes + size > self._most_bytes):
             return False

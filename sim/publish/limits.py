@@ -1,7 +1,7 @@
 """Limits of publishing: snapshots per second, share of time, and bodies and marks that fit into shared memory.
 
 Always: in any interval of t seconds at most t x publish_hz + `BURST` snapshots may be published. `Accumulator` never
-loses or gains time: periods counted x period + left over = all time added. The limits do not change the bodies and
+loses or gains time: number of periods x period + remainder = all time added. The limits do not change the bodies and
 states of the world. Reads no clock.
 """
 
@@ -17,14 +17,15 @@ from twixt.ipc.ring.budget import NoRoom
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.system.interface import SharedMemoryError
 
-# Snapshots that may be published without delay after a pause: a viewer's first pair, and one more ahead. A burst also
-# lets a world that steps at exactly `publish_hz` publish a little early at times.
+# Snapshots that may be published without delay after a pause: the first two snapshots for a viewer, and one more. A
+# burst also lets a world that steps at exactly `publish_hz` publish a little early at times.
 BURST = 3
-# Limits if the user sets no rate: at most USUAL_HZ states a second, and at most SHARE of the wall time for publishing,
-# but at least LEAST_HZ, at which motion still looks even. The cost is the median of the last COSTS publishes. It must
-# be measured in the loop, because after a step the cache is cold and a publish costs ten times as much.
+# Limits if the user sets no rate. Publishing takes at most SHARE of the wall time, and at most USUAL_HZ states a
+# second are published. The rate never falls below LEAST_HZ, at which motion still looks even. The cost of a publish is
+# the median of the last COSTS publishes. It must be measured in the loop, because after a step the cache is cold and a
+# publish costs ten times as much.
 USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.01, 9
-# Time before memory is requested again after a refusal.
+# After a request for memory was refused, this time passes before the next request.
 RETRY_NS = 1_000_000_000
 
 
@@ -38,7 +39,8 @@ class Accumulator:
         self.left_over_ns = 0
 
     def add(self, elapsed_ns: int) -> int:
-        """Adds time; returns the number of periods completed by it. The rest carries over to the next call."""
+        """Adds time and returns the number of periods that it completes. The remaining time is kept for the next
+        call."""
         count, self.left_over_ns = divmod(self.left_over_ns + elapsed_ns, self.period_ns)
         return count
 
@@ -57,7 +59,7 @@ class PublishLimit:
         return self._accumulator.period_ns
 
     def ready_ns(self, now_ns: int) -> int:
-        """The earliest allowed instant for the next snapshot, at or after `now_ns`."""
+        """The earliest instant, at or after `now_ns`, at which the next snapshot may be published."""
         self._pass_time(now_ns)
         return now_ns if self._allowed else now_ns + self.period_ns - self._accumulator.left_over_ns
 
@@ -76,7 +78,8 @@ class PublishLimit:
 
 
 def one_percent_period_ns(costs_ns: Sequence[int]) -> int:
-    """Interval between states, ns, of which publishing takes `SHARE`; limited to `LEAST_HZ`..`USUAL_HZ`. Pure.
+    """Interval between states, ns, chosen so that publishing takes the share `SHARE` of it. Limited to rates from
+    `LEAST_HZ` to `USUAL_HZ`. Pure.
 
     costs_ns: durations of the last publishes.
     """
@@ -87,8 +90,8 @@ def one_percent_period_ns(costs_ns: Sequence[int]) -> int:
 class PublishGate:
     """Decides when to publish, for a loop that offers more states than viewers need. Pure.
 
-    publish_hz: most states a second; None: limited by the cost of publishing, see `one_percent_period_ns`. next_ns:
-    earliest instant of the next publish.
+    publish_hz: most states a second. None: the cost of publishing limits the rate, see `one_percent_period_ns`.
+    next_ns: earliest instant of the next publish.
     """
 
     def __init__(self, publish_hz: float | None, now_ns: int) -> None:
@@ -98,7 +101,7 @@ class PublishGate:
 
     def record(self, now_ns: int) -> None:
         """Counts a state that is published at `now_ns`. Allowed instants form a grid, so that the mean rate is
-        publish_hz; after a delay, at most one missed period is made up for."""
+        publish_hz. After a delay, at most one missed period is made up."""
         self.next_ns = max(self.next_ns, now_ns - self._period_ns) + self._period_ns
 
     def record_cost(self, begin_ns: int, end_ns: int) -> None:
@@ -108,24 +111,27 @@ class PublishGate:
             self._period_ns = one_percent_period_ns(self._costs_ns)
 
     def restart(self, now_ns: int) -> None:
-        """Counts a state published outside the grid. The grid restarts: the next state is due one period later."""
+        """Counts a state that was published at an instant outside the grid. The grid starts anew at this instant: the
+        next state is due one period later."""
         self.next_ns = now_ns + self._period_ns
 
 
 class BodyLimit:
     """Limits the number of published bodies and marks to the available shared memory.
 
-    warn: called once with a text for the user if there is not enough memory.
+    warn: function that is called once, with a text for the user, if there is not enough memory.
     """
 
     def __init__(self, ring: HostRing, warn: Callable[[str], object]) -> None:
         self._ring, self._warn = ring, warn
         self._has_warned, self._retry_ns = False, 0
-        self._is_short = False  # True: a request was refused, and `capacity` is still below the count
+        # True after a refused request, while `capacity` is still below the number of bodies and marks
+        self._is_short = False
 
     def allowed(self, bodies: int, now_ns: int, marks: int = 0) -> int:
-        """Number of records to publish, from `bodies` followed by `marks`. This is all of them, even while a larger
-        segment is still being allocated. If memory was refused, it is limited to the present capacity."""
+        """Number of records to publish, of `bodies` followed by `marks`. All records are published, even while a
+        larger segment is still being allocated. But if memory was refused, the number is limited to the current
+        capacity."""
         count = bodies + marks
         if count <= self._ring.capacity:
             self._is_short = False

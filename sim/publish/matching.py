@@ -3,9 +3,9 @@
 A body has the same record for as long as it exists. Matching ten thousand ids takes a few array operations; matching
 unchanged ids takes one comparison.
 
-Always: two bodies never share a record. A record that gets another body is reported as spawned. `match` replaces
-arrays and never modifies them, so a `copy` made earlier still has the earlier state. Epochs, shapes and fields are
-handled in `shown_bodies`, which applies a match.
+Always: two bodies never share a record. A record that gets another body is reported as spawned. `match` makes new
+arrays and never modifies the old ones. So a `copy` that was made earlier still has the earlier state. `shown_bodies`
+applies a match to epochs, shapes and fields.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ NONE: Rows = np.zeros(0, np.int64)
 class Match(NamedTuple):
     """Records of the bodies of one publish.
 
-    rows: the record of each passed body, in the order passed; a slice if this is also the order of the records.
-    spawned: records of new bodies. gone: records whose old body is missing now. A record may be in both.
+    rows: for each body of the publish, in the given order, its record; a slice if bodies and records have the same
+    order. spawned: records of new bodies. gone: records whose previous body is missing now. A record that passes from
+    one body to another is in `spawned` and in `gone`.
     """
 
     rows: Rows | slice
@@ -35,7 +36,7 @@ class Match(NamedTuple):
 
 class _Copyable:
     def copy(self) -> Self:
-        """A copy that shares the arrays."""
+        """A copy that shares the arrays with the original."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
@@ -54,7 +55,7 @@ class RecordsByIndex(_Copyable):
         return self._same.rows
 
     def match(self, count: int) -> Match:
-        """Match `count` bodies. If there are fewer than before, the last ones are gone."""
+        """Matches `count` bodies. If there are fewer bodies than before, the bodies with the last records are gone."""
         before, self._count = self._count, count
         if count == before:
             return self._same
@@ -63,10 +64,10 @@ class RecordsByIndex(_Copyable):
 
 
 class RecordsById(_Copyable):
-    """Bodies identified by an id each, a whole number or a text, in any order and number.
+    """Bodies that are identified by ids. An id is a whole number or a text. Bodies may come in any order and number.
 
-    A new body whose id is a whole number below `preferred` gets the record of that number if it is free. Other new
-    bodies get the lowest free record. Free records are reused.
+    If the id of a new body is a whole number below `preferred`, and the record of this number is free, the body gets
+    this record. Any other new body gets the lowest free record. Free records are reused.
     """
 
     def __init__(self, preferred: int) -> None:
@@ -83,7 +84,8 @@ class RecordsById(_Copyable):
         return self._match.rows
 
     def match(self, ids: ArrayLike) -> Match:
-        """Match the bodies with these ids, shape (n,). Raises TwixtError for equal ids, or ids of another type."""
+        """Matches the bodies with these ids, shape (n,). Raises TwixtError for equal ids, and for ids of another
+        type."""
         ids = self._checked(ids)
         if self._ids is not None and np.array_equal(ids, self._ids):
             return self._match
@@ -106,7 +108,7 @@ class RecordsById(_Copyable):
 
         sorted_rows = np.empty(len(ids), np.int64)
         sorted_rows[is_known] = self._sorted_rows[place[is_known]]
-        # New bodies get records in the order in which they were passed, not in the order of their ids.
+        # New bodies get records in the order of the given ids, not in sorted order.
         new = np.sort(order[~is_known])
         rows = np.empty(len(ids), np.int64)
         rows[order] = sorted_rows
@@ -118,7 +120,8 @@ class RecordsById(_Copyable):
         return self._match._replace(spawned=rows[new], gone=gone)
 
     def id_of(self, record: int) -> object:
-        """Id, as text, of the body that had this record in the last match; if there was none, the record's number."""
+        """Id, as text, of the body that had this record in the last match. If no body had this record, returns the
+        record's number."""
         place = np.flatnonzero(self._sorted_rows == record)
         return repr(self._sorted_ids[place[0]].item()) if place.size else record
 

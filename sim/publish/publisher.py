@@ -1,8 +1,9 @@
-"""Publisher of snapshots, for `twixt run` and `twixt.show`; counters and times of physics.
+"""Publisher of snapshots for `twixt run` and `twixt.show`, and counters of physics.
 
 The publisher writes a snapshot's head (due instant, rate, plan, scene version), computes when `publish_hz` allows the
-next snapshot, and counts. A delayed snapshot stays in private memory until `release` finds it due; the others are
-written straight into the channel. `publish` never blocks and does not check the rate; check `ready_ns` first.
+next snapshot, and counts. A delayed snapshot stays in private memory until `release` is called at or after its release
+instant. All other snapshots are written directly into the channel. `publish` never blocks, and does not check the
+rate: check `ready_ns` first.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from twixt.sim.schedule.schedule import HeldRate
 
 
 class Publisher:
-    """Publishes snapshots on a `Host` under the plan in force. Open a slot with `begin`, fill it, pass it to
+    """Publishes snapshots on a `Host` under the current plan. Open a slot with `begin`, fill it, and pass it to
     `publish`.
 
-    plan: the first plan, written at once. publish_hz: see `PublishLimit`; None: no limit. meter: the counters to use;
-    None: a new `Meter`. now_ns: the clock for all times. spans: trace that records each publish.
+    plan: the first plan; it is written at once. publish_hz: see `PublishLimit`; None for no limit. meter: the counters
+    to use; None for a new `Meter`. now_ns: the clock for all times. spans: trace that records each publish.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Publisher:
 
     @property
     def plan(self) -> Plan:
-        """The plan in force."""
+        """The current plan."""
         return self._plan
 
     @property
@@ -68,9 +69,11 @@ class Publisher:
         return 0 if self._limit is None else self._limit.period_ns
 
     def write_plan(self, plan: Plan) -> None:
-        """Puts `plan` in force. Viewers follow it from their next frame on; heads carry its number and world epoch.
+        """Makes `plan` the current plan. Viewers follow it from their next frame on. The heads of snapshots have its
+        number and world epoch.
 
-        Delayed snapshots are released by their due instants in the new plan. If the plan is a reset, they are dropped.
+        Delayed snapshots are released by their due instants in the new plan. If the new plan is a reset, they are
+        dropped.
         """
         if plan.world_epoch != self._plan.world_epoch:
             self._delay_line.clear()
@@ -81,16 +84,16 @@ class Publisher:
         self._written = plan
 
     def write_scene(self, scene: Scene) -> None:
-        """Publishes `scene`; viewers draw it from the next snapshot on."""
+        """Publishes `scene`. Viewers draw it from the next snapshot on."""
         self._host.write_scene(scene)
 
     def write_camera(self, camera: Camera | None) -> None:
-        """Publishes a camera without a scene; viewers apply it at once."""
+        """Publishes a camera without a scene. Viewers apply the camera at once."""
         self._host.write_camera(camera)
 
     @property
     def next_release_ns(self) -> int | None:
-        """Release instant of the oldest delayed snapshot; None when there is none."""
+        """Release instant of the oldest delayed snapshot; None if no snapshot is delayed."""
         return self._delay_line.next_release_ns
 
     def ready_ns(self, now_ns: int) -> int:
@@ -107,8 +110,9 @@ class Publisher:
     ) -> OpenSlot:
         """An open slot for `count` bodies and `marks` marks, with these columns. Fill it and pass it to `publish`.
 
-        layout: forms of the columns; by default all are columns of bodies. delay_ns: time from the due instant until
-        the snapshot becomes visible; None: visible at once or, if snapshots are delayed, together with the last one.
+        layout: forms of the columns; None if all are columns of bodies. delay_ns: time from the due instant until the
+        snapshot becomes visible. None: the snapshot becomes visible at once or, if other snapshots are delayed,
+        together with the last of them.
         """
         if delay_ns is None and not self._delay_line:
             return self._begin_visible(count, marks, columns, layout)
@@ -130,14 +134,14 @@ class Publisher:
         vertices: int = 0,
         begin_ns: int | None = None,
     ) -> int | None:
-        """Makes a filled slot visible to viewers. Returns the instant at which it became visible, or None if it is
-        delayed or waits for memory.
+        """Makes a filled slot visible to viewers. Returns the instant at which the slot became visible, or None if it
+        is delayed or waits for memory.
 
-        due_ns: by default now. rate: by default measured over the latest snapshots. vertices: number of vertices
-        packed into the last records of marks, see `Surfaces.after`. begin_ns: instant at which this publish began, by
-        default now.
+        due_ns: None for the current time. rate: None for the rate measured over the latest snapshots. vertices: number
+        of vertices packed into the last records of marks, see `Surfaces.after`. begin_ns: instant at which this
+        publish began; None for the current time.
         """
-        if self._written is not self._plan:  # `write_plan` was interrupted
+        if self._written is not self._plan:  # an earlier `write_plan` was interrupted
             self.write_plan(self._plan)
         now_ns = self._now_ns()
         if begin_ns is None:
@@ -151,13 +155,13 @@ class Publisher:
         if self._limit is not None:
             self._limit.record(now_ns)
         with slot:
-            # Positional, because field names would take twice as long.
+            # The arguments are positional, because field names would take twice as long.
             slot.head = Head._make(
                 (
                     tick,
                     sim_time_ns,
                     due_ns,
-                    0,  # published_ns
+                    0,  # this is published_ns
                     rate,
                     dt_ns,
                     step_cost_ns,
@@ -174,15 +178,16 @@ class Publisher:
         return slot.published_ns
 
     def count_lost(self) -> None:
-        """Counts a snapshot as lost, as on a bad link. The snapshot still counts towards `publish_hz`."""
+        """Counts a snapshot as lost, as over a bad network connection. A lost snapshot also counts for the limit
+        `publish_hz`."""
         if self._limit is not None:
             self._limit.record(self._now_ns())
         self.meter.lost += 1
 
     def release(self, now_ns: int) -> int | None:
         """Publishes delayed snapshots whose release instant is at or before `now_ns`. Returns the next release
-        instant, or None if no snapshot is left."""
-        if not self._delay_line:  # always empty without injected delays
+        instant, or None if no delayed snapshot is left."""
+        if not self._delay_line:  # without injected delays the line is always empty
             return None
         for one in self._delay_line.pop_due(now_ns):
             self._publish_delayed(one)
@@ -205,12 +210,11 @@ class Publisher:
         return slot
 
     def _delay(self, delay_ns: int | None, layout: Mapping[str, ColumnForm] | None, slot: OpenSlot) -> None:
-        """Puts a complete snapshot into the delay line; counts it as lost if the line is full."""
+        """Puts a complete snapshot into the delay line. If the line is full, counts the snapshot as lost."""
         if not self._delay_line.add(slot.head, slot.records, slot.columns, delay_ns, slot.marks, layout):
             self.meter.lost += 1
 
     def _publish_delayed(self, delayed: DelayedSnapshot) -> None:
-        """Makes a delayed snapshot visible."""
         begin_ns, head = self._now_ns(), delayed.head
         with self._begin_visible(head.count, len(delayed.marks), delayed.columns, delayed.layout) as slot:
             slot.write(delayed.bodies, delayed.marks)
@@ -218,7 +222,8 @@ class Publisher:
         self._count(slot, begin_ns)
 
     def _count(self, slot: OpenSlot, begin_ns: int) -> None:
-        """Counts this snapshot, and earlier ones that had waited for memory in the channel or were dropped there."""
+        """Counts this snapshot. Also counts earlier snapshots that had waited for memory in the channel or were
+        dropped there."""
         waiting = self._ring.waiting
         if waiting.dropped != self._dropped:
             self.meter.dropped += waiting.dropped - self._dropped
@@ -236,25 +241,26 @@ class Publisher:
     def _fit_columns(self, columns: Mapping[str, NDArray[Any]], layout: Mapping[str, ColumnForm] | None) -> None:
         if layout is None:
             layout = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}
-        if layout != self._ring.columns:  # after the first correction, or after a reset with other bodies
+        if layout != self._ring.columns:  # this happens after the first correction, or after a reset with other bodies
             self._ring.set_columns(layout)
 
 
 # Counters and times of physics: the `physics` block of the report.
 #
-# Counters cover the whole run. Distributions cover the latest `KEPT_SAMPLES`, which bounds the memory of long runs.
-# Always: a distribution without samples is null, never 0. Reads no clock.
+# Counters cover the whole run. Distributions cover only the latest `KEPT_SAMPLES` samples, which limits the memory of
+# long runs. Always: a distribution without samples is null, never 0. Reads no clock.
 #
-# `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps of simulated time
-# given up because physics fell too far behind, plus snapshots that a newer one replaced before the channel had enough
-# memory. `lost`: snapshots that injected faults removed. Snapshots that `--publish-hz` held back are in no counter;
-# their number is `steps - published - lost`. `widened`, `narrowed`: changes of the step multiple. `rate` excludes
-# pauses.
+# `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps that physics will not
+# make up because it is too late, plus snapshots that a newer snapshot replaced before the channel had enough memory.
+# `lost`: snapshots that injected faults removed. Snapshots that were not published because of `--publish-hz` have no
+# counter; their number is `steps - published - lost`. `widened`, `narrowed`: changes of the step multiple. `rate` does
+# not count pauses.
 
 
-# Publishing takes about ten microseconds and waking up about a hundred. Only a longer delay is noticeable in a viewer.
+# Publishing takes about ten microseconds, and waking up about a hundred. Only a delay longer than this is visible in a
+# viewer.
 LATE_NS = 1_000_000
-# Number of samples stored of each kind: 18 minutes at 60 Hz, 0.5 MiB.
+# Number of samples stored of each kind. This is 18 minutes at 60 Hz, 0.5 MiB.
 KEPT_SAMPLES = 65_536
 
 
@@ -274,7 +280,7 @@ class Samples:
         self._next = (self._next + self._width) % len(self._values)
 
     def column(self, place: int = 0) -> array[float]:
-        """Value number `place` of each row."""
+        """Value number `place` of every row."""
         return self._values[place :: self._width]
 
 
@@ -287,7 +293,7 @@ class Meter:
         self._multiple = 1
         self.given_up_ns = 0
         self._step_ms = Samples()
-        self._publishes = Samples(3)  # cost, ms; lead, ms; rate, 0 if there is none
+        self._publishes = Samples(3)  # cost, ms; lead, ms; rate, or 0 if there is no rate
 
     def stepped(self, cost_ns: int, multiple: int = 1) -> None:
         """Counts a step that made `multiple` of the world's own steps."""
@@ -298,18 +304,19 @@ class Meter:
         self._step_ms.add(cost_ns / 1e6)
 
     def published_at(self, due_ns: int, published_ns: int, cost_ns: int, rate: float) -> None:
-        """Counts a snapshot that became visible. cost_ns: cost of publishing it."""
+        """Counts a snapshot that became visible. cost_ns: cost of publishing the snapshot."""
         self.published += 1
         self.late += published_ns - due_ns > LATE_NS
         self._publishes.add(cost_ns / 1e6, (due_ns - published_ns) / 1e6, rate)
 
     def gave_up(self, debt_ns: int, steps: int) -> None:
-        """Counts time given up by a new plan: `debt_ns` of wall time, equal to `steps` steps of simulated time."""
+        """Counts time that a new plan gave up: `debt_ns` of wall time, which equals `steps` steps of simulated
+        time."""
         self.given_up_ns += debt_ns
         self.dropped += steps
 
     def report(self) -> dict[str, Any]:
-        """The `physics` block, JSON-able."""
+        """The `physics` block of the report, with values that JSON can encode."""
         return {
             "steps": self.steps,
             "published": self.published,

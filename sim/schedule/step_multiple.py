@@ -1,13 +1,15 @@
-"""Step multiple: the number of the world's own steps made at once (fixed, by load, or from a log); the step log.
+"""Step multiple: the number of the world's own steps that are made at once. It is fixed, chosen by load, or read from
+a step log.
 
-`Widening` implements `--when-slow widen`: if steps cost more than the time available, it makes fewer and wider steps,
-so that simulated time keeps up with the wall clock. The cost of a step does not depend on its width, so measured costs
-show which width is enough. A step is too narrow if it costs more than the share `FULL` of its time. Then the new width
-is the smallest at which a step costs at most the share `ROOMY`. The width shrinks only if all steps of the last second
-would have fitted into that share. The gap between the two shares prevents oscillation.
+`Widening` implements `--when-slow widen`: if steps cost more than the time available, fewer and wider steps are made,
+so that simulated time keeps up with the wall clock. The width of a step is its simulated time. The cost of a step does
+not depend on its width, so measured costs show which width is enough. A step is too narrow if its cost is more than
+the share `FULL` of the time available. The new width is then the smallest width at which the cost is at most the share
+`ROOMY`. The width is reduced only if all steps of the last second would have cost at most the share `ROOMY` at the
+smaller width. The gap between the two shares prevents oscillation.
 
-Always: the multiple is a whole number from 1 to `most`; a steady cost changes it at most once. `Stride` objects read
-no clock: costs are passed in.
+Always: the multiple is a whole number from 1 to `most`. While the cost is constant, the multiple changes at most once.
+`Stride` objects read no clock: costs are passed in.
 """
 
 from __future__ import annotations
@@ -24,28 +26,30 @@ from typing import Protocol
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.notices import print_notice
 
-# Two measures decide on widening. The first is the lower median of the last MEDIAN_STEPS costs: five slow steps of
-# eight widen. (With four slow and four fast steps, the ordinary median lies between both costs and would widen too
-# little.) The second is the mean of the last MEAN_STEPS costs, because a few very slow steps lose as much time as
-# many slightly slow ones.
+# Two measures decide on widening. The first is the lower median of the last MEDIAN_STEPS costs: if five steps of eight
+# are slow, the width grows. (With four slow and four fast steps, the ordinary median would lie between both costs, and
+# the width would grow too little.) The second is the mean of the last MEAN_STEPS costs, because a few very slow steps
+# lose as much time as many slightly slow steps.
 MEDIAN_STEPS, MEAN_STEPS = 8, 128
-# Shares of the time available for a step. If steps cost more than FULL, a debt can no longer be made up.
+# Shares of the time available for a step. If steps cost more than FULL, a debt can no longer be made up. ROOMY is the
+# share at which a new width is chosen.
 FULL, ROOMY = 0.97, 0.85
-# The width shrinks only if the last NARROW_STEPS steps, and all steps in the last NARROW_NS (at most MEAN_STEPS
-# steps), would fit.
+# The width is reduced only if the last NARROW_STEPS steps, and all steps in the last NARROW_NS (at most MEAN_STEPS
+# steps), would have fitted into the smaller width.
 NARROW_STEPS, NARROW_NS = 16, 1_000_000_000
-# Longest step of `--when-slow widen` without `--max-step-ms`. It leaves ten states a second for interpolation.
+# Longest step of `--when-slow widen` without `--max-step-ms`. With this step, interpolation still gets ten states a
+# second.
 MAX_STEP_MS = 100.0
 
 
 class Stride(Protocol):
     """Protocol of step multiples."""
 
-    reason: str  # reason for the present multiple, shown in the status
+    reason: str  # reason for the present multiple; shown in the status
 
     @property
     def is_over(self) -> bool:
-        """True after the last step of a log."""
+        """True after the last step of a step log."""
 
     @property
     def multiple(self) -> int:
@@ -53,7 +57,8 @@ class Stride(Protocol):
 
     @property
     def most(self) -> int:
-        """The largest possible multiple. If steps cost more than its time, simulated time slows down."""
+        """The largest possible multiple. If steps cost more than the time of this multiple, simulated time slows
+        down."""
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
         """Adds the busy time of a step. unit_ns: wall time of one of the world's own steps."""
@@ -70,10 +75,10 @@ class FixedStride:
     multiple = most = 1
 
     def stepped(self, busy_ns: int, unit_ns: float) -> None:
-        """No-op: the stride is fixed."""
+        """Does nothing: the stride is fixed."""
 
     def reset(self) -> None:
-        """No-op: the stride is fixed."""
+        """Does nothing: the stride is fixed."""
 
 
 class Widening:
@@ -93,7 +98,7 @@ class Widening:
             self._narrow(unit_ns)
 
     def reset(self) -> None:
-        """No-op: the load does not depend on simulated time."""
+        """Does nothing: the load does not depend on simulated time."""
 
     def _widen(self, unit_ns: float) -> bool:
         costs_ns = self._costs_ns
@@ -136,23 +141,23 @@ class Widening:
 #     35 4                        35 steps of four dt each
 #     end 155
 #
-# It is plain text, so that people can read and compare logs. Always: a log has the steps since the last reset. Reading
-# it gives exactly the same step lengths, or an error that names the line at fault. If the run is killed or the disk is
-# full, the log has whole lines but no end line, and it can still be replayed.
+# A log is plain text, so that people can read and compare logs. Always: a log has the steps since the last reset.
+# Reading the log gives exactly the same step lengths, or an error that names the damaged line. If the run is killed or
+# the disk is full, the log has whole lines but no end line, and can still be replayed.
 
 
 HEADER = "twixt dt log 1"
-# Most steps between two writes. A killed run loses at most this number of steps.
+# Most steps between two writes. If the run is killed, the log lacks at most this number of steps.
 WRITTEN_EVERY = 240
 # Largest step multiple, and largest number of steps in a log (1 GiB in memory).
 WIDEST, MOST_STEPS = 1_000_000, 1 << 28
-MOST_CHARACTERS = 1 << 26  # enough for a week of steps that alternate between wide and narrow
+MOST_CHARACTERS = 1 << 26  # enough for a log of a week in which wide and narrow steps alternate
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a step log: everything but the step lengths that determines the states. dt_s: the world's own step,
-    s."""
+    """Origin of a step log: everything that determines the states, except the step lengths. dt_s: the world's own
+    step, s."""
 
     world: str
     seed: int
@@ -166,7 +171,7 @@ class Origin:
 
 
 class DtLog:
-    """Writer of a log. Raises TwixtError if the file cannot be opened; a later error is reported and ends the log."""
+    """Writer of a log. Raises TwixtError if the file cannot be opened. A later error is reported and ends the log."""
 
     def __init__(self, path: str, origin: Origin) -> None:
         self._path, self._origin = path, origin
@@ -210,8 +215,8 @@ class DtLog:
             self._pending = 0
 
     def _write(self, lines: bytes, anew: bool = False) -> None:
-        """Writes whole lines. If the disk is full, the log ends after a whole line, with a warning; the run goes
-        on."""
+        """Writes whole lines. If the disk is full, the log ends after a whole line, a warning is printed, and the run
+        continues."""
         if self._file.closed:
             return
         try:
@@ -231,7 +236,7 @@ class DtLog:
 
 
 class ReplayedSteps:
-    """`Stride` that replays the step multiples of a log."""
+    """A `Stride` that replays the step multiples of a log."""
 
     reason = "as the --dt-replay log says"
 
@@ -244,12 +249,12 @@ class ReplayedSteps:
 
     @property
     def multiple(self) -> int:
-        """The multiple of the next step; after the end of the log, the multiple of the last step."""
+        """The multiple of the next step; the multiple of the last step after the end of the log."""
         return self._multiples[min(self._made, len(self._multiples) - 1)]
 
     @property
     def most(self) -> int:
-        """The same as `multiple`, because the log decides and not the load."""
+        """The same as `multiple`, because the log determines the multiple and the load does not."""
         return self.multiple
 
     @property
@@ -277,7 +282,7 @@ class Log:
 
 
 def read_dt_log(path: str) -> Log:
-    """Reads a log. Raises TwixtError if the file is no log or is damaged; the error then names the damaged line."""
+    """Reads a log. Raises TwixtError if the file is no log or is damaged. The error names the damaged line."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.readline(len(HEADER) + 40)

@@ -221,7 +221,7 @@ class Publishing:
                 plan = self._publisher.plan
                 anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
                 self._publisher.write_plan(anew)
-            if self._host.commands.has_new.is_set() or self._session.status.are_values_stale:
+            if self._host.commands.has_new.is_set or self._session.status.are_values_stale:
                 self._session.apply_commands()
             self._publisher.publish(
                 opened,

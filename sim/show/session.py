@@ -157,7 +157,7 @@ class ViewerSession:
         newest = self.host.ring.newest()
         if (
             self._process is not None
-            and not self.host.viewer_attached.is_set()
+            and not self.host.viewer_attached.is_set
             and (newest is None or newest.number == 1)
         ):
             print_notice(NOT_KEPT)
@@ -201,7 +201,7 @@ class ViewerSession:
             self._workers_exit.cancel()
         if self._process is not None:
             self._process.is_end_expected = True
-            if not self.host.viewer_attached.is_set():
+            if not self.host.viewer_attached.is_set:
                 self._process.terminate()  # a viewer that has not attached would report that there is no simulation
         self.host.end(kind, message)
         return True

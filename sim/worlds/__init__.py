@@ -1,6 +1,6 @@
-"""Table of the built-in worlds, one module each; find: loads a world by its name.
+"""Table of the built-in worlds. Each world has one module. find: loads a world by its name.
 
-Imports no world, so that `--help` does not wait for numpy.
+This file imports no world, so that `--help` does not wait for the import of numpy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Two motions, each drawn twice: in the current state on the left, interpolated on the right. Ten steps a second.
+"""Two motions, each drawn twice: on the left in the current state, on the right interpolated. Ten steps a second.
 
-One ball moves along a circle, another bounces. On the left both are drawn in the state of the newest step that is due,
-without interpolation. They are the group "current", for which `--set left=METHOD` chooses another method. On the right
-they are drawn with the method of the run.
+One ball moves along a circle, another ball bounces. On the left both balls are drawn without interpolation, in the
+state of the newest step that is due. The balls on the left are the group "current"; `--set left=METHOD` chooses
+another method for them. On the right the balls are drawn with the method of the run.
 
 What to look for: the left side moves in visible steps, the right side evenly, both at the same simulated time. Dots
 mark the true paths; `--set paths=false` hides them. `--interpolation linear` draws straight lines instead of the
@@ -27,14 +27,14 @@ from twixt.sim.world.world import FormulaWorld
 
 CIRCLE_M = 1.15
 CIRCLE_PERIOD_S = 2.4
-CIRCLE_X_M, CIRCLE_HEIGHT_M = -0.4, 1.6  # of the circle's centre, relative to its half
+CIRCLE_X_M, CIRCLE_HEIGHT_M = -0.4, 1.6  # of the circle's centre, relative to the middle of its half of the scene
 BALL_M = 0.24
 GRAVITY_M_S2 = 9.81
-BOUNCE_PERIOD_S = 1.13  # not a multiple of a step, so bounces fall anywhere between two steps
+BOUNCE_PERIOD_S = 1.13  # not a multiple of a step, so a bounce may be anywhere between two steps
 BOUNCE_SPEED_M_S = GRAVITY_M_S2 * BOUNCE_PERIOD_S / 2
 BOUNCE_X_M = 1.3
 BOUNCE_M = BOUNCE_SPEED_M_S * BOUNCE_PERIOD_S / 4  # greatest height of the ball's lowest point
-SIDE_M = 1.9  # from the middle of the scene to that of each half
+SIDE_M = 1.9  # from the middle of the scene to the middle of each half
 CIRCLE_DOTS = 48
 BOUNCE_DOTS = 9
 DOT_M = 0.022
@@ -44,8 +44,8 @@ FLOOR_COLOR = (0.34, 0.36, 0.40)
 
 
 class PathStates(NamedTuple):
-    """States of the circling ball and the bouncing ball, relative to the centre of their half: (2, 3) each, metres and
-    m/s."""
+    """States of the circling ball and the bouncing ball, relative to the centre of their half of the scene: (2, 3)
+    each, metres and m/s."""
 
     position: NDArray[np.float64]
     velocity: NDArray[np.float64]
@@ -77,7 +77,8 @@ class Circles(FormulaWorld):
 
     def __init__(self, left: str = "none", paths: bool = True, seed: int = 0) -> None:
         dots = _dots() if paths else np.empty((0, 3))
-        self.bodies = Bodies(4 + 2 + len(dots))  # two balls left, two right, two floors, the dots of the paths
+        # two balls on the left, two on the right, two floors, the dots of the paths
+        self.bodies = Bodies(4 + 2 + len(dots))
         self.bodies.position[4:6] = [(-SIDE_M, 0.0, -0.04), (SIDE_M, 0.0, -0.04)]
         self.bodies.position[6:] = dots
         balls = [Sphere(BALL_M, CIRCLE_COLOR), Sphere(BALL_M, BOUNCE_COLOR)]

@@ -1,4 +1,4 @@
-"""One bright body that crosses a dark screen at constant velocity. It is the reference for measurements of pictures.
+"""One bright body that crosses a dark screen at constant velocity; the reference for measurements of pictures.
 
 The body moves along x in the plane y = 0, which faces the camera. A picture of `width_px` x `height_px` shows the body
 at
@@ -7,8 +7,8 @@ at
     y_px = height_px / 2
 
 The body crosses the picture in 12 s, at 60 px/s for 800x600, and is then teleported back to the left. Always: after a
-step, `x == position_at(simulated time)`. Between the last step of a crossing and the first step of the next, a viewer
-holds the body at the right end. Nothing else moves, and there is no ground and no outline.
+step, `x == position_at(simulated time)`. Between the last step of a crossing and the first step of the next crossing,
+a viewer draws the body at rest at the right end. Nothing else moves, and there is no ground and no outline.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World
 
-# Long, so that a measured run contains few ends of crossings, at which the body stands still for a step.
+# At the end of each crossing the body stands still for a step. A crossing is long, so that a measured run contains few
+# such ends.
 CROSSING_S = 12
 SPEED_M_S = 0.6
 START_M = -CROSSING_S * SPEED_M_S / 2
 RADIUS_M = 0.12
 # Height of the picture in the plane of motion (metres).
 VISIBLE_HEIGHT_M = 6.0
-# Narrow, so that even near the edge a sphere is drawn as a disc around its projected centre (within 0.02 px).
+# The angle is small, so that even near the edge of the picture a sphere is drawn as a disc around its projected centre
+# (within 0.02 px).
 FOV_Y_DEG = 20.0
 EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
 

@@ -1,13 +1,14 @@
-"""A spiral galaxy of up to a million bodies that cost little to move: measures the cost of many bodies elsewhere.
+"""A spiral galaxy of up to a million bodies. Stepping it costs little, so it measures the cost of many bodies in all
+other code.
 
-Bodies form flocks of up to about a thousand bodies, one flock for each ring (`Rings`). One matrix product computes the
-records of a flock from constant floats of its bodies, and writes them directly into the memory that viewers read. A
-step only advances time.
+Bodies form flocks of up to about a thousand bodies, one flock for each ring (`Rings`). Each body has constant floats.
+From these, one matrix product computes the records of a flock, directly in the memory that viewers read. A step only
+advances time.
 
 What to look for: bodies on curved paths, at all speeds. None of them moves in jerks or leaves its curve. Compare
 `--interpolation none`, `linear` and `hermite` at `--physics-hz 10`. With `--set count=1000000` a snapshot has 64 MB.
-The more bodies there are, the smaller each is: in a picture of 800x600 its diameter is 18 px for a thousand and 3 px
-for a million bodies.
+The more bodies there are, the smaller each body is: in a picture of 800x600 its diameter is 18 px for a thousand
+bodies and 3 px for a million.
 
 Always: `write_bodies` writes every byte of every record. The state is a formula of simulated time and seed. A step is
 1/60 s, or 1/30 s with more than `MANY` bodies.
@@ -27,16 +28,16 @@ from twixt.sim.world.world import FormulaWorld, check_count
 
 # Motion of a spiral galaxy. At each instant, one small matrix per ring moves all bodies of the ring.
 #
-# Each body has eight constant floats: its position (x, y, and height z) as if its ring were a circle, a 1, and its
-# first orientation. The ring's matrix maps these to the sixteen floats of a record. This works because position,
-# velocity, orientation and angular velocity are linear in the eight floats.
+# Each body has eight constant floats: its position (x, y, and height z) on a circular ring, the number 1, and its
+# first orientation. The ring's matrix maps these eight floats to the sixteen floats of a record. This works because
+# position, velocity, orientation and angular velocity are linear in the eight floats.
 #
-# The arms are a density wave: the rings are nested ellipses, each rotated a little against the next. Bodies move along
-# their rings, faster near the centre, and pass through the arms, which rotate slowly as a whole (Kalnajs 1973). Size
-# and tilt of the rings oscillate in waves that run outward.
+# The arms of the galaxy are a density wave: the rings are nested ellipses, each rotated a little against the next
+# ring. Bodies move along their rings, faster near the centre, and pass through the arms, which rotate slowly as a
+# whole (Kalnajs 1973). Size and tilt of the rings oscillate in waves that run outward.
 #
-# Always: velocities are the derivatives of positions, and angular velocities are those of orientations. A matrix has
-# no subnormal and no infinite number, so that the product copies the bits of the numbers that it multiplies by 1.
+# Always: velocities are the derivatives of positions, and angular velocities are the derivatives of orientations. A
+# matrix has no subnormal and no infinite number. So a number that the product multiplies by 1 keeps all its bits.
 # Matrices do not depend on the number of bodies.
 
 
@@ -51,27 +52,27 @@ FLAGS_AND_SCALE, ANGULAR_VELOCITY, COLOR = 11, slice(12, 15), 15
 
 DISC_M = 6.0
 CORE_M = 0.55
-# The density of bodies falls exponentially with the radius. Its scale length, as a share of the disc's radius.
+# The density of bodies falls exponentially with the radius. THINS_SHARE: scale length of this fall, as a share of the
+# disc's radius.
 THINS_SHARE = 0.34
-# FLATTENING of the ellipses is complete from this share of the disc's radius. TWIST_RAD: angle from the innermost to
-# the outermost ellipse.
+# FLATTENING: flattening of the ellipses. It grows from the centre, and is complete from the share FLAT_FROM_SHARE of
+# the disc's radius on. TWIST_RAD: angle from the innermost to the outermost ellipse.
 FLATTENING, FLAT_FROM_SHARE = 0.28, 0.45
 TWIST_RAD = 2.3 * math.pi
 ARMS_HZ = 0.012
 SPEED_M_S = 1.3  # almost the same at all radii, as in real galaxies
-# Waves that run outward: amplitude, frequency, and number of wavelengths between centre and rim. The amplitude of
-# BREATH is a share of the size, that of LEAN is the slope at the rim.
+# Waves that run outward: amplitude, frequency, and number of wavelengths between centre and rim. The amplitude BREATH
+# is a share of the size. The amplitude LEAN is the slope at the rim.
 BREATH, BREATH_HZ, BREATHS = 0.045, 0.11, 1.3
 LEAN, LEAN_HZ, LEANS = 0.11, 0.035, 0.8
 SPIN_HZ = (0.05, 0.4)
-EPOCHS_FROM = 0x3F80_0000  # the bits of 1.0
+EPOCHS_FROM = 0x3F80_0000  # the bits of the float 1.0
 SCALES = (0.85, 1.15)  # range of the bodies' scale, one value per ring
 
 
 class Rings:
-    """`count` rings, from the centre outward, with equal numbers of bodies. radius: of each ring, (count,), metres.
-
-    epoch: epoch of all bodies, 0 to 65535.
+    """`count` rings, from the centre outward, with equal numbers of bodies. radius: radius of each ring, (count,),
+    metres.
     """
 
     def __init__(self, count: int, epoch: int, random: np.random.Generator) -> None:
@@ -85,8 +86,9 @@ class Rings:
         self._spin = 2 * math.pi * random.uniform(*SPIN_HZ, count)
         self._spin_start = random.uniform(0, 2 * math.pi, count)
         self._matrices = np.zeros((count, KEPT, WORDS), np.float32)
-        # The bits of flags and scale form a float that is neither subnormal nor infinite. The offset EPOCHS_FROM makes
-        # the epoch such a float too. An offset is harmless, since only changes of an epoch matter.
+        # The bits of flags and scale form a float that is neither subnormal nor infinite. With the offset EPOCHS_FROM,
+        # the bits of the epoch form such a float as well. The offset has no other effect, because epochs are only
+        # compared for equality.
         self._matrices[:, ONE, EPOCH] = np.array(EPOCHS_FROM + epoch, np.uint32).view(np.float32)
         scale = random.uniform(*SCALES, count).astype(np.float16).view(np.uint16).astype(np.uint32)
         flags = np.uint32(VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY)
@@ -104,8 +106,8 @@ class Rings:
         arms_rate, breath_rate, lean_rate = (2 * math.pi * hz for hz in (ARMS_HZ, BREATH_HZ, LEAN_HZ))
         breath = breath_rate * time_s - 2 * math.pi * BREATHS * self._outward
         size, size_rate = 1 + BREATH * np.sin(breath), BREATH * breath_rate * np.cos(breath)
-        # In the plane of the ring, a body is first rotated by `round_`, then its ring is flattened, then rotated by
-        # `way`.
+        # In the plane of its ring, a body is first rotated by `round_`. Then the ring is flattened, and then rotated
+        # by `way`.
         way = TWIST_RAD * self._outward + arms_rate * time_s
         round_ = self._start + self._speed * time_s
         cw, sw, cr, sr, flat = np.cos(way), np.sin(way), np.cos(round_), np.sin(round_), self._flat
@@ -116,8 +118,8 @@ class Rings:
             )
         )
         place = size * shape
-        # The derivative of a rotation is the same rotation with an additional quarter turn. For `way` the quarter turn
-        # is applied last (`turned`), for `round_` first (`went_on`).
+        # The derivative of a rotation is the same rotation with an additional quarter turn. For `way`, the quarter
+        # turn is applied last (`turned`). For `round_`, it is applied first (`went_on`).
         turned = np.stack((-place[1], place[0]))
         went_on = np.stack((place[:, 1], -place[:, 0]), axis=1)
         speed = size_rate * shape + arms_rate * turned + self._speed * went_on
@@ -138,13 +140,14 @@ class Rings:
         half = (self._spin_start + self._spin * time_s) / 2
         x, y, z = (self._axis * np.sin(half)[:, None]).T
         w = np.cos(half)
-        # The matrix by which a row q is multiplied for the quaternion product (x, y, z, w) q.
+        # Matrix for the quaternion product (x, y, z, w) q. The row q is multiplied by this matrix.
         rows = np.array(((w, z, -y, -x), (-z, w, x, -y), (y, -x, w, -z), (x, y, z, w)))
         self._matrices[:, FIRST_TURN, ORIENTATION] = rows.transpose(2, 0, 1)
 
 
 def _radius_shares(count: int) -> Floats:
-    """Radii of rings that divide an exponential disc of radius 1 into equal numbers of bodies, (count,)."""
+    """Radii of rings that divide a disc with exponential density and radius 1 into equal numbers of bodies,
+    (count,)."""
     radius = np.linspace(0, 1, 513)
     inside = 1 - (1 + radius / THINS_SHARE) * np.exp(-radius / THINS_SHARE)
     return np.interp((np.arange(count) + 0.5) / count, inside / inside[-1], radius)
@@ -153,26 +156,27 @@ def _radius_shares(count: int) -> Floats:
 Float32s = NDArray[np.float32]
 
 MOST = 1_000_000
-# At this number a snapshot has 16 MB. With larger snapshots, sixty a second would keep a core busy with memory traffic
-# alone.
+# With this number of bodies a snapshot has 16 MB. With sixty larger snapshots a second, memory traffic alone would
+# keep a core busy.
 MANY = 250_000
-# Memory of a body, bytes: its record in `bodies` and in four slots of shared memory, its constant floats, and its
+# Memory for one body, bytes: its record in `bodies` and in four slots of shared memory, its constant floats, and its
 # colour.
 BODY_BYTES = 5 * BODY.itemsize + 4 * KEPT + 4
-# There are enough flocks that single rings are not visible, and few enough that the fixed cost of a product is
-# negligible.
+# Limits of the number of flocks. With fewer flocks, single rings would be visible. With more, the fixed cost of a
+# product would no longer be negligible.
 FLOCKS_MIN, FLOCKS_MAX = 64, 1024
 BODIES_PER_FLOCK = 800
-# Number of bodies written at a time. Their records (256 kB) stay in a core's second-level cache between the two
-# passes.
+# Number of bodies that are written at a time. Their records (256 kB) stay in a core's second-level cache between the
+# two passes.
 CHUNK = 4096
 
-# Spread of bodies around their ring, in multiples of the distance between rings; its least value, as a share of the
-# disc's radius.
+# BLUR: spread of bodies around their ring, as a multiple of the distance between rings. BLUR_MIN_SHARE: least spread,
+# as a share of the disc's radius.
 BLUR, BLUR_MIN_SHARE = 1.5, 0.02
 THICK_M, BULGE_M, BULGE_RADIUS_M = 0.05, 0.475, 1.1
-HIGHEST = 2.5  # greatest height of a body, in multiples of the disc's local thickness
-# Colours at distances from the centre, which are shares of the disc's radius. The brightness of each body is random.
+HIGHEST = 2.5  # greatest height of a body, as a multiple of the disc's local thickness
+# STOPS: distances from the centre, as shares of the disc's radius. Each has a colour. The brightness of each body is
+# random.
 STOPS = (0.0, 0.16, 0.34, 0.6, 1.0)
 STOP_COLORS = ((255, 240, 205), (255, 206, 130), (240, 130, 150), (110, 140, 250), (70, 190, 235))
 DARKEST = 0.6
@@ -208,10 +212,11 @@ class Swarm(FormulaWorld):
         self.time_ns = 0
 
     def write(self) -> None:
-        """Writes nothing: a step only advances time."""
+        """Does nothing: a step only advances time."""
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
-        """Writes the bodies at `time_s` into `records` (n,), dtype `BODY`, whose earlier content does not matter."""
+        """Writes the bodies at `time_s` into `records` (n,), dtype `BODY`. All earlier content of `records` is
+        overwritten."""
         matrices = self.rings.matrices(self.time_s)
         floats = records.view(np.float32).reshape(-1, WORDS)
         words = floats.view(np.uint32)
@@ -229,8 +234,8 @@ class Swarm(FormulaWorld):
 
 
 def _kept(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.random.Generator) -> Float32s:
-    """Constant floats of all bodies, (n, 8): position in the ring, 1, first orientation. flock: number of each body's
-    flock, (n,). radius: of each ring."""
+    """Constant floats of all bodies, (n, 8): position in the ring, the number 1, first orientation. flock: number of
+    each body's flock, (n,). radius: radius of each ring."""
     count = len(flock)
     blur = np.gradient(radius) if len(radius) > 1 else np.array([CORE_M])
     blur = np.maximum(BLUR * blur, BLUR_MIN_SHARE * DISC_M)
@@ -251,7 +256,7 @@ def _kept(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.rando
 
 
 def _colors(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.uint32]:
-    """RGBA colour of every body, one 32-bit word each, (n,)."""
+    """RGBA colour of every body, one 32-bit word per body, (n,)."""
     shade = random.random(len(flock), np.float32) * np.float32(1 - DARKEST) + np.float32(DARKEST)
     color = np.full((len(flock), 4), 255, np.uint8)
     for channel, levels in enumerate(zip(*STOP_COLORS, strict=True)):

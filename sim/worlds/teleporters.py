@@ -1,22 +1,24 @@
-"""Balls that jump: they are teleported, spawned, despawned and wrapped around. They must be drawn only on two rails.
+"""Balls that jump: they are teleported, spawned, despawned and wrapped around. A correct viewer draws them only on two
+rails.
 
 The rails are the straight lines z = `RAILS_M[0]` and z = `RAILS_M[1]` in the plane y = 0, which faces the camera. A
-picture of `width_px` x `height_px` shows the point x, z of that plane at
+picture of `width_px` x `height_px` shows the point (x, z) of this plane at
 
     x_px = width_px / 2 + x * height_px / VISIBLE_HEIGHT_M
     y_px = height_px / 2 - (z - MIDDLE_M) * height_px / VISIBLE_HEIGHT_M
 
-By its colour a ball is
+The colour of a ball shows its kind:
     blue     a shuttle: moves back and forth, and changes rails at each end
     orange   a wrapper: moves to the right end, and continues at the left end of the other rail
     green    a blinker: is despawned for a while, and spawned somewhere on the other rail
     pink     a hopper: changes rails eight to ten times a second while it moves on
 
 What to look for: nothing is ever drawn between the rails, even if physics is slow and snapshots are late or lost, as
-with `--drop 20 --slow-physics 40`. A viewer that blends across a jump would draw balls in the dark between the rails.
+with `--drop 20 --slow-physics 40`. A viewer that blends across a jump would draw balls between the rails.
 
 Always: `states_at(t)` gives position, velocity and visibility of each ball at simulated time t. The speed along a rail
-is constant; only a hopper reverses, at the ends. The first step at or after the time of a jump makes the jump.
+is constant; only a hopper changes its direction, at the ends. A jump is made by the first step at or after the time of
+the jump.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World, check_count
 
 MOST = 10_000
-BALL_BYTES = 700  # its record, its current state, and its state in the previous step
+BALL_BYTES = 700  # for its record, its current state, and its state in the previous step
 RAILS_M = (-1.6, 1.6)
 RAIL_LENGTH_M = 8.0
 RADIUS_M = 0.22
@@ -41,24 +43,25 @@ SHUTTLE, WRAPPER, BLINKER, HOPPER = range(4)
 COLORS = ((0.38, 0.62, 0.95), (0.97, 0.62, 0.27), (0.48, 0.80, 0.47), (0.95, 0.50, 0.68))
 RAIL_COLOR = (0.30, 0.32, 0.36)
 BACKGROUND = (0.05, 0.06, 0.08)
-# A leg is the time between two jumps. LEG_S has the shortest leg of each kind of ball (seconds). The leg of a ball is
-# longer by a random share of up to LEG_SPREAD.
+# A leg is the time between two jumps. LEG_S: shortest leg of each kind of ball (seconds). LEG_SPREAD: the leg of a
+# ball is longer than this by a random share of up to LEG_SPREAD.
 LEG_S = (2.3, 3.1, 1.7, 0.1)
 LEG_SPREAD = 0.27
-HOPPERS_CROSSING_S = 4.0  # time in which a hopper moves from end to end, jumps included
+HOPPERS_CROSSING_S = 4.0  # time in which a hopper moves from end to end, including jumps
 SHOWN_SHARE = 0.62  # share of a leg in which a blinker is visible
 BLINKERS_WAY_M = 2.4
 # Height of the picture in the plane of motion (metres).
 VISIBLE_HEIGHT_M = 6.6
-MIDDLE_M = 0.75  # height at the picture's middle, so that the overlay's panels are above the rails
+MIDDLE_M = 0.75  # height at the picture's middle, chosen so that the overlay's panels are above the rails
 FOV_Y_DEG = 20.0
 EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
-# The fractional parts of multiples of this number look random and never repeat. They are the positions of blinkers.
+# The fractional parts of the multiples of this number look random and never repeat. They are used as positions of
+# blinkers.
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class BallStates(NamedTuple):
-    """States of all n balls at one time. leg: number of jumps that each ball has made."""
+    """States of all n balls at one time. leg: for each ball the number of jumps so far."""
 
     position: NDArray[np.float64]  # (n, 3), metres
     velocity: NDArray[np.float64]  # (n, 3), m/s
@@ -75,7 +78,7 @@ class Teleporters(World):
         check_count(count, MOST, "balls", BALL_BYTES)
         self.count = count
         self.kind = np.arange(count) % len(COLORS)
-        self.bodies = Bodies(count + 2)  # the rails are the first two
+        self.bodies = Bodies(count + 2)  # the first two bodies are the rails
         self.bodies.position[:2, 2] = RAILS_M
         rail = Box((RAIL_LENGTH_M + 2 * RADIUS_M, RAIL_THICK_M, RAIL_THICK_M), RAIL_COLOR)
         self.scene = Scene(
@@ -102,7 +105,7 @@ class Teleporters(World):
             self.bodies.spawn()
         for i in range(len(self.bodies) - 1, 1, -1):
             self.bodies.despawn(i)
-        # The index that was freed last is reused first, so the balls get ascending indices.
+        # The index that was freed last is used first. So the balls get ascending indices.
         self.row = np.array([self._spawn(ball) for ball in range(self.count)])
         for ball in np.flatnonzero(~self.states.shown):
             self.bodies.despawn(int(self.row[ball]))
@@ -112,8 +115,8 @@ class Teleporters(World):
         self.time_ns += round(dt * 1e9)
         before, now = self.states, self.states_at(self.time_ns / 1e9)
         self.states = now
-        # A long step may skip the time in which a blinker is invisible. The blinker is despawned and spawned
-        # nevertheless.
+        # A long step may skip the time in which a blinker is invisible. Even then, the blinker is despawned and
+        # spawned again.
         ends = before.shown & (~now.shown | ((now.leg != before.leg) & (self.kind == BLINKER)))
         stays = np.flatnonzero(now.shown & before.shown & ~ends)
         for ball in np.flatnonzero(ends):
@@ -132,7 +135,7 @@ class Teleporters(World):
         leg = np.floor(legs).astype(np.int64)
         part = legs - leg
         span, half = RAIL_LENGTH_M, RAIL_LENGTH_M / 2
-        direction = 1.0 - 2.0 * (leg % 2)  # direction of a shuttle
+        direction = 1.0 - 2.0 * (leg % 2)  # direction of a shuttle, 1 or -1
         crossings = (sim_time_s + self.begin_s) / HOPPERS_CROSSING_S
         back = np.floor(crossings).astype(np.int64) % 2 == 1
         forth = crossings - np.floor(crossings)
@@ -154,7 +157,7 @@ class Teleporters(World):
         return BallStates(np.stack((x, nothing, rail), axis=1), np.stack((speed, nothing, nothing), axis=1), shown, leg)
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: the number of jumps so far, and of visible balls."""
+        """Figures for the overlay: the number of jumps so far, and the number of visible balls."""
         return {"jumps": float(self.jumps), "balls": float(np.count_nonzero(self.states.shown))}
 
     def _spawn(self, ball: int) -> int:

@@ -1,9 +1,9 @@
-"""A curtain of beads in the wind, with a ball that swings through it, by the classic method for cloth.
+"""A curtain of beads in the wind, with a ball that swings through it, simulated by the classic method for cloth.
 
 The state of a bead is its current and its previous position (Verlet 1967). Threads connect neighbouring beads. Each
-thread is repeatedly brought to its fixed length by moving both ends. This is done in four sets of threads; no two
-threads of a set share a bead (Jakobsen 2001, "Advanced Character Physics"; Provot 1995 for cloth). Some beads of the
-upper edge are pinned.
+thread is repeatedly brought to its fixed length by moving both ends. There are four sets of threads, and no two
+threads of a set share a bead, so all threads of a set are moved at once (Jakobsen 2001, "Advanced Character Physics";
+Provot 1995 for cloth). Some beads of the upper edge are pinned.
 
 What to look for: waves run smoothly through the cloth, even with slow physics (`--slow-physics 40`). With
 `--interpolation none` the beads move in visible steps.
@@ -31,8 +31,8 @@ from twixt.sim.world.world import World
 Floats = NDArray[np.float64]
 
 GRAVITY_M_S2 = 9.81
-# Longest substep, seconds: half a step at 60 Hz. With this substep and this number of RELAXATIONS, threads stretch by
-# at most a few percent, and one core is fast enough.
+# Longest substep, seconds. It is half a step at 60 Hz. With this substep and this number of RELAXATIONS, threads
+# stretch by at most a few percent, and one core is fast enough.
 SUBSTEP_S = 1 / 120
 RELAXATIONS = 12
 # Decay rate of a bead's velocity by air drag, 1/s.
@@ -40,13 +40,14 @@ AIR_HZ = 0.35
 SPACING_M = 0.15
 BEAD_M = 0.068
 TOP_M = 3.6
-PIN_EVERY = 6  # every sixth bead of the upper edge and both corners are pinned
-HUNG_WIDTH = 0.86  # of the curtain, as a share of the cloth's width; less than 1 makes folds
-# Wind accelerates each bead along y. It consists of two sine waves that travel along the cloth; its average is zero.
+PIN_EVERY = 6  # in the upper edge, every sixth bead and both corners are pinned
+HUNG_WIDTH = 0.86  # width of the hung curtain, as a share of the cloth's width; a share below 1 makes folds
+# Largest acceleration of a bead by the normal wind, along y, m/s^2. The wind consists of two sine waves that travel
+# along the cloth; its average is zero.
 GUST_M_S2 = 3.4
 GUST_PERIODS_S = (2.9, 1.7)
 GUST_WAVES = (1.3, 2.6)  # radians per metre of cloth
-MOST_WIND = 20.0  # in multiples of the normal wind; at this limit the cloth only flaps
+MOST_WIND = 20.0  # as a multiple of the normal wind; at this limit the cloth only flaps
 BALL_M = 0.42
 BALL_PERIOD_S = 5.0
 BALL_WAY_M = 1.35
@@ -60,7 +61,8 @@ ROD_COLOR = (0.45, 0.47, 0.52)
 
 
 class Verlet(World):
-    """A curtain of beads in the wind: Verlet integration, threads of fixed length, pins. cloth: drawn as a surface."""
+    """A curtain of beads in the wind: Verlet integration, threads of fixed length, pins. cloth: True to draw it as a
+    surface."""
 
     dt = 1 / 60
 
@@ -111,7 +113,7 @@ class Verlet(World):
         self.position[1] = fold * (np.abs(column % PIN_EVERY - PIN_EVERY / 2) - PIN_EVERY / 2)
         self.position[2] = TOP_M - SPACING_M * row[:, None]
         self.position[1] += uniform(random, -0.01, 0.01, (self.rows, self.columns)) * self.gives
-        self.before, self.before_s = self.position.copy(), SUBSTEP_S  # previous positions, and their age
+        self.before, self.before_s = self.position.copy(), SUBSTEP_S  # previous positions, and the time since then
         self.ball, self.ball_speed = self._ball_at(0.0)
         self.bodies.teleport(slice(self.rows * self.columns + 2), (0.0, 0.0, TOP_M))
         self._write()
@@ -140,7 +142,8 @@ class Verlet(World):
         return {"stretch_percent": 100 * self.stretch()}
 
     def _move(self, h: float) -> None:
-        # Time-corrected Verlet integration (Dummer 2005), since the last substep may have had another duration.
+        # Time-corrected Verlet integration (Dummer 2005), because the duration of the last substep may have been
+        # different.
         moved = (self.position - self.before) * (decayed(AIR_HZ, h) * (h / self.before_s))
         both = h * ((h + self.before_s) / 2)
         moved[2] -= GRAVITY_M_S2 * both
@@ -156,7 +159,7 @@ class Verlet(World):
         return self.wind * GUST_M_S2 * blowing / len(GUST_PERIODS_S)
 
     def _keep_out(self) -> None:
-        """Moves the ball, and pushes beads out of it."""
+        """Moves the ball, and moves beads out of the ball."""
         self.ball, self.ball_speed = self._ball_at(self.time_s)
         offset = self.position - self.ball[:, None, None]
         distance = np.sqrt(dot(offset, offset))
@@ -193,8 +196,8 @@ def _cloth(rows: int, columns: int) -> Mesh:
 
 
 class Threads:
-    """Every second thread along one axis of the cloth. No two of them share a bead, so all can be tightened at
-    once."""
+    """Every second thread along one axis of the cloth. No two of these threads share a bead, so all can be tightened
+    at once."""
 
     def __init__(self, gives: Floats, axis: int, first: int) -> None:
         here = [slice(None), slice(None)]
@@ -208,8 +211,8 @@ class Threads:
         self.share, self.other_share = one / both, other / both
 
     def tighten(self, position: Floats) -> None:
-        """Moves both ends of each thread so that its length is SPACING_M. position: of all beads, (3, rows, columns),
-        changed in place."""
+        """Moves both ends of each thread so that the thread's length is SPACING_M. position: positions of all beads,
+        (3, rows, columns), changed in place."""
         one, other = position[self.here], position[self.there]
         offset = other - one
         length = np.sqrt(dot(offset, offset))

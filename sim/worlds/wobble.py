@@ -1,15 +1,16 @@
-"""Balls on the corners of a turning cube, drawn twice: as children of the cube, and as separate bodies in the world.
+"""Balls on the corners of a turning cube, drawn twice: as children of the cube, and as bodies without a parent.
 
-On the left the cube is the parent of its balls (`Scene.parents`). Their records never change, and each frame draws
-them relative to the drawn cube. On the right, physics moves the same kind of balls in the world frame, and viewers
-interpolate them there, as the group "own" (`--set own=linear`, or any other method).
+On the left the cube is the parent of its balls (`Scene.parents`). The records of these balls never change, and each
+frame draws the balls relative to the drawn cube. On the right, physics moves balls of the same kind in the world
+frame, and viewers interpolate them in the world frame. The balls on the right are the group "own"; `--set own=linear`
+chooses another method for them.
 
 What to look for: on the left the balls do not move on the cube, however fast it turns. On the right, each ball moves
-on a straight line between two snapshots, so it moves towards the axis and back: the wobble. With `--set rate_hz=10
---physics-hz 60` the cubes turn ten times a second. If the cubes turn by more than half a turn in a step, only
-`hermite` and `auto` turn them in the right direction.
+on a straight line between two snapshots. So it moves towards the axis and back: it wobbles. With `--set rate_hz=10
+--physics-hz 60` the cubes turn ten times a second. If the cubes make more than half a turn in a step, only `hermite`
+and `auto` turn them in the right direction.
 
-Always: `orientation_at(t)` computes the orientation of the cubes at any simulated time t by a formula.
+Always: `orientation_at(t)` gives the orientation of the cubes at any simulated time t, by a formula.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ CUBE_M = 1.5
 BALL_M = 0.26
 # Centres of the balls, in the cube's frame.
 CORNERS_M = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * CUBE_M
-# The axis leans a little towards the viewer, so that near corners do not hide far corners.
+# The axis leans a little towards the viewer. So near corners do not hide far corners.
 LEANS = sin_cos(0.35 / (2 * math.pi))
 AXIS = np.array([0.0, -LEANS.sin, LEANS.cos])
 SIDE_M = 1.7
@@ -78,7 +79,7 @@ class Wobble(FormulaWorld):
         return {"degrees_per_step": 360 * self.rate_hz * self.dt}
 
     def write(self) -> None:
-        """Writes the cubes, and the balls around the second one."""
+        """Writes the cubes, and the balls around the second cube."""
         bodies = self.bodies
         orientation = self.orientation_at(self.time_s)
         spin = 2 * math.pi * self.rate_hz * AXIS
@@ -92,7 +93,7 @@ class Wobble(FormulaWorld):
 
 
 def _turned(vectors: Floats, orientation: Floats) -> Floats:
-    """Vectors (n, 3) turned by a unit quaternion xyzw."""
+    """Vectors (n, 3), rotated by a unit quaternion xyzw."""
     axis = orientation[:3]
     across = 2.0 * np.cross(axis, vectors)
     return vectors + orientation[3] * across + np.cross(axis, across)

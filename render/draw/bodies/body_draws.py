@@ -1,12 +1,14 @@
-"""Draw calls of bodies: one for each program in each layer that contains bodies of the program's kind.
+"""Draw calls of bodies: one for each program, in each layer that contains bodies of the program's kind.
 
-In software rendering, large draws are split into batches. llvmpipe processes all points of a draw before it computes
-the first pixel, then reads the points back tile by tile. 100,000 points do not fit the cache, so each is fetched from
-memory again. With a flush after each batch, the points stay in the cache: drawing is 1.2 times as fast for 100,000
-points, 1.45 times for a million. (Batches do not make two threads work in parallel, since Mesa 22 waits in a flush
-until all pixels are complete.) A GPU gains nothing from batches, so there a draw is never split.
+In software rendering, large draws are split into batches. llvmpipe first processes all points of a draw, and then
+reads the points back tile by tile to compute pixels. 100,000 points do not fit into the cache, so each point is
+fetched from memory a second time. If glFlush is called after each batch, the points stay in the cache. Drawing is then
+1.2 times as fast for 100,000 points, and 1.45 times for a million. (Batches do not make two threads work in parallel,
+because in Mesa 22 and later a flush waits until all pixels are complete.) On a GPU batches are no faster, so there a
+draw is never split.
 
-This module also computes a key for planes that do not move. Software rendering caches them with the background.
+This module also computes a key for planes that stand still. Software rendering caches the pixels of these planes with
+the background.
 """
 
 from __future__ import annotations
@@ -38,18 +40,18 @@ from twixt.render.draw.spheres.sphere_common import ALL_PX
 POINTS = moderngl.POINTS
 LAYER_STRIDE = 256  # bytes; the largest UNIFORM_BUFFER_OFFSET_ALIGNMENT that OpenGL permits
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
-# Blend function of premultiplied colours. Colour and alpha then have the same factors, and the source colour is not
-# multiplied at all. For a pile of balls, software rendering takes 4 % less time.
+# Blend function of premultiplied colours. With this function, colour and alpha have the same factors, and the source
+# colour is not multiplied. Software rendering draws a pile of balls in 4 % less time.
 PREMULTIPLIED = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
-# Number of bodies in a batch. The flush after each batch costs about 0.03 ms, which is too much for fewer than 1,000
-# bodies. More than 4,000 bodies do not fit the cache.
+# Number of bodies in a batch. The flush after each batch costs about 0.03 ms, which is too much for a batch of fewer
+# than 1,000 bodies. More than 4,000 bodies do not fit into the cache.
 BATCH = 2048
-# Draws of up to this many bodies are not split: all their points fit the cache.
+# A draw of up to this many bodies is not split: all its points fit into the cache.
 UNDIVIDED = 16_384
 ALL_BODIES = 1 << 32
 
-Range = tuple[float, float]  # widths of bodies, px: greater than the first, at most the second
-NO_POINTS: Range = (0.0, 0.0)  # every body is too large for a point
+Range = tuple[float, float]  # range of widths of bodies, px: greater than the first number, at most the second
+NO_POINTS: Range = (0.0, 0.0)  # no body is drawn as a point: every body is too large
 
 
 Finish = Callable[[moderngl.Program, Material], None]
@@ -67,8 +69,8 @@ class _Listed(NamedTuple):
 class BodyDraws:
     """Draws a scene's bodies from the ring of snapshots. Call `begin` for a picture, then `draw` for each program.
 
-    room: number of bodies that the lists have room for. parts: a row for each part of these bodies, if the scene has
-    compounds. The ring then holds a record for each row.
+    room: number of bodies for which the lists have room. parts: a row for each part of these bodies, if the scene has
+    compounds. With parts, the ring contains a record for each row.
     """
 
     def __init__(
@@ -82,10 +84,10 @@ class BodyDraws:
         ring.attach(extent_of)
         ring.transparent_shapes, ring.plane_rows = self.members.transparent, self.members.plane_rows
         self._scene = scene
-        self._held = self._drawn  # rows that the records on the GPU belong to
-        self._own: Scene | None = None  # scene of the snapshots that are uploaded; None: the drawn scene
-        self._to_held: MovedParts | None = None  # converts their records to the drawn scene
-        self._of_rows = np.zeros(0, BODY)  # buffer, reused for each snapshot
+        self._held = self._drawn  # rows to which the records on the GPU belong
+        self._own: Scene | None = None  # scene of the snapshots that are uploaded; None: the scene that is drawn
+        self._to_held: MovedParts | None = None  # converts the records of these snapshots to the scene that is drawn
+        self._of_rows = np.zeros(0, BODY)  # buffer for the records of rows, reused for each snapshot
         self._context, self._target = context, target
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._flush: Callable[[], object] | None = gl_function("glFlush") if is_software else None
@@ -93,11 +95,11 @@ class BodyDraws:
 
     @property
     def scene(self) -> Scene:
-        """The scene that is drawn. If bodies have several parts, it has one shape for each row."""
+        """The scene that is drawn. If bodies have several parts, this scene has one shape for each row."""
         return self._scene if self.parts is None else self.parts.scene
 
     def set_scene(self, scene: Scene) -> None:
-        """Uploads the shapes of all bodies, and the lists of bodies that each program draws."""
+        """Uploads the shapes of all bodies, and the list of bodies for each program."""
         before, self.parts, was = self.parts, part_rows(scene, self.room), self.members
         self._scene = scene
         self.ring.forget_vertex_arrays()
@@ -112,10 +114,10 @@ class BodyDraws:
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of another scene is uploaded, and when the drawn scene changes while `own`
-        does not. Each part is then drawn at the place and size that the scene of its snapshot gives it. Parts of
-        bodies that are stretched along the bodies' axes are an exception. own: the scene of the snapshots that follow;
-        None: the drawn scene. slots: GPU slots that may be drawn again; None: all."""
+        """Call it before the first snapshot of another scene is uploaded. Also call it when the drawn scene changes
+        but the scene of the snapshots does not. After the call, each part has the place and size from the scene of its
+        snapshot. Parts of bodies that are stretched along the bodies' axes are an exception. own: the scene of the
+        snapshots that follow; None: the drawn scene. slots: GPU slots that may be drawn again; None: all slots."""
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
             self.ring.rearrange(None, moved.kept_in_place, slots)
@@ -125,7 +127,7 @@ class BodyDraws:
 
     @property
     def is_uploaded_as_is(self) -> bool:
-        """True if the records of snapshots are drawn unchanged."""
+        """True if the records of snapshots are uploaded unchanged."""
         return self.parts is None and self.members.part_colors is None and self._to_held is None
 
     @property
@@ -148,11 +150,11 @@ class BodyDraws:
                 self.begin_scene(self._own)
 
     def in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Converts records of a published snapshot, one for each row, to the shapes of the drawn scene."""
+        """Converts the records of a published snapshot, one for each row, to the shapes of the drawn scene."""
         return records if self._to_held is None else self._to_held.kept_in_place(records)
 
     def records_of_rows(self, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
-        """Returns, for each row of a snapshot of `count` bodies, the record of its body. Valid until the next call."""
+        """Returns the record of the body of each row, for a snapshot of `count` bodies; valid until the next call."""
         parts = self.parts
         room = self.room if parts is None else len(parts.bodies)
         if len(self._of_rows) < room:
@@ -163,7 +165,7 @@ class BodyDraws:
         return self._of_rows[:count]
 
     def variant_of(self, view: SceneView, name: str, variant: PoseVariant) -> PoseVariant:
-        """Completes a layer's variant for the program `name` (one of PASSES) and this view."""
+        """Completes the program variant of a layer for the program `name` (one of PASSES) and this view."""
         return view.variant_of(variant, name in SPHERE_PASSES)._replace(
             placed=self.parts is not None, scaled_parts=self.parts is not None and SCALE3 in self._scene.part_columns
         )
@@ -196,13 +198,15 @@ class BodyDraws:
     ) -> None:
         """Draws the bodies of the pass `name` (one of PASSES) in these layers.
 
-        range_px: widths of the bodies that the program draws. most: limit on the number of bodies drawn in each layer.
-        order: body numbers in drawing order, which replace the program's own list. finish: function that sets a
-        program's uniforms for a material. If it is given, only bodies with a smooth material are drawn, else only
-        bodies without a material. At the end, the depth mask, viewport and blend function are those of pictures again.
+        range_px: only bodies of these widths are drawn. most: limit on the number of bodies drawn in each layer.
+        order: body numbers in drawing order; they replace the program's own list. finish: function that sets a
+        program's uniforms for a material. If `finish` is given, only bodies with a smooth material are drawn;
+        otherwise only bodies without a material. At the end, depth mask, viewport and blend function are restored to
+        the values for pictures.
         """
-        counted = [(one, one.members.drawn(one.layer.bodies)) for one in self._listed(name, layers, finish)]
-        if not any(count for _, count in counted):
+        listed = self._listed(name, layers, finish)
+        counted = [(one, count) for one in listed if (count := one.members.drawn(one.layer.bodies))]
+        if not counted:
             return
         view, target, settings = self._view, self._target.framebuffer, PASSES[name]
         assert view is not None
@@ -211,8 +215,6 @@ class BodyDraws:
             self._context.blend_func = PREMULTIPLIED
         target.depth_mask = settings.writes_depth
         for (layer, members, material, list_key), count in counted:
-            if not count:
-                continue
             indices, list_key = (members.indices, list_key) if order is None else (order, False)
             array = self.array_of(name, layer, indices, list_key, range_px)
             if finish is not None and material is not None:
@@ -229,7 +231,7 @@ class BodyDraws:
     ) -> None:
         """Writes the poses of `count` mesh bodies, beginning with entry `first` of their list.
 
-        bodies_and_poses: the list of body numbers, and a buffer with a row of MESH_POSE for each entry of the list.
+        bodies_and_poses: the list of body numbers, and a buffer with one row of MESH_POSE for each entry of the list.
         """
         listed, poses = bodies_and_poses
         array = self.array_of(MESH_POSES, layer, listed, True)
@@ -243,7 +245,7 @@ class BodyDraws:
         list_key: Hashable,
         range_px: Range = NO_POINTS,
     ) -> moderngl.VertexArray:
-        """Vertex array of a pass with a layer's inputs. Also sets the pass's uniforms for the draw that follows.
+        """Vertex array of a pass, with the inputs of a layer. Also sets the pass's uniforms for the next draw.
 
         list_key: identifies the list `indices`; True: the pass's own list of this layer's bodies.
         """
@@ -260,7 +262,7 @@ class BodyDraws:
         return array
 
     def flush(self) -> None:
-        """In software rendering, calls glFlush, so that the pixels of all draws so far are computed."""
+        """In software rendering, calls glFlush, which computes the pixels of all draws so far."""
         if self._flush is not None:
             self._flush()
 
@@ -286,10 +288,10 @@ class BodyDraws:
         ]
 
     def _render(self, array: moderngl.VertexArray, count: int) -> None:
-        """Draws the first `count` of the array's points, in batches where that is faster."""
+        """Draws the first `count` points of the array, in batches if that is faster."""
         draw, flush, last = array.render, self._flush, 0
         if flush is not None and count > UNDIVIDED:
-            # The only Python loop whose length grows with the number of bodies: one pass for each batch.
+            # The only Python loop that gets longer with the number of bodies: one iteration for each batch.
             last = (count - 1) // BATCH * BATCH
             for first in range(0, last, BATCH):
                 draw(POINTS, BATCH, first=first)
@@ -297,19 +299,21 @@ class BodyDraws:
         draw(POINTS, count - last, first=last)
 
 
-# Key of a picture's planes, if none of them moves. They are then drawn with the background, which software rendering
-# caches.
+# Key of a picture's planes; None if a plane may move. If there is a key, the planes are drawn with the background,
+# which software rendering caches.
 #
-# A floor often fills the picture and never moves. If all planes have the same records in both snapshots, with zero
-# velocities, their pixels depend only on the camera, the scene and these records.
+# A floor often covers most of the picture and never moves. If all planes have the same records in both snapshots, with
+# zero velocities, the pixels of the planes depend only on the camera, the scene and these records.
 #
-# Always: the key is None if a plane might move or change between the two snapshots. Nothing is drawn here.
+# Always: the key is None if a plane may move or change between the two snapshots. This code draws nothing.
 
 
 def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -> Hashable | None:
-    """Key of all inputs of the planes' pixels except the camera. None if there are no planes, or one may move.
+    """Key of all inputs, except the camera, that determine the planes' pixels. None if there are no planes, or if one
+    may move.
 
-    scene: has one shape for each row. It is compared by identity, since every scene that is set is a new object.
+    scene: has one shape for each row. The key compares scenes by identity, because every scene that is set is a new
+    object.
     """
     if len(layers) != 1 or layers[0].variant.stretched:
         return None
@@ -325,12 +329,12 @@ def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -
 
 
 def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Mask of these records, dtype `BODY`: True where the record's body moves."""
+    """Mask of these records, dtype `BODY`: True if the record's body moves."""
     return np.asarray(records["velocity"].any(axis=1) | records["angular_velocity"].any(axis=1))
 
 
 class IdentityKey:
-    """Key that equals another only if both hold the same object. Keeps the object alive."""
+    """Key that equals another key only if both contain the same object. Keeps the object alive."""
 
     def __init__(self, one: object) -> None:
         self.one = one

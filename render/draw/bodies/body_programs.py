@@ -1,10 +1,10 @@
-"""Programs that draw bodies, one for each pass and variant, and the lists of bodies that each program draws.
+"""Programs that draw bodies: one for each pass and variant. Also the list of bodies for each program.
 
-Linear and curved motion are separate programs, because software rendering executes both sides of every branch. On a
-GPU a uniform would be enough. A program is compiled at its first use, or earlier in idle time.
+Linear motion and curved motion have separate programs, because software rendering executes both sides of every branch.
+For a GPU a uniform would be enough. A program is compiled at its first use, or earlier in idle time.
 
-Lists of bodies are made once per scene, and again when a snapshot has more bodies than before. A frame only looks
-them up.
+Lists of bodies are made once for each scene, and again when a snapshot has more bodies than any before. A frame only
+looks the lists up.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from twixt.render.draw.spheres.fine_spheres import apart_program, point_program,
 from twixt.render.draw.spheres.sphere_common import beyond_program
 
 ALL_KINDS = "all"
-# The records of a scene's planes are copied, and compared in each picture, only if there are at most this many.
+# The records of a scene's planes are copied, and compared in each picture, only if there are at most this many planes.
 MOST_STILL = 64
-# Name of the ray cast passes that draw spheres with a scale along each axis, as ellipsoids.
+# Name of the ray cast passes for spheres that have a scale along each axis. These spheres are drawn as ellipsoids.
 STRETCHED = "stretched spheres"
 
 
 class Pass(NamedTuple):
     """Settings of one program's draw call.
 
-    kind: kind of the bodies that it draws, one of KIND_NAMES or ALL_KINDS. make: compiles the program. flags:
-    moderngl's enable flags. writes_depth: the depth mask. is_guarded: drawn into the guarded viewport.
-    is_premultiplied: its colours are premultiplied by their alpha.
+    kind: kind of the bodies that the program draws, one of KIND_NAMES or ALL_KINDS. make: compiles the program. flags:
+    moderngl's enable flags. writes_depth: the depth mask. is_guarded: draws into the guarded viewport.
+    is_premultiplied: the program's colours are premultiplied by their alpha.
     """
 
     kind: str
@@ -88,7 +88,7 @@ def _cast_passes(name: str, shape: CastShape) -> dict[str, Pass]:
     }
 
 
-# shape_draws.py chooses which of these passes draw a picture, and in which order.
+# shape_draws.py chooses, for each picture, which of these passes are drawn, and in which order.
 _SPHERES = {
     "beyond": Pass("spheres", beyond_program, POINTS, writes_depth=False, is_guarded=True),
     **{
@@ -102,12 +102,13 @@ _SPHERES = {
 }
 SPHERE_PASSES = tuple(_SPHERES)
 
-# Pass that writes the poses of meshes into a buffer (`BodyDraws.write_poses`), from which meshes/ draws them.
+# Pass that writes the poses of meshes into a buffer (`BodyDraws.write_poses`). meshes/ draws the meshes from this
+# buffer.
 MESH_POSES = "mesh poses"
 
-# In drawing order. Planes come first, since they have no soft edges, and bodies with soft edges come after them.
-# Shadows come last, since they dim only ground that no body hides. shape_draws.py chooses among the passes of ray cast
-# shapes.
+# All passes, in drawing order. Planes come first because they have no soft edges; bodies with soft edges come after
+# planes. Shadows come last because they dim only ground that no body hides. shape_draws.py chooses among the passes of
+# ray cast shapes.
 PASSES = {
     "planes": Pass("planes", plane_program, moderngl.DEPTH_TEST),
     **{name: one for kind, shape in CAST_SHAPES.items() for name, one in _cast_passes(kind, shape).items()},
@@ -125,11 +126,11 @@ class BodyPrograms:
         self._made: dict[tuple[str, PoseVariant], moderngl.Program] = {}
 
     def has(self, name: str, variant: PoseVariant) -> bool:
-        """True if this program is compiled already."""
+        """True if this program is already compiled."""
         return (name, variant) in self._made
 
     def get(self, name: str, variant: PoseVariant) -> moderngl.Program:
-        """Program of this name and variant, compiled at the first call."""
+        """The program with this name and variant; compiles it at the first call."""
         program = self._made.get((name, variant))
         if program is None:
             program = self._made[name, variant] = PASSES[name].make(self._context, variant)
@@ -139,20 +140,20 @@ class BodyPrograms:
 
 
 class Members(NamedTuple):
-    """Bodies of one layer that one program draws. bodies: their numbers, ascending.
+    """Bodies of one layer that one program draws. bodies: body numbers, ascending.
 
-    indices: the same numbers on the GPU; None if they are 0, 1, 2 and so on without a gap.
+    indices: the same body numbers on the GPU; None if they are 0, 1, 2 and so on without a gap.
     """
 
     bodies: NDArray[np.uint32]
-    end: int  # the last number plus one
+    end: int  # the last body number plus one
     indices: moderngl.Buffer | None
 
     def drawn(self, count: int) -> int:
         """Number of listed bodies in a snapshot of `count` bodies."""
         if self.indices is None:
             return min(self.end, count)
-        # Searching for a value of another type would make numpy convert the whole list first.
+        # np.uint32: with a value of another type, numpy would first convert the whole list.
         return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, np.uint32(count)))
 
 
@@ -168,24 +169,24 @@ class MaterialGroup(NamedTuple):
 
     @property
     def is_smooth(self) -> bool:
-        """True if the material only changes the highlight. Such bodies share programs with bodies without a
-        material."""
+        """True if the material only changes the highlight. Bodies with a smooth material share programs with bodies
+        without a material."""
         return self.kind != "planes" and self.material.texture is None and self.material.emission == 0
 
 
 def material_of(shape: Shape) -> Material | None:
-    """The shape's material; None if it has none, and for a compound."""
+    """The shape's material. None if the shape has none or is a compound."""
     return None if isinstance(shape, Compound) else shape.material
 
 
 class Membership:
-    """Lists of the bodies that each program draws in each layer, for the first `count` bodies of one scene.
+    """For each layer and program, the list of bodies to draw, among the first `count` bodies of one scene.
 
     parts: a row for each part of these bodies, if the scene has compounds. The lists then contain rows instead of
     bodies. places: poses of the parts, on the GPU. are_spheres: each body is one sphere at the body's position,
-    without a material. kinds: for each row, u1, index into KIND_NAMES. present: names of the kinds that occur.
-    transparent: rows whose shape is transparent. plane_rows: rows that are planes, ascending; empty if there are more
-    than MOST_STILL. needs_own_draw: for each distinct shape. part_colors: see `shape_rows.base_colors`.
+    without a material. kinds: index into KIND_NAMES for each row, u1. present: names of the kinds that occur.
+    transparent: rows with a transparent shape. plane_rows: rows that are planes, ascending; empty if there are more
+    than MOST_STILL. needs_own_draw: mask of the distinct shapes. part_colors: see `shape_rows.base_colors`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -195,7 +196,7 @@ class Membership:
         if parts is not None:
             scene, count, self.places = parts.scene, len(parts.bodies), context.buffer(parts.poses)
         table = shape_table(scene, count, rows)
-        # Colours of parts for snapshots that do not give them. They are written into the records.
+        # Colours of parts for snapshots that give no part colours. These colours are written into the records.
         self.part_colors = shape_rows.base_colors(scene, table)
         self.scene = scene  # has one shape for each row
         self.shape_rows = context.buffer(shape_rows.shape_rows(scene, table))
@@ -206,7 +207,7 @@ class Membership:
         self._context = context
         self.layers = frozenset(by_layer)
         materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]
-        # Mask of distinct shapes that need their own draw calls: meshes, and shapes with a material.
+        # Mask of the distinct shapes that need their own draw calls: meshes, and shapes with a material.
         self.needs_own_draw = np.array(
             [isinstance(shape, Mesh) or material_of(shape) is not None for shape in scene.distinct_shapes], np.bool_
         )
@@ -228,11 +229,11 @@ class Membership:
         return self._members.get((layer, PASSES[program].kind), NONE)
 
     def material_groups(self, layer: str | None) -> Sequence[MaterialGroup]:
-        """Groups of this layer's bodies with a material. Meshes are left out; transparent bodies are included."""
+        """Groups of this layer's bodies that have a material. Meshes are left out; transparent bodies are included."""
         return self._material_groups.get(layer, ())
 
     def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Writes the colours of parts into the records of the first n rows, (n,), and returns the records."""
+        """Writes the colours of parts into the records of the first n rows, shape (n,), and returns the records."""
         shape_rows.apply(records, {}, self.part_colors)
         return records
 
@@ -242,7 +243,7 @@ class Membership:
         return any(one.is_smooth for listed in self._material_groups.values() for one in listed)
 
     def is_as_opaque_as(self, other: Membership) -> bool:
-        """True if the same rows have a transparent shape, among the rows that both lists contain."""
+        """True if the same rows have a transparent shape, among the rows that are in both lists."""
         end = np.uint32(min(len(self.kinds), len(other.kinds)))
         mine, theirs = (rows[: np.searchsorted(rows, end)] for rows in (self.transparent, other.transparent))
         return np.array_equal(mine, theirs)
@@ -266,7 +267,7 @@ class Membership:
     def _without_material(
         self, layer: str | None, kind: str, bodies: NDArray[np.uint32], materials: Sequence[Material]
     ) -> NDArray[np.uint32]:
-        """Returns the bodies of a kind that have no material. Adds the others to `_material_groups`."""
+        """Returns the bodies of a kind that have no material. Adds the other bodies to `_material_groups`."""
         number = {material: at for at, material in enumerate(dict.fromkeys(materials))}
         of_shape = [-1 if (one := material_of(shape)) is None else number[one] for shape in self.scene.distinct_shapes]
         found = np.array(of_shape)[self.scene.shape_rows(int(bodies[-1]) + 1)[bodies]] if len(bodies) else bodies

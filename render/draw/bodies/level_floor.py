@@ -1,10 +1,10 @@
-"""Floor of a scene without a ground: a level plane that does not move and receives soft shadows.
+"""Floor of a scene without a ground: a level plane that stands still and receives soft shadows.
 
-The floor is computed from the records of the scene's planes, which the snapshot ring copies to main memory. It is
-computed again only when these records change.
+The floor is computed from the records of the scene's planes. The snapshot ring copies these records to main memory.
+The floor is computed again only when these records change.
 
 Always: a plane that moves, is not level, is hidden or is transparent is not a floor. If there are several floors, the
-largest is used. This module draws nothing.
+largest one is used. This module draws nothing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import NO_BODIES, OPAQUE
 from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
-# A plane counts as level if the x and y of its unit normal are at most this. At 100 m from its middle, the height of
-# such a plane is off by 1 mm.
+# A plane counts as level if the x and y of its unit normal are at most this. At 100 m from the middle of a plane at
+# this limit, its height is off by 1 mm.
 LEAN = 1e-5
-# If a picture has at most FEW_CASTERS bodies or parts, they cast shadows from up to FAR_FADE_RADII above the floor.
+# If a picture has at most FEW_CASTERS bodies or parts, they cast shadows up to FAR_FADE_RADII above the floor.
 FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
 
 
@@ -38,7 +38,7 @@ class _Planes(NamedTuple):
 
 
 class LevelFloor:
-    """Finds the floor of each picture; keeps the last result."""
+    """Finds the floor of each picture, and stores the last result."""
 
     def __init__(self, bodies: BodyDraws) -> None:
         self._bodies = bodies
@@ -47,7 +47,7 @@ class LevelFloor:
         self._floor: Floor | None = None
 
     def of_picture(self, layers: Sequence[PlacedLayer]) -> Floor | None:
-        """The floor of a picture of these layers; None if it has none."""
+        """The floor of a picture of these layers; None if the picture has no floor."""
         ring = self._bodies.ring
         if not layers or not len(ring.plane_rows):
             return None
@@ -72,7 +72,7 @@ class LevelFloor:
         return self._floor
 
     def _floors(self, group: str | None, older: NDArray[np.void], newer: NDArray[np.void]) -> list[Floor]:
-        """Floors among the planes of one layer. older, newer: records of the planes in the two snapshots; newer is
+        """Floors among the planes of one layer. older, newer: records of the planes in the two snapshots; `newer` is
         empty if only one snapshot is drawn."""
         count = min(len(older), len(newer)) if len(newer) else len(older)
         rows, records = self._bodies.ring.plane_rows[:count], older[:count]

@@ -1,11 +1,11 @@
-"""Draws opaque bodies with a material, except meshes. Each material and kind has one draw call.
+"""Draws opaque bodies that have a material, except meshes. Each material and kind has one draw call.
 
-This module also has the textures on the GPU, the uniforms of a material, and the detection of checker images, which
+This module also contains the textures on the GPU and the uniforms of a material. It detects checker images, which
 shaders compute instead of reading a texture.
 
-Each body is drawn as a rectangle whose pixels cast true rays, like a large body without a material. A sphere is drawn
-as an ellipsoid. A picture without such bodies costs only a look at the lists. Bodies whose material is smooth
-(`MaterialGroup.is_smooth`) are drawn by light/lit_pictures.py, like bodies without a material.
+Each body is drawn as a rectangle. The ray of each pixel is cast exactly, as for a large body without a material. A
+sphere is drawn as an ellipsoid. A picture without such bodies costs only the check of the lists. Bodies with a smooth
+material (`MaterialGroup.is_smooth`) are drawn by light/lit_pictures.py, like bodies without a material.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MaterialDraws:
         self._draw(layers, are_planes=True)
 
     def draw(self, layers: Sequence[PlacedLayer]) -> None:
-        """Draws the bodies with materials in these layers, except planes and bodies whose material is smooth."""
+        """Draws the bodies with materials in these layers, except planes and bodies with a smooth material."""
         self._draw(layers, are_planes=False)
 
     def release(self) -> None:
@@ -78,18 +78,18 @@ def pass_of_any_size(kind: str, is_stretched: bool) -> str:
 
 # Textures on the GPU, and the uniforms of a material.
 #
-# Each image is a texture of its own size, which is bound for the draw call of its material. A texture array would need
-# images of one size, and an atlas cannot repeat or have mipmaps without seams. A scene has few materials, so the extra
-# draw calls cost little.
+# Each image is a texture of its own size, bound for the draw call of its material. A texture array would require
+# images of one size. An atlas cannot repeat an image, and its mipmaps have visible seams. A scene has few materials,
+# so the extra draw calls cost little.
 #
-# Always: textures with equal pixels share memory, and stay on the GPU if the next scene has them too. If an image is
+# Always: textures with equal pixels share memory. They stay on the GPU if the next scene also has them. If an image is
 # too large for the GPU, only every second pixel is used, or every third, and so on.
 
 
 # Texture unit of the image. The overlay and passes over the picture use the first units.
 IMAGE_UNIT = 7
-# Anisotropic filtering on a GPU: samples along the longer axis of a pixel's footprint. It keeps a floor's squares
-# visible up to the horizon.
+# Anisotropic filtering on a GPU: number of samples along the longer axis of a pixel's footprint. Filtering keeps the
+# squares of a floor visible up to the horizon.
 ANISOTROPY = 8.0
 # With these factors, a material of specular 0.5 and roughness 0.5 has the highlight of a surface without a material.
 GLOSS, RIM, EXPONENT = 0.4, 0.2, 4.0
@@ -105,7 +105,7 @@ def finish_of(material: Material) -> int:
 
 
 class MaterialUniforms:
-    """Textures of a scene on the GPU; `apply` sets the uniforms of a program for a material."""
+    """Textures of a scene on the GPU. `apply` sets a program's uniforms for a material."""
 
     def __init__(self, context: moderngl.Context, is_software: bool) -> None:
         self._context, self._is_software = context, is_software
@@ -130,7 +130,7 @@ class MaterialUniforms:
         return finish_of(material)
 
     def apply(self, program: moderngl.Program, material: Material, is_by_uv: bool = False) -> None:
-        """Sets the uniforms for the draws that follow, and binds the image.
+        """Sets the uniforms for the next draws, and binds the image.
 
         is_by_uv: the mesh has image coordinates for its vertices.
         """
@@ -184,26 +184,26 @@ def _textures_of(scene: Scene) -> Iterable[Texture]:
 
 # Checker images, which the programs of planes compute instead of reading a texture.
 #
-# The image of most floors has two squares each way, with or without a thin line along its border. The mean of such a
-# pattern over a pixel is the product of a term along x and a term along y. In software rendering, the product takes a
-# twentieth of the time of a texture lookup with mipmaps. Besides, far squares stay distinct, where mipmaps would show
-# a uniform grey.
+# The image of most floors consists of two squares along each axis, with or without a thin line along the border. The
+# mean of this pattern over a pixel is the product of a term in x and a term in y. In software rendering, computing
+# this product takes a twentieth of the time of a texture lookup with mipmaps. Besides, far squares remain distinct;
+# mipmaps would show a uniform grey.
 #
 # Always: an image counts as a checker only if all of its pixels fit the pattern exactly. Pure.
 
 
-# Images with fewer pixels a side are not treated as checkers. If the number is odd, one square is a pixel larger than
-# the other, and in a small image a checker with equal squares would look different.
+# Images with fewer pixels on a side are not treated as checkers. If the number of pixels is odd, one square is a pixel
+# larger than the other. In a small image, a checker with equal squares would look different.
 LEAST_SIDE_PX = 32
 Color = tuple[float, float, float]
 
 
 class Checker(NamedTuple):
-    """A pattern of two squares each way. first: colour of the upper left and lower right square, 0..1. second: colour
-    of the other two squares.
+    """A pattern of two squares along each axis. first: colour of the upper left and lower right square, 0..1. second:
+    colour of the other two squares.
 
-    line: colour of the border line. reach: width of the border line, as a share of the image's side; 0 if there is
-    none. pixel: width of a pixel, as a share of the image's side.
+    line: colour of the border line. reach: width of the border line, as a share of the image's side; 0 if there is no
+    line. pixel: width of a pixel, as a share of the image's side.
     """
 
     first: Color
@@ -214,7 +214,7 @@ class Checker(NamedTuple):
 
 
 def checker_of(texture: Texture) -> Checker | None:
-    """The checker that an image shows; None if the image shows anything else, or has alpha."""
+    """The checker in an image; None if the image shows anything else, or has alpha."""
     pixels = texture.pixels
     if texture.is_cube or texture.has_alpha or pixels.shape[0] != pixels.shape[1] or len(pixels) < LEAST_SIDE_PX:
         return None

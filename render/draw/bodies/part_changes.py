@@ -1,10 +1,11 @@
-"""Converts records of snapshots that are drawn with the shapes of another scene.
+"""Converts the records of a snapshot if the snapshot is drawn with the shapes of another scene.
 
-All snapshots on the GPU share one list of shapes and part poses. When this list becomes that of another scene, the
-records are changed, so that each part keeps the place and size that the scene of its snapshot gives it. Its motion is
-then blended from there. A size that differs by the same factor in all directions is expressed by the record's scale.
+All snapshots on the GPU share one list of shapes and part poses. When the list of another scene replaces this list,
+the records are changed so that each part keeps the place and size from the scene of its snapshot. Motion is then
+blended from this place and size. If a part's size differs by the same factor in all directions, the record's scale
+expresses the difference.
 
-Always: the record of a part with the same place and size in both scenes stays the same, byte for byte. Pure.
+Always: if a part has the same place and size in both scenes, its record stays the same, byte for byte. Pure.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from twixt.render.interpolation.quaternion import conjugate, multiply, normalize
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
-# `_distinct` marks values in a table of at most this many entries. If more values are possible, it sorts them, which
-# takes longer.
+# `_distinct` marks values in a table with at most this many entries. If more values are possible, `_distinct` sorts
+# the values, which takes longer.
 MOST_COUNTED = 1 << 20
 SAME = 1e-6  # largest relative difference between equal factors
 
 
 class RowShapes(NamedTuple):
-    """Rows that records belong to. scene: has one shape for each row. parts: None if each body is one row. room:
-    number of bodies that fit."""
+    """The rows to which records belong. scene: has one shape for each row. parts: None if each body is one row. room:
+    number of bodies for which there is room."""
 
     scene: Scene
     parts: PartRows | None
@@ -37,13 +38,14 @@ class RowShapes(NamedTuple):
 
 
 def row_shapes(scene: Scene, parts: PartRows | None, room: int) -> RowShapes:
-    """Rows of the first `room` bodies of a scene. parts: result of `part_rows` for it."""
+    """Rows of the first `room` bodies of a scene. parts: result of `part_rows` for this scene."""
     return RowShapes(scene if parts is None else parts.scene, parts, room)
 
 
 class MovedParts(NamedTuple):
-    """Parts whose place or size changed. rows: rows with a different place, ascending. before, after: their old and
-    new poses, (m, 7). sized: rows with a different size, ascending. factors: old size / new size of these rows."""
+    """Parts whose place or size changed. rows: rows with a different place, ascending. before, after: old and new
+    poses of these rows, (m, 7). sized: rows with a different size, ascending. factors: old size / new size of the rows
+    in `sized`."""
 
     rows: Rows
     before: Floats
@@ -52,16 +54,18 @@ class MovedParts(NamedTuple):
     factors: Floats
 
     def kept_in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Converts records (n,) of dtype `BODY`, one for each row. With the new shapes, the result is drawn as
-        `records` are with the old shapes. If the record of a moved part has no angular velocity, its velocity is
-        marked as not given, because the part turns about another point and the velocity there is unknown."""
-        whole = np.ascontiguousarray(records).view(RECORD)  # whole records: copying fields takes ten times as long
+        """Converts records (n,) of dtype `BODY`, one for each row. Drawn with the new shapes, the result looks like
+        `records` drawn with the old shapes. If the record of a moved part has no angular velocity, its velocity is
+        marked as not given: the part turns about another point than before, and the velocity of this point is unknown.
+        """
+        # Copies whole records, because copying fields takes ten times as long.
+        whole = np.ascontiguousarray(records).view(RECORD)
         changed = whole.copy().view(BODY)
         sized = self.sized[: np.searchsorted(self.sized, len(records))]
         known = np.searchsorted(self.rows, len(records))
         rows, before, after = self.rows[:known], self.before[:known], self.after[:known]
         moved = whole[rows].view(BODY)
-        with np.errstate(all="ignore"):  # records may hold anything
+        with np.errstate(all="ignore"):  # records may contain any bits, also infinity and NaN
             changed["scale"][sized] *= self.factors[: len(sized)]
             if not len(rows):
                 return changed
@@ -78,8 +82,7 @@ class MovedParts(NamedTuple):
 
 
 def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
-    """Parts that have another place or size in `after`; None if there are none. Bodies whose number of parts changed
-    are left out."""
+    """Parts with another place or size in `after`, or None. Bodies whose number of parts changed are left out."""
     if before.scene is after.scene or (before.parts is None) != (after.parts is None):
         return None
     if before.parts is None and are_same(before.scene, after.scene):
@@ -104,8 +107,8 @@ def are_same(before: Scene, after: Scene) -> bool:
 
 
 def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
-    """Rows in `after` of bodies that have equally many parts in both, ascending, and rows of the same parts in
-    `before`."""
+    """Rows of bodies that have equally many parts in both scenes: the rows in `after`, ascending, and the rows of the
+    same parts in `before`."""
     if before.parts is None or after.parts is None:
         rows = np.arange(max(before.room, after.room))
         return rows, rows
@@ -120,7 +123,7 @@ def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
 
 
 def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Floats]:
-    """The rows whose size differs by the same factor in all directions, and their factors. was: the same parts in
+    """Rows whose size differs by the same factor in all directions, and the factors. was: rows of the same parts in
     `before`."""
     index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
     known = np.array([index.get(shape, -1) for shape in after.distinct_shapes], np.intp)
@@ -143,7 +146,7 @@ def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Fl
 
 
 def _distinct(values: NDArray[np.int64], end: int) -> list[int]:
-    """The distinct values, ascending; all are below `end`."""
+    """The distinct values, ascending; all values are below `end`."""
     if end > MOST_COUNTED:
         return np.unique(values).tolist()
     is_there = np.zeros(end, np.bool_)

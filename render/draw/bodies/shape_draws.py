@@ -1,6 +1,7 @@
 """Draw calls of spheres, boxes, capsules, cylinders and ellipsoids.
 
-This module also tests whether spheres intersect. If they do not, software rendering draws them at a lower cost.
+This module also tests whether spheres intersect. If no spheres intersect, software rendering draws them at a lower
+cost.
 
 Always: every visible body is drawn by exactly one program.
 """
@@ -28,20 +29,20 @@ from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, gr
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
 
-# With up to this many bodies, drawing a quad for each body, most of them empty, is faster than a query whether any
-# quad is needed. The query ends OpenGL's current batch, which costs 0.3 ms, and takes 0.03 us a body. An empty quad
-# takes 0.13 us.
+# Up to this many bodies, a quad is drawn for each body without a query. Most of these quads are empty, but drawing
+# them is faster than a query that asks whether any quad is needed. The query ends OpenGL's current batch, which costs
+# 0.3 ms; the query also takes 0.03 us for each body. An empty quad takes 0.13 us.
 FEW_SPHERES = 2500
-# While the camera does not move, the program is chosen only once in this many pictures, since the sizes of bodies and
+# While the camera stands still, the program is chosen only once in this many pictures, because the sizes of bodies and
 # most of their positions stay the same.
 CHOSEN_PICTURES = 8
-# Programs that write the true depth of each pixel, and the one-depth programs that replace them if no spheres
-# intersect.
+# Key: a program that writes the true depth of each pixel. Value: the program with a single depth that replaces it if
+# no spheres intersect.
 OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
 
 
 class SphereDrawing:
-    """Draws spheres, and remembers the last choice of program. finish: for spheres with a smooth material, see
+    """Draws spheres, and stores the last choice of program. finish: for spheres with a smooth material, see
     `BodyDraws.draw`."""
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
@@ -52,12 +53,12 @@ class SphereDrawing:
         self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
         self._lod = FINEST
         self._chosen_for: tuple[object, ...] = ()
-        self._drawn = 0  # pictures since the last choice
+        self._drawn = 0  # number of pictures since the last choice
         self._fit_for: tuple[object, ...] = ()
         self._fit = False
 
     def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_others: bool = False) -> None:
-        """Draws the spheres of these layers. has_others: dots, lines or marks may be inside them."""
+        """Draws the spheres of these layers. has_others: dots, lines or marks may be inside spheres."""
         if not (count := self._bodies.count("points", layers, self._finish)):
             return
         draw = partial(self._bodies.draw, finish=self._finish)
@@ -94,7 +95,7 @@ class SphereDrawing:
     def _choose(self, view: SceneView, layers: Sequence[PlacedLayer], count: int) -> None:
         """Chooses the program for `count` spheres, from a sample of the bodies in the largest layer."""
         scene, camera, viewport, level, *_ = view
-        # Shadows need the true depth of each pixel, so the cost is not considered.
+        # A shadow map needs the true depth of each pixel, so the cost does not matter there.
         by_processor = self._bodies.is_software and not view.is_mapped
         parts = self._bodies.parts
         largest = max(layers, key=lambda layer: layer.bodies)
@@ -109,10 +110,11 @@ class SphereDrawing:
             self._chosen_for, self._drawn = key, 0
 
     def _few_separate(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
-        """Records of a picture's bodies, if they are at most FEW spheres that do not intersect; else None.
+        """Records of a picture's bodies if there are at most FEW of them, and all are spheres that do not intersect;
+        otherwise None.
 
-        Do not use it for pictures with dots, lines or marks, since only the true depth hides the part of a line that
-        is inside a sphere.
+        Do not use it for pictures with dots, lines or marks: only the true depth hides the part of a line inside a
+        sphere.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
         if self._lod.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
@@ -127,7 +129,8 @@ class SphereDrawing:
         return few
 
     def _all_fit(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
-        """True if all spheres are known to fit points. The answer is computed again only when an input has changed."""
+        """True if all spheres are known to be small enough for points. The result is computed again only when an input
+        has changed."""
         ring, lod = self._bodies.ring, self._lod
         extents = tuple([ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]])
         gap_s = max(layer.uniforms.gap_s for layer in layers)
@@ -143,42 +146,43 @@ class SphereDrawing:
         return self._fit
 
     def _ask_beyond(self, layers: Sequence[PlacedLayer], largest_px: float) -> Callable[[], bool]:
-        """Starts an occlusion query that counts spheres too large for points of this width, px.
+        """Starts an occlusion query that counts the spheres that are too large for points of this width, px.
 
-        The returned function reads the result: True if there is such a sphere. Call it after the next draw.
+        The returned function reads the result: True if there is such a sphere. Call the returned function after the
+        next draw.
         """
         with self._any_beyond:
             self._bodies.draw("beyond", layers, (0.0, largest_px), finish=self._finish)
         return lambda: self._any_beyond.samples > 0
 
 
-# Spheres that do not intersect. Each is drawn with a single depth, so that hidden pixels are skipped early.
+# Spheres that do not intersect are drawn with a single depth each. Hidden pixels are then skipped early.
 #
 # Software rendering tests a pixel's depth before it computes the colour only if the shader does not write the depth.
-# Of two spheres that do not intersect, the one with the nearer centre is in front wherever they overlap in the
-# picture. So each sphere can be drawn as the disc through its centre, with a single depth. If the nearest is drawn
-# first, hidden pixels are not computed. In a pile, these are two thirds of all pixels. The disadvantage: only the
-# outer half of the edge is antialiased.
+# If two spheres do not intersect, the sphere with the nearer centre is in front wherever the two overlap in the
+# picture. So each sphere can be drawn as the disc through its centre, which has a single depth. If the nearest spheres
+# are drawn first, hidden pixels are not computed. In a pile of spheres, two thirds of all pixels are hidden. The
+# disadvantage: only the outer half of the edge is antialiased.
 #
-# This is done only if a picture contains nothing but spheres, from LEAST to FEW of them, and none is deeper in another
-# than TOLERANCE. There must be no dots and lines either, since they may begin inside a sphere. In other pictures,
-# pixels have their true depth.
+# Spheres are drawn in this way only if the picture contains nothing but LEAST to FEW spheres, and no sphere is deeper
+# in another sphere than TOLERANCE. Dots and lines are not allowed either, because they may begin inside a sphere. In
+# all other pictures, pixels have their true depth.
 
 
-# Fewer spheres hide little of each other, and their less smooth edges would be noticed.
+# Fewer spheres than this hide little of each other, and their less smooth edges would be visible.
 LEAST = 48
-# Largest overlap of two spheres, in radii of the smaller one. The seam between them is misplaced by half of the
-# overlap. In piles of bouncing balls the overlap is up to a tenth of a radius.
+# Largest overlap of two spheres, as a share of the radius of the smaller one. The seam between two spheres is
+# misplaced by half of the overlap. In piles of bouncing balls the overlap is up to a tenth of a radius.
 TOLERANCE = 0.25
-# Number of pictures between two tests: if no spheres intersected in the last test, and if some did. A test of 300
-# spheres takes 0.1 ms.
+# Number of pictures until the next test. LOOK_PICTURES: if no spheres intersected in the last test.
+# LOOK_AGAIN_PICTURES: if some spheres intersected. A test of 300 spheres takes 0.1 ms.
 LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
 
 
 def are_separate(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-    """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres. Spheres whose radius
-    is 0 or whose place is not finite are ignored."""
-    with np.errstate(all="ignore"):  # records may hold anything
+    """True if no sphere is deeper in another sphere than TOLERANCE. place: (n, 3), radius: (n,), metres. Spheres with
+    radius 0, or with a place that is not finite, are ignored."""
+    with np.errstate(all="ignore"):  # records may contain any bits, also infinity and NaN
         known = np.isfinite(place).all(axis=1) & (radius > 0)
         return _are_separate(place[known], _nearest_squares(radius[known]))
 
@@ -194,12 +198,12 @@ def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def _are_separate(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]) -> bool:
-    """As `are_separate`, for finite places. nearest_squares: from `_nearest_squares`."""
+    """Like `are_separate`, for finite places. nearest_squares: from `_nearest_squares`."""
     if len(place) < 2:
         return True
     at = place.astype(np.float64)
     at -= at.mean(axis=0)
-    # Squared distances of all pairs by one matrix product: |a|^2 - 2 a b + |b|^2.
+    # Squared distances of all pairs, computed by one matrix product: |a|^2 - 2 a b + |b|^2.
     square, one = (at * at).sum(axis=1), np.ones(len(at))
     left, right = np.empty((len(at), 5), np.float32), np.empty((len(at), 5), np.float32)
     left[:, :3], left[:, 3], left[:, 4] = -2.0 * at, square, one
@@ -208,21 +212,22 @@ def _are_separate(place: NDArray[np.floating], nearest_squares: NDArray[np.float
 
 
 class SeparateSpheres:
-    """Tests repeatedly that no spheres intersect, and sorts them from front to back."""
+    """Tests repeatedly that no spheres intersect, and sorts the spheres from front to back."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._indices = context.buffer(reserve=4 * FEW, dynamic=True)
         self._separate = False
         self._pictures_until_test = 0  # pictures until the next test
         self._key: object = None
-        self._radius: NDArray[np.floating] = np.zeros(0)  # input of `_nearest_squares`, none of them 0
+        self._radius: NDArray[np.floating] = np.zeros(0)  # radii for which `_nearest_squares` was computed; none is 0
         self._nearest_squares = np.zeros((0, 0), np.float32)
 
     def are_separate(self, key: object, records: NDArray[np.void] | None, radii: NDArray[np.float32]) -> bool:
-        """True if no spheres intersected in the last test. records: dtype `BODY`; False for None or fewer than LEAST.
+        """True if no spheres intersected in the last test. records: dtype `BODY`; False for None, and for fewer than
+        LEAST records.
 
-        key: identifies the spheres; if it has changed, they are tested at once. radii: at scale 1, metres; 0 for other
-        shapes.
+        key: identifies the spheres; if it has changed, they are tested at once. radii: radii at scale 1, metres; 0 for
+        other shapes.
         """
         if records is None or len(records) < LEAST:
             return False
@@ -234,7 +239,7 @@ class SeparateSpheres:
         return self._separate
 
     def _are_separate(self, place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-        """As `are_separate`; reuses `_nearest_squares` while radii stay the same."""
+        """Like `are_separate`; uses the last `_nearest_squares` again while radii stay the same."""
         if not (radius > 0).all() or not np.isfinite(place).all():
             return are_separate(place, radius)
         if not np.array_equal(radius, self._radius):
@@ -242,41 +247,43 @@ class SeparateSpheres:
         return _are_separate(place, self._nearest_squares)
 
     def near_first(self, records: NDArray[np.void], camera: CameraMatrices) -> moderngl.Buffer:
-        """Buffer of body numbers, the nearest first, by the older snapshot's positions. The order only affects the
-        speed."""
+        """Buffer of body numbers, the nearest body first. The distances are computed from the older snapshot. The
+        order affects only the speed."""
         behind = records["position"] @ -camera.view[2, :3].astype(np.float32)
         self._indices.write(np.argsort(behind).astype(np.uint32))
         return self._indices
 
 
-# Draws the boxes, capsules, cylinders and ellipsoids of a picture: as points of two qualities, or as rectangles.
+# Draws the boxes, capsules, cylinders and ellipsoids of a picture, either as points of two qualities or as rectangles.
 #
-# Rectangles look best, so a few bodies are all drawn as rectangles. If there are more, the small ones are drawn as
-# points. If there are many, software rendering uses plain points, which have hard edges and no highlight. If there are
-# very many, an occlusion query first asks whether any body needs a rectangle, as for spheres. The query costs less
-# than a draw in which all rectangles are empty.
+# Rectangles look best, so if there are few bodies, all are drawn as rectangles. If there are more bodies, small bodies
+# are drawn as points. If there are many bodies, software rendering uses plain points, which have hard edges and no
+# highlight. If there are very many bodies, an occlusion query first asks whether any body needs a rectangle, as for
+# spheres. The query costs less than a draw in which all rectangles are empty.
 #
 # Always: every visible body is drawn by exactly one program.
 
 
-# Up to this many bodies are all drawn as rectangles, by one program. In software rendering this takes 2 ms if each is
+# Up to this many bodies are all drawn as rectangles, by one program. In software rendering this takes 2 ms for bodies
 # 20 px wide.
 FEW_RAY_CAST = 300
-# From this many bodies on, software rendering uses plain points. Fine points would take at least 1 ms more.
+# From this many bodies on, software rendering uses plain points. Fine points would take at least 1 ms longer.
 MANY = 1500
 # From this many bodies on, the query is used. With fewer bodies, the query takes longer than drawing the rectangles.
 ASKED = 4096
-# Points are drawn with parallel rays. The error, px, is a quarter of the point's width (px) squared, times a pixel's
-# angle (rad). Largest error of fine and of plain points, px:
+# The rays of a point are parallel, so its picture has an error. The error in px is a quarter of the squared width of
+# the point (px), multiplied by the angle of a pixel (rad). Largest allowed error of fine points and of plain points,
+# px:
 OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
 
 
 def cast_passes(
     kind: str, count: int, is_software: bool, level: Level = FULL, is_outlined: bool = False
 ) -> tuple[str, ...]:
-    """Passes for `count` bodies of this kind: rectangles; points and rectangles; or points, query and rectangles.
+    """Passes for `count` bodies of this kind. They are rectangles; points and rectangles; or points, query and
+    rectangles.
 
-    is_outlined: bodies have an outline. Plain points cannot show it, so they are not used.
+    is_outlined: bodies have an outline. Plain points cannot show an outline, so they are then not used.
     """
     if count <= FEW_RAY_CAST and level.fine:
         return (f"large {kind}",)
@@ -286,7 +293,7 @@ def cast_passes(
 
 
 def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> float:
-    """Width of the widest point, px, whose parallel rays are off by at most `off_px`."""
+    """Width, px, of the widest point whose parallel rays have an error of at most `off_px`."""
     if camera.orthographic:
         return float(LARGEST_POINT_PX)
     pixel = 2.0 / (float(camera.projection[1, 1]) * max(height_px, 1))
@@ -317,7 +324,7 @@ class CastDrawing:
         if len(names) == 3:
             with self._any_beyond:
                 bodies.draw(names[1], layers, range_px, finish=finish)
-            bodies.flush()  # otherwise the result comes only after the last pixel of the next draw
+            bodies.flush()  # without the flush, the result comes only after the last pixel of the next draw
         bodies.draw(names[0], layers, range_px, finish=finish)
         if len(names) == 2 or self._any_beyond.samples > 0:
             bodies.draw(names[-1], layers, range_px, finish=finish)

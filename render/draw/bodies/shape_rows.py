@@ -1,9 +1,9 @@
-"""Shapes of bodies as the GPU reads them: a row of size and colour for each body, or for each part of a compound.
+"""Shapes of bodies as the GPU reads them: one row of size and colour for each body, or for each part of a compound.
 
 This module also applies the columns that give colours to bodies and parts.
 
-The rows are computed once for each scene from its distinct shapes, with numpy alone. That takes a few milliseconds for
-a million bodies. Rows do not change while bodies move.
+The rows are computed once for each scene, from the scene's distinct shapes, with numpy alone. For a million bodies
+this takes a few milliseconds. While bodies move, the rows do not change.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList, color_of, rgb
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.quaternion import normalized, rotate
 
-# One row for each body. half_size, metres: of a sphere, the radius three times; of a box, its half edges; of a plane,
-# its half edges and 0; of an ellipsoid, its half axes; of a capsule or cylinder, the radius twice and half the length
-# of the straight part. A compound has 0. A mesh has 0 too, since its vertices define its size.
+# One row for each body. half_size has three numbers, metres. Sphere: radius, radius, radius. Box: half edges. Plane:
+# half edges and 0. Ellipsoid: half axes. Capsule and cylinder: radius, radius, half the length of the straight
+# section. For a compound, half_size is 0. For a mesh, half_size is also 0, because the vertices define the size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
-# Largest alpha, 0..255, of a shape that counts as transparent.
+# Largest alpha, 0..255, with which a shape counts as transparent.
 LEAST_TRANSPARENT = 254
 
 KINDS: dict[type[Shape], str] = {
@@ -60,10 +60,10 @@ class ShapeTable:
 
 
 def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None) -> ShapeTable:
-    """Shapes of the first `count` bodies of a scene. In a scene without shapes every body is a sphere.
+    """Shapes of the first `count` bodies of a scene. In a scene without shapes, every body is a sphere.
 
-    bodies: (count,), for the scene of `PartRows`: the body of each row. Its number selects the palette colour of
-    shapes without a colour.
+    bodies: (count,), used for the scene of `PartRows`: the body number of each row. If a shape has no colour, the body
+    number selects its palette colour.
     """
     distinct: tuple[Shape, ...] = scene.distinct_shapes or (Sphere(),)
     table = np.zeros(len(distinct), SHAPE_ROW)
@@ -77,7 +77,7 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
 
     index = scene.shape_rows(count)
     rows = table.take(index)
-    # Each colour is copied as one number, since copying four separate bytes takes eight times as long.
+    # Each colour is copied as one number, because copying four separate bytes takes eight times as long.
     colors = rows.view("<u4").reshape(count, 4)[:, 3]
     palette = np.insert(PALETTE, 3, 255, axis=1).view("<u4")[:, 0]
     plain = np.array([color_of(shape) is None for shape in distinct])
@@ -91,9 +91,11 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
 
 
 def half_size(shape: Shape) -> tuple[float, float, float]:
-    """Half the extent of a shape of scale 1 along its own x, y and z, metres. A capsule's z leaves out its caps.
+    """Half the extent of a shape of scale 1 along its own x, y and z, metres. For a capsule, z does not include the
+    caps.
 
-    0 for a compound, and for a mesh, which may lie completely on one side of its origin.
+    The result is 0 for a compound. It is also 0 for a mesh, because a mesh may lie completely on one side of its
+    origin.
     """
     if isinstance(shape, Sphere):
         return shape.radius, shape.radius, shape.radius
@@ -118,24 +120,24 @@ def _kind(shape: Shape) -> str:
 
 # Rows of a scene whose bodies have several parts: one row for each part. Drawing then uses rows instead of bodies.
 #
-# A row has one shape, like a body without parts, and a copy of its body's record. So programs, lists of bodies and
-# layers work on rows unchanged. The motion of the body is blended between two snapshots. After that the shader places
-# the part by its local pose, which is on the GPU beside the shapes.
+# Like a body without parts, a row has one shape. It also has a copy of its body's record. So programs, lists of bodies
+# and layers use rows in the same way as bodies. The motion of the body is blended between two snapshots. Then the
+# shader places the part by its local pose. The local poses are on the GPU beside the shapes.
 #
-# Always: rows are in the order of their bodies, so the rows of the first n bodies always come first. Every body has at
-# least one row, so that its record is available to the next scene even if no part is drawn. A scene without compounds
-# has no rows, and this code does not run for its snapshots. Pure, without OpenGL.
+# Always: rows are in the order of their bodies, so the rows of the first n bodies come first. Every body has at least
+# one row. So its record is available to the next scene even if no part is drawn. A scene without compounds has no
+# rows, and this code does not run for its snapshots. Pure, without OpenGL.
 
 
 @dataclass(frozen=True, eq=False)
 class PartRows:
     """Rows of the first bodies of a scene.
 
-    scene: the given scene with one shape for each row: a simple shape, a mesh, or a compound without parts, which
-    draws nothing. Its groups and parents are removed, since they refer to body numbers. bodies: (rows,), the body of
-    each row, ascending. poses: (rows, 7) f4, each part's position (metres, at scale 1) and orientation xyzw in its
-    body's frame. first: the first row of each body, (bodies,). arm_m: largest distance of a part from its body's
-    position, metres at scale 1.
+    scene: the given scene with one shape for each row. The shape is a simple shape, a mesh, or a compound without
+    parts; the compound draws nothing. This scene has no groups and parents, because these refer to body numbers.
+    bodies: (rows,), the body of each row, ascending. poses: (rows, 7) f4, for each part the position (metres, at scale
+    1) and the orientation xyzw in the frame of its body. first: (bodies,), the first row of each body. arm_m: largest
+    distance of a part from the position of its body, metres at scale 1.
     """
 
     scene: Scene
@@ -149,21 +151,21 @@ class PartRows:
         return int(self.first[bodies]) if bodies < len(self.first) else len(self.bodies)
 
     def bodies_of(self, rows: int) -> int:
-        """Number of bodies that the first `rows` rows belong to."""
+        """Number of bodies to which the first `rows` rows belong."""
         return int(self.bodies[rows - 1]) + 1 if rows else 0
 
     def gather(self, values: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:
-        """Copies the value of each body to its rows in `into`, which has room for all rows. Returns the written
-        part."""
+        """Copies the value of each body to the rows of this body in `into`, which has room for all rows. Returns the
+        written part of `into`."""
         rows = self.rows_of(len(values))
-        # mode: with the default mode, numpy would first write into a copy of `into`.
+        # mode="clip": with the default mode, numpy would first write into a copy of `into`.
         return np.take(values, self.bodies[:rows], axis=0, out=into[:rows], mode="clip")
 
     def placed(self, records: NDArray[np.void], rows: slice | NDArray[np.uint32]) -> NDArray[np.void]:
         """Copies of the records of these rows, dtype `BODY`, moved to the places of their parts. Orientations do not
         change."""
         placed = records.copy()
-        with np.errstate(all="ignore"):  # records may hold anything
+        with np.errstate(all="ignore"):  # records may contain any bits, also infinity and NaN
             arms = self.poses[rows, :3] * records["scale"][:, None]
             placed["position"] += rotate(normalized(records["orientation"]), arms)
         return placed
@@ -178,7 +180,7 @@ class _Place(NamedTuple):
 
 
 def part_rows(scene: Scene, count: int) -> PartRows | None:
-    """Rows of the first `count` bodies; None for a scene in which every body has one shape."""
+    """Rows of the first `count` bodies; None if every body of the scene has one shape."""
     distinct = scene.distinct_shapes
     if not any(isinstance(shape, Compound) for shape in distinct):
         return None
@@ -186,16 +188,16 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
     flat = list(chain.from_iterable(places))
     row_of_shape: dict[Shape, int] = {}
     shape_of = np.array([row_of_shape.setdefault(place.shape, len(row_of_shape)) for place in flat])
-    with np.errstate(over="ignore"):  # a part at a distance beyond float32's range is not drawn
+    with np.errstate(over="ignore"):  # if a part is farther away than float32's range, it is not drawn
         poses = np.array([(*place.position, *place.orientation) for place in flat]).astype(np.float32)
     counts = np.array([len(own) for own in places], np.intp)
-    begins = np.cumsum(counts) - counts  # index in `flat` of each distinct shape's first part
+    begins = np.cumsum(counts) - counts  # index in `flat` of the first part of each distinct shape
 
     shapes = scene.shape_rows(count)
     counted = counts[shapes]
     first = np.cumsum(counted) - counted
     bodies = np.repeat(np.arange(count), counted)
-    at = np.arange(len(bodies)) + (begins[shapes] - first)[bodies]  # index in `flat` of each row's part
+    at = np.arange(len(bodies)) + (begins[shapes] - first)[bodies]  # index in `flat` of the part of each row
     return PartRows(
         replace(scene, shapes=_list_of(tuple(row_of_shape), shape_of[at]), groups={}, parents={}),
         bodies,
@@ -206,7 +208,7 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
 
 
 def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> NDArray[np.intp]:
-    """For each row of `after` that a slot's snapshot needs: the row of `before` that holds its record now.
+    """Row of `before` that has the record now, for each row of `after` that the slot's snapshot needs.
 
     held: number of rows in the slot. before, after: None if each body is one row.
     """
@@ -216,7 +218,7 @@ def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> ND
 
 
 def are_alike(before: PartRows | None, after: PartRows | None) -> bool:
-    """True if the rows of `before` belong to the same bodies in `after`."""
+    """True if the rows of `before` and of `after` belong to the same bodies."""
     if before is None or after is None:
         return before is after
     return np.array_equal(before.bodies, after.bodies[: after.rows_of(len(before.first))])
@@ -229,18 +231,19 @@ def _places(shape: Shape) -> list[_Place]:
 
 
 def _list_of(table: tuple[Shape, ...], rows: NDArray[np.intp]) -> ShapeList:
-    """The list of shapes, one for each row. The limit on distinct shapes of a scene's bodies does not apply to
-    parts."""
+    """List of shapes with one shape for each row. The limit on the distinct shapes of a scene's bodies does not apply
+    to parts."""
     number = np.uint16 if len(table) <= MAX_DISTINCT_SHAPES else np.uint32
     return ShapeList(table, rows.astype(number))
 
 
-# Part columns: each part's colour and visibility are written into its row's record, and replace those of the scene.
+# Part columns: the colour and visibility of each part are written into the record of its row. They replace the colour
+# and visibility from the scene.
 #
 # If a scene declares the part column `color`, its shapes are white on the GPU, and each record contains the colour of
 # its body times the colour of its part. So blending between two snapshots, transparency and all programs work
-# unchanged, and a changed colour needs no upload besides the record. A snapshot without colours of parts uses those of
-# the scene.
+# unchanged. If a colour changes, only the record is uploaded. If a snapshot has no part colours, the scene's colours
+# are used.
 #
 # Always: colours that are not finite become white. Pure.
 
@@ -249,8 +252,8 @@ OPAQUE = 255
 
 
 def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
-    """The colours that the scene gives its parts, (rows, 4); None if it has no part column `color`. Shapes whose
-    texture has transparent pixels count as opaque here, see `shape_rows`."""
+    """Colours that the scene gives to its parts, (rows, 4); None if the scene has no part column `color`. Here a shape
+    counts as opaque even if its texture has transparent pixels, see `shape_rows`."""
     if COLOR not in scene.part_columns:
         return None
     colors = table.rows["color"].copy()
@@ -259,8 +262,8 @@ def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
 
 
 def shape_rows(scene: Scene, table: ShapeTable) -> NDArray[np.void]:
-    """Shapes as the GPU reads them; white if the records contain the colours. Shapes whose texture has transparent
-    pixels stay transparent."""
+    """Shapes as the GPU reads them. If the records contain the colours, the shapes are white. Shapes whose texture has
+    transparent pixels stay transparent."""
     if COLOR not in scene.part_columns:
         return table.rows
     rows = table.rows.copy()
@@ -274,14 +277,14 @@ def apply(
 ) -> None:
     """Writes colours and visibility of parts into the records of their rows, (n,) of dtype `BODY`, in place.
 
-    part_columns: columns with another number of rows are ignored. base: see `base_colors`; None if the colours are in
-    the shapes.
+    part_columns: a column with another number of rows is ignored. base: see `base_colors`; None if the shapes contain
+    the colours.
     """
     count = len(records)
     if base is not None:
         own = part_columns.get(COLOR)
         colors = base[:count] if own is None or own.shape != (count, 4) else as_bytes(own)
-        # Rounded. If the body is white, the result is exactly the part's colour.
+        # The product is rounded. If the body is white, the result is exactly the part's colour.
         records["color"] = (records["color"].astype(np.uint16) * colors + OPAQUE // 2) // OPAQUE
     visible = part_columns.get(VISIBLE_PARTS)
     if visible is not None and visible.shape == (count,):
@@ -289,7 +292,7 @@ def apply(
 
 
 def as_bytes(colors: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """Colours, rgba (n, 4), from bytes or from floats of 0 to 1."""
+    """Colours as bytes, rgba (n, 4), from bytes or from floats between 0 and 1."""
     if colors.dtype == np.uint8:
         return colors.view(np.uint8)
     floats = colors.astype(np.float32)
@@ -297,11 +300,11 @@ def as_bytes(colors: NDArray[np.generic]) -> NDArray[np.uint8]:
     return np.rint(np.clip(floats, 0.0, 1.0) * OPAQUE).astype(np.uint8)
 
 
-# Columns that colour and stretch bodies: the colour of each value, and the rules of blending.
+# Columns that colour and stretch bodies: the colour for each value, and the blending rules.
 
 
 def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
-    """A colour for each value, (n, 3). A value that is not a number gets the low colour."""
+    """A colour for each value, (n, 3). If a value is NaN, it gets the low colour."""
     firsts = values if values.ndim == 1 else values[:, 0]
     numbers = np.nan_to_num(firsts.astype(np.float32), nan=by.low)
     share = np.clip((numbers - by.low) / (by.high - by.low), 0.0, 1.0)[:, None]
@@ -310,7 +313,7 @@ def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
 
 
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:
-    """Blending rules of the column that colours bodies or parts, and of `scale3`. A column that the scene does not
-    have counts as `linear`."""
+    """Blending rules of the column that colours bodies or parts, and of `scale3`. If the scene does not have the
+    column, the rule is `linear`."""
     name = COLOR if scene.color_by is None else scene.color_by.column
     return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")

@@ -1,11 +1,11 @@
 """Background of a picture: one colour or a sky, and the grid on the ground.
 
-The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. Its lines are many and
-faint, so they are plain OpenGL lines; smooth lines take three times as long in software rendering. The grid is drawn
-before the bodies and hides nothing; bodies below the ground are visible.
+The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. The grid has many faint
+lines. They are plain OpenGL lines, because smooth lines take three times as long in software rendering. The grid is
+drawn before the bodies and hides nothing, so bodies below the ground are visible.
 
 In software rendering, sky, grid and planes that stand still are copied from a cached picture. While the camera moves
-without turning, only the sky is copied, from another cached picture: software/background_cache.py.
+without turning, only the sky is copied, from another cached picture (software/background_cache.py).
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, Scen
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.software.background_cache import BackgroundCache
 
-# Spacing of the finest lines: the largest power of ten metres that is at most this fraction of the camera's distance.
+# Spacing of the finest lines: the largest power of ten metres that is at most this share of the camera's distance.
 FINEST_SHARE = 1 / 8
 # Radius of the grid, and radius of its finest lines, in camera distances.
 GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
-# The finest lines fade out over this fraction of the range up to the next spacing. Otherwise there would be hundreds.
+# While the camera's distance grows up to the next spacing, the finest lines fade out over this share of the range.
+# Without fading there would be hundreds of lines.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
 
-# Lines 0 .. n-1 run along x, lines n .. 2n-1 along y. Each line is a chord of the circle that bounds the grid.
+# Lines 0 to n-1 run along x, lines n to 2n-1 along y. Each line is a chord of the circle that bounds the grid.
 _GRID_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
     + """
 uniform int lines_each_way;
 uniform float spacing;
-uniform vec2 nearest;   // the line of each way that is nearest to the middle, from there
+uniform vec2 nearest;   // for each direction, the signed distance from the middle to the nearest line
 uniform float radius;
-out vec2 from_middle;   // in radii of the grid
+out vec2 from_middle;   // distance from the middle, in radii of the grid
 void main() {
     int line = gl_VertexID / 2;
     bool along_x = line < lines_each_way;
@@ -77,11 +78,11 @@ class GridLevel(NamedTuple):
 
 
 def grid_levels(distance_m: float) -> list[GridLevel]:
-    """Levels of the grid at this distance from the target. Their spacings are powers of ten metres; the finest level
-    fades as the distance grows.
+    """Levels of the grid at this distance of the camera from the target. The spacings are powers of ten metres. The
+    finest level fades out as the distance grows.
 
-    Continuous: at the next power of ten each level has reached the radius and alpha with which the next finer level
-    began.
+    The levels change continuously: at the next power of ten, each level has the radius and alpha that the next finer
+    level had at the previous power of ten.
     """
     decades = math.log10(distance_m * FINEST_SHARE)
     gone = decades - math.floor(decades)
@@ -96,7 +97,7 @@ def grid_levels(distance_m: float) -> list[GridLevel]:
 
 
 class Grid:
-    """The lines on the ground around the camera's target."""
+    """The grid: lines on the ground around the camera's target."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._program = context.program(vertex_shader=_GRID_VERTEX, fragment_shader=_GRID_FRAGMENT)
@@ -104,16 +105,17 @@ class Grid:
         self._program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
 
     def draw(self, camera: CameraMatrices) -> None:
-        """Draws the grid of this camera. Draws nothing if eye and target are equal, which happens far from the origin
-        by rounding."""
+        """Draws the grid of this camera. Draws nothing if eye and target are equal; far from the origin, rounding can
+        make them equal."""
         distance_m = math.dist(camera.eye, camera.target)
         if distance_m == 0:
             return
+        x, y, _ = camera.target
         for level in grid_levels(distance_m):
             lines = 2 * math.ceil(level.radius_m / level.spacing_m) + 1
             self._program["lines_each_way"] = lines
             self._program["spacing"] = level.spacing_m
-            self._program["nearest"] = tuple(_nearest_line(at, level.spacing_m) for at in camera.target[:2])
+            self._program["nearest"] = _nearest_line(x, level.spacing_m), _nearest_line(y, level.spacing_m)
             self._program["radius"] = level.radius_m
             self._program["tint"] = (0.55, 0.60, 0.68, level.alpha)
             self._vertex_array.render(moderngl.LINES, vertices=4 * lines)
@@ -125,19 +127,19 @@ def _nearest_line(at_m: float, spacing_m: float) -> float:
 
 
 def is_worth_keeping(scene: Scene) -> bool:
-    """True if the background has more than one colour, so that caching it saves time."""
+    """True if the background has more than one colour, so that a cache saves time."""
     return scene.ground is not None or isinstance(scene.background, Texture)
 
 
 class StillBodies(NamedTuple):
-    """Bodies that stand still. key: everything that their pixels depend on, except for the camera."""
+    """Bodies that stand still. key: everything, except the camera, that determines their pixels."""
 
     key: Hashable
     draw: Callable[[], None]
 
 
 class Background:
-    """Draws the background of all bodies. cache: None on a GPU."""
+    """Draws the background behind all bodies. cache: None on a GPU."""
 
     def __init__(self, context: moderngl.Context, is_software: bool) -> None:
         self._context, self._grid = context, Grid(context)
@@ -145,10 +147,11 @@ class Background:
         self.cache = BackgroundCache(context) if is_software else None
         self._skies = BackgroundCache(context) if is_software else None
         self._resizes = 0  # number of calls of `forget_pixels`
-        self.areas: tuple[Viewport, ...] | None = None  # areas of the last picture that were filled; None: all of it
+        # Areas of the last picture that were filled; None: the whole picture.
+        self.areas: tuple[Viewport, ...] | None = None
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
-        """Everything that the pixels of background and outline depend on. frame_key: `FrameUniforms.key`."""
+        """Everything that determines the pixels of background and outline. frame_key: `FrameUniforms.key`."""
         return frame_key, scene.background, scene.ground, scene.outline, self._resizes
 
     def draw(
@@ -159,11 +162,11 @@ class Background:
         still: StillBodies | None = None,
         bounds: Viewport | None = None,
     ) -> bool:
-        """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
+        """Fills a picture with the background, and sets its depth to 1.0 (farthest). key: result of `key`.
 
-        still: bodies that stand still. bounds: as for `BackgroundCache.fill`. If given, only `areas` of the picture
-        may be filled, and outside the first of these areas only the outline is drawn. Returns True if `still` was
-        drawn as well.
+        still: bodies that stand still. bounds: see `BackgroundCache.fill`. If `bounds` is given, only the rectangles
+        `areas` of the picture may be filled, and outside the first of them only the outline is drawn. Returns True if
+        `still` was also drawn.
         """
         scene, self.areas = view.scene, None
 
@@ -202,7 +205,7 @@ class Background:
         self.areas = None if areas == (view.viewport,) else areas
 
     def _draw_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
-        """Fills a picture with the sky. The cached sky stays valid while the camera moves without turning."""
+        """Fills a picture with the sky. The cached sky is valid as long as the camera does not turn."""
 
         def draw() -> None:
             target.framebuffer.clear(0.0, 0.0, 0.0, 1.0, depth=1.0)
@@ -218,7 +221,8 @@ class Background:
     def prepare(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
     ) -> bool:
-        """Fills the background between two frames. Returns False, without any change, if that would save no time.
+        """Prepares the background of the next frame between two frames. If this would save no time, changes nothing
+        and returns False.
 
         still_key: key of the bodies that stand still; None if there are none.
         """
@@ -228,18 +232,18 @@ class Background:
         return True
 
     def forget_pixels(self) -> None:
-        """Makes the next frame draw the background again. Some cached pixels may have been outside the window while it
-        was smaller."""
+        """Drops the cached background, so that the next frame draws it again. Call it when the window's size has
+        changed: cached pixels may have been outside the smaller window."""
         self._resizes += 1
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
-        """Ends the frame. A prepared background is no longer valid. over: as for `BackgroundCache.end_frame`."""
+        """Ends the frame. A prepared background is no longer valid. over: see `BackgroundCache.end_frame`."""
         self.areas = None
         if self.cache is not None:
             self.cache.end_frame(over)
 
     def invalidate(self) -> None:
-        """Makes the next frame fill the whole picture, because other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture. Call it when other code has drawn into the framebuffer."""
         if self.cache is not None:
             self.cache.invalidate()
 
@@ -251,26 +255,27 @@ class Background:
                 cache.release()
 
 
-# Sky of a picture: a texture behind everything.
+# Sky of a picture: a texture behind all bodies.
 #
-# The sky is infinitely far away, so a pixel's colour depends only on the direction of its line of sight. One triangle
-# covers the picture. Its corners have directions that are interpolated linearly over the picture, and each pixel reads
-# a cube map in its own direction. An image is first projected onto a cube, so that one program draws both kinds.
+# The sky is infinitely far away, so the colour of a pixel depends only on the direction of its line of sight. One
+# triangle covers the whole picture. The directions at its corners are interpolated linearly over the picture, and each
+# pixel reads a cube map in its direction. A sky may also be an image of all directions. Such an image is first
+# projected onto a cube, so one program draws cube maps and images.
 #
-# Depth is not written. An orthographic camera looks in a single direction, so it sees a single colour.
+# The sky writes no depth. An orthographic camera has a single direction of view, so its whole sky has a single colour.
 
 
-# Texture unit of the sky. The overlay, and passes over the picture, use the first units.
+# Texture unit of the sky. The first units are used by the overlay and by passes over the picture.
 SKY_UNIT = 7
-# Side of the cube that an image is projected onto, px: the maximum, and a fraction of the image's height, which spans
-# 180 degrees.
+# Side in px of the cube onto which an image is projected: HEIGHT_SHARE of the image's height (which spans 180
+# degrees), but at most MOST_CUBE_PX.
 MOST_CUBE_PX, HEIGHT_SHARE = 1024, 0.5
 
 _VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
     + """
-out vec3 way;  // along the line of sight, world, of any length
+out vec3 way;  // direction of the line of sight, world, of any length
 void main() {
     vec2 corner = vec2((gl_VertexID & 1) * 4 - 1, (gl_VertexID >> 1) * 4 - 1);
     way = sight_to(vec3(corner / lens.xy, -1.0)) * view;
@@ -287,7 +292,7 @@ void main() { color = vec4(texture(sky, way).rgb, 1.0); }
 
 
 class Sky:
-    """Draws the texture of a background, and keeps the last one on the GPU."""
+    """Draws the texture of a background. The last texture stays on the GPU."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -296,7 +301,7 @@ class Sky:
         self._vertex_array: moderngl.VertexArray | None = None
 
     def draw(self, texture: Texture) -> None:
-        """Fills the viewport of the framebuffer in use."""
+        """Fills the viewport of the current framebuffer."""
         if self._kept is None or self._kept[0] != texture:
             self.release()
             self._kept = texture, self._uploaded(texture)
@@ -323,10 +328,10 @@ class Sky:
 
 
 def on_cube(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Projects an image of all directions onto a cube: (h, w, c) to (6, s, s, c), sides in OpenGL's order.
+    """Projects an image of all directions onto a cube: from (h, w, c) to (6, s, s, c), sides in OpenGL's order.
 
-    Rows of the image go from straight up to straight down. Columns start at -x and go round by +y, +x and -y. Both are
-    evenly spaced in angle.
+    The rows of the image go from straight up to straight down. The columns start at -x and go round through +y, +x and
+    -y. Rows and columns are evenly spaced in angle.
     """
     height, width = image.shape[:2]
     side = min(max(int(height * HEIGHT_SHARE), 1), MOST_CUBE_PX)

@@ -1,11 +1,11 @@
-"""Round dots and thin lines among the bodies, for trails, the user's own drawing, thin marks and the scene's outline.
+"""Round dots and thin lines among the bodies: trails, the user's own drawing, thin marks, the scene's outline.
 
 Each call uploads all rows at once into a reused buffer and makes one draw call. A line is a quad in the plane of the
-picture with the same width at every distance. The edges of dots and lines fade over a pixel.
+picture. It has the same width at every distance. The edges of dots and lines fade over one pixel.
 
-Rows that are not finite are skipped. Bodies hide dots and lines; dots and lines hide nothing. Positions are uploaded
-relative to the eye, which is subtracted before they are rounded to float32. So positions in double precision are as
-steady far from the origin as near it.
+Rows that are not finite are skipped. Bodies hide dots and lines. Dots and lines hide nothing. Positions are uploaded
+relative to the eye. The eye is subtracted before the positions are rounded to float32. So positions in double
+precision are as steady far from the origin as near the origin.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
-# Initial capacity of a buffer, rows. It doubles when more rows are needed.
+# Initial capacity of a buffer, rows. The capacity doubles when more rows are needed.
 LEAST_CAPACITY = 1024
 ORIGIN = (0.0, 0.0, 0.0)
 OUTLINE_COLOR = (158, 173, 199, 140)
 EDGES = np.array([(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7)])
 
 _FINITE = """
-// By the bits, NaN above all: compilers may turn a comparison with NaN round.
+// Compares bits, in which NaN is above all numbers, because compilers may invert a comparison of values with NaN.
 bool is_finite(vec3 v) {
     return all(lessThan(floatBitsToUint(v) & 0x7FFFFFFFu, uvec3(0x7F800000u)));
 }
 """
 
-# A point that must not be seen is moved to the far plane, not outside the picture, because a single clipped point
-# slows software rendering of all points.
+# A point that must not be visible is moved to the far plane, not outside the picture: a single clipped point slows
+# software rendering of all points.
 _POINT_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
@@ -101,7 +101,8 @@ flat out vec4 line_tint;
 void main() {
     vec3 a = from[0], b = to[0];
     if (tint[0].a <= 0.0) return;
-    // Cut at the near plane here: behind the eye of a perspective camera a line has no direction in the picture.
+    // The line is cut at the near plane here, because behind the eye of a perspective camera a line has no direction
+    // in the picture.
     float near = lens.w / (lens.z - 1.0) * 1.001;
     if (!PARALLEL) {
         if (-a.z < near && -b.z < near) return;
@@ -133,7 +134,7 @@ void main() { color = vec4(line_tint.rgb, line_tint.a * (1.0 - abs(across))); }
 
 
 class FlatRows:
-    """Rows in a growing buffer, drawn by one program. flags: moderngl's enable flags."""
+    """Rows in a growing buffer, which one program draws. flags: moderngl's enable flags."""
 
     flags = 0
 
@@ -146,7 +147,7 @@ class FlatRows:
         program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
 
     def draw(self) -> None:
-        """Draws the rows set last, with the current depth test."""
+        """Draws the rows that were set last, with the current depth test."""
         if self.count and self._vertex_array is not None:
             self._vertex_array.render(moderngl.POINTS, vertices=self.count)
 
@@ -191,7 +192,7 @@ class Dots(FlatRows):
 
 
 class SmoothLines(FlatRows):
-    """Straight lines, one pixel wide."""
+    """Straight lines with a width of one pixel."""
 
     def __init__(self, context: moderngl.Context) -> None:
         program = context.program(
@@ -218,10 +219,10 @@ class Outline:
     def __init__(self, context: moderngl.Context) -> None:
         self._lines = SmoothLines(context)
         self._edges = np.zeros((2, 0, 3))  # start and end of each edge
-        self._eye: Vector | None = None  # eye of the picture drawn last
+        self._eye: Vector | None = None  # eye of the last picture
 
     def set(self, corners: tuple[Vector, Vector]) -> None:
-        """Replaces the box. corners: lowest and highest, metres, world."""
+        """Replaces the box. corners: lowest and highest corner, metres, world."""
         low, high = np.array(corners, np.float64)
         eight = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)])
         self._edges, self._eye = eight[EDGES.T], None
@@ -236,9 +237,9 @@ class Outline:
 
 
 class DotsAndLines:
-    """Draws dots and lines into pictures. Their programs are compiled at first use.
+    """Draws dots and lines into pictures. The programs are compiled at the first use.
 
-    outline: outline of the scene.
+    outline: the outline of the scene.
     """
 
     def __init__(self, context: moderngl.Context) -> None:
@@ -250,16 +251,16 @@ class DotsAndLines:
 
     @property
     def are_drawn(self) -> bool:
-        """True if the current or the previous frame has dots or lines."""
+        """True if the current or the previous frame contains dots or lines."""
         return self._in_frame or self._in_last_frame
 
     def dots(self) -> Dots:
-        """The dots: call `Dots.set`, then `draw`."""
+        """The dots. Call `Dots.set` and then `draw`."""
         self._dots = self._dots or Dots(self._context)
         return self._dots
 
     def lines(self) -> SmoothLines:
-        """The lines: call `SmoothLines.set`, then `draw`."""
+        """The lines. Call `SmoothLines.set` and then `draw`."""
         self._lines = self._lines or SmoothLines(self._context)
         return self._lines
 
@@ -268,7 +269,7 @@ class DotsAndLines:
         self._in_frame = self._in_frame or rows.count > 0
 
     def draw(self, rows: FlatRows, target: FrameTarget, viewport: Viewport) -> None:
-        """Draws the rows set last into the picture at `viewport`."""
+        """Draws the rows that were set last into the picture at `viewport`."""
         framebuffer = target.framebuffer
         framebuffer.use()
         target.limit(viewport)
@@ -293,7 +294,7 @@ def _places(name: str, values: ArrayLike, eye: Vector) -> NDArray[np.float32]:
     with np.errstate(over="ignore", invalid="ignore"):
         if places.dtype != np.float32:
             return (places.astype(np.float64) - eye).astype(np.float32)
-        # Subtracts in the same two steps as the shaders of bodies.
+        # The eye is subtracted in the same two steps as in the shaders of bodies.
         high = np.array(eye, np.float32)
         return (places - high) - (np.array(eye) - high).astype(np.float32)
 

@@ -1,10 +1,10 @@
-"""Cached picture of the overlay, drawn when it changes and blended over each frame.
+"""Cached picture of the overlay: drawn when the overlay changes, and blended over each frame.
 
-The overlay covers a small area of the window and seldom changes, so it is drawn into a texture. A frame then needs one
-texture read and one blend for each pixel of the overlay's rectangles, and nothing for the rest of the window.
+The overlay covers a small area of the window and seldom changes. So it is drawn into a texture. For each pixel of the
+overlay's rectangles, a frame then needs one texture read and one blend. The rest of the window needs no work.
 
 The texture's colours are premultiplied by their alpha. So blending the texture over a frame gives the same pixels as
-drawing the overlay over the frame, within 8-bit rounding. `drawing` restores the framebuffer in use.
+drawing the overlay over the frame, except for 8-bit rounding. `drawing` restores the current framebuffer.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ void main() { color = texture(sheet, at); }
 
 
 class Page(NamedTuple):
-    """One of a sheet's two textures, and the framebuffer for drawing into it."""
+    """One of the sheet's two textures, and the framebuffer for drawing into this texture."""
 
     texture: moderngl.Texture
     framebuffer: moderngl.Framebuffer
 
 
 class Sheet:
-    """The overlay's textures, made with the current OpenGL context. Call `release` while that context is current."""
+    """The overlay's textures, made in the current OpenGL context. Call `release` while this context is current."""
 
     def __init__(self) -> None:
         context = self._context = moderngl.get_context()
         self._program = context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
-        # `drawing` draws into the first page, then swaps the two pages. Frames read the second page. If they read the
-        # page that is drawn into, llvmpipe would first complete all draws of the frame.
+        # `drawing` draws into the first page, then swaps the two pages. Frames read from the second page. If frames
+        # read from the page that is drawn into, llvmpipe would first have to complete all draws of the frame.
         self._pages: tuple[Page, Page] | None = None
         self._corners: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
@@ -64,9 +64,10 @@ class Sheet:
     def drawing(
         self, size_px: tuple[int, int], rectangles: Sequence[Rectangle], tint: tuple[float, float, float, float]
     ) -> Iterator[None]:
-        """Context manager: draws inside it go into the sheet.
+        """Context manager: draws inside the context go into the sheet.
 
-        rectangles: the areas that are shown. They are first filled with `tint`, rgba 0..1.
+        rectangles: the areas of the sheet that are shown. These areas are first filled with the colour `tint`, rgba
+        0..1.
         """
         in_use = self._context.fbo
         drawn, shown = self._pages_of(size_px)
@@ -83,7 +84,7 @@ class Sheet:
             in_use.use()
 
     def blend(self, size_px: tuple[int, int]) -> None:
-        """Blends the sheet over the framebuffer in use. size_px: size of the window, as passed to `drawing`."""
+        """Blends the sheet over the current framebuffer. size_px: size of the window, as passed to `drawing`."""
         if not self._rectangles or self._vertex_array is None or self._pages is None:
             return
         context = self._context
@@ -130,7 +131,7 @@ class Sheet:
 
 
 def _triangles(rectangle: Rectangle, size_px: tuple[int, int]) -> list[tuple[float, float, float, float]]:
-    """Corners of the two triangles of a rectangle, as the vertex shader's `corner`."""
+    """Corners of the two triangles of a rectangle, in the format of the vertex shader's `corner`."""
     left, right = rectangle.left_px / size_px[0], rectangle.right_px / size_px[0]
     top, bottom = 1 - rectangle.top_px / size_px[1], 1 - rectangle.bottom_px / size_px[1]
     places = (left, bottom), (right, bottom), (left, top), (left, top), (right, bottom), (right, top)

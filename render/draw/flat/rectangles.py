@@ -1,7 +1,7 @@
-"""Rectangles over the picture: dim panes behind the overlay's text, and images.
+"""Rectangles over the picture: dim rectangles ("panes") behind the overlay's text, and images.
 
-Panes are drawn here instead of by the overlay's library. The library's only shader reads a texture for every pixel;
-for three panels these reads are half of the overlay's cost in software rendering.
+The panes are drawn by this module and not by the overlay's library. The library's only shader reads a texture for
+every pixel. For three panels, these reads are half of the overlay's cost in software rendering.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ void main() {
 """
 _FRAGMENT = "#version 330 core\nuniform vec4 tint;\nout vec4 color;\nvoid main() { color = tint; }\n"
 
-# Red, green, blue, alpha: multiples of 1/255, so that every way of drawing the colour rounds to the same value.
+# Red, green, blue, alpha. They are multiples of 1/255, so that the colour is rounded to the same value in all programs
+# that draw it.
 TINT = (13 / 255, 14 / 255, 17 / 255, 168 / 255)
 
 
 class Pane(NamedTuple):
-    """A rectangle in pixels from the top left."""
+    """A rectangle, in pixels from the top left."""
 
     left_px: float
     top_px: float
@@ -38,7 +39,7 @@ class Pane(NamedTuple):
 
 
 class Rectangle(NamedTuple):
-    """A rectangle of whole pixels from the top left. right_px and bottom_px are exclusive."""
+    """A rectangle of whole pixels, counted from the top left. right_px and bottom_px are exclusive."""
 
     left_px: int
     top_px: int
@@ -47,7 +48,8 @@ class Rectangle(NamedTuple):
 
 
 def whole_pixels(panes: Iterable[Pane], size_px: tuple[int, int]) -> tuple[Rectangle, ...]:
-    """Rectangles of the window's pixels whose centres lie in the panes. Panes without such pixels are left out."""
+    """The panes as whole pixels: each rectangle contains the pixels of the window whose centres lie in the pane. A
+    pane without such pixels is left out."""
     width_px, height_px = size_px
     found = []
     for left, top, width, height in panes:
@@ -61,12 +63,12 @@ def whole_pixels(panes: Iterable[Pane], size_px: tuple[int, int]) -> tuple[Recta
 
 
 def _first(edge_px: float) -> int:
-    """First pixel whose centre is not before this edge."""
+    """First pixel whose centre is at or after this edge."""
     return math.ceil(edge_px - 0.5)
 
 
 class Panes:
-    """Draws the rectangles with the current OpenGL context."""
+    """Draws panes with the current OpenGL context."""
 
     def __init__(self) -> None:
         self._context = moderngl.get_context()
@@ -75,7 +77,7 @@ class Panes:
         self._vertex_array = self._context.vertex_array(self._program, [])
 
     def draw(self, rectangles: Sequence[Rectangle], size_px: tuple[int, int]) -> None:
-        """Dims these areas of the framebuffer in use."""
+        """Dims these areas of the current framebuffer."""
         context = self._context
         context.fbo.viewport = (0, 0, *size_px)
         context.enable_only(moderngl.BLEND)
@@ -97,7 +99,7 @@ class Panes:
 
 _IMAGE_VERTEX = """#version 330 core
 uniform vec4 corners;  // left, bottom, right, top, -1..1
-uniform bool begins_below;  // the texture's first row is the lower one
+uniform bool begins_below;  // the texture's first row is the lowest row of the image
 out vec2 at;
 void main() {
     vec2 share = vec2(gl_VertexID & 1, gl_VertexID >> 1);
@@ -111,12 +113,13 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(shown, at); }
 """
-# Components of a texture that is drawn into: red, green, blue and alpha. A texture of given pixels has no alpha.
+# Components of a texture that a picture is drawn into: red, green, blue, alpha. A texture of given pixels has no
+# alpha.
 DRAWN_COMPONENTS = 4
 
 
 class ImageRectangles:
-    """Textures in rectangles of the window, with the current OpenGL context."""
+    """Textures in rectangles of the window, drawn with the current OpenGL context."""
 
     def __init__(self) -> None:
         self._context = moderngl.get_context()
@@ -125,7 +128,7 @@ class ImageRectangles:
         self._textures: list[moderngl.Texture] = []
 
     def set_images(self, images: Sequence[NDArray[np.uint8]]) -> None:
-        """Shows these images, each (rows, columns, 3), top row first, from the next `draw` on."""
+        """From the next `draw` on, shows these images. Each is (rows, columns, 3), top row first."""
         unused = self._textures
         self._textures = [self._texture_of(pixels, unused.pop(0) if unused else None) for pixels in images]
         for texture in unused:
@@ -133,8 +136,8 @@ class ImageRectangles:
 
     @contextmanager
     def drawing(self, size_px: tuple[int, int]) -> Iterator[None]:
-        """Context manager that adds an image of this size: draws inside it go into the image, premultiplied by their
-        alpha."""
+        """Context manager that adds an image of this size. Draws inside the context go into the image, with colours
+        premultiplied by alpha."""
         in_use = self._context.fbo
         made = self._context.texture(size_px, DRAWN_COMPONENTS)
         made.repeat_x = made.repeat_y = False
@@ -149,14 +152,14 @@ class ImageRectangles:
         self._textures.append(made)
 
     def draw(self, rectangles: Iterable[Rectangle], size_px: tuple[int, int]) -> None:
-        """Draws each image over its rectangle of the framebuffer in use, in order."""
+        """Draws each image over its rectangle of the current framebuffer, in order."""
         context = self._context
         context.fbo.viewport = (0, 0, *size_px)
         context.enable_only(moderngl.BLEND)
         context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
         width_px, height_px = size_px
         for (left, top, right, bottom), texture in zip(rectangles, self._textures, strict=True):
-            # If the sizes agree, each pixel is copied exactly, even with the rounding of software rendering.
+            # If the sizes are equal, each pixel is copied exactly, even with the rounding of software rendering.
             is_whole = texture.size == (right - left, bottom - top)
             texture.filter = (moderngl.NEAREST, moderngl.NEAREST) if is_whole else (moderngl.LINEAR, moderngl.LINEAR)
             texture.use(0)

@@ -1,12 +1,12 @@
 """Orbit camera: eye, target and angles, and the view and projection matrices.
 
-A camera consists of a target, a distance and three angles. Mouse movements change these five values, and the matrices
-are computed from them for the size of the picture. In the plane through its target, an orthographic camera shows as
-much as a perspective camera at the same distance, so both move by the same rules.
+A camera consists of a target, a distance and three angles. Mouse movements change these five values; the matrices are
+then computed for the size of the picture. In the plane through the target, an orthographic camera shows as much as a
+perspective camera at the same distance. So mouse movements have the same effect on both.
 
-Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns
-a rolled camera upright, so that z points up. Pure: numbers in, numbers out, without a window. To follow a body, pass
-the body's drawn position of the same frame to `follow`.
+Always: the target is at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns a
+rolled camera upright until z points up. Pure: takes and returns numbers, without a window. To follow a body, pass the
+body's drawn position in the same frame to `follow`.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Camera, Scene
 from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls, place_for, small_size_of
 
-# Limits of the elevation: straight below and straight above. Beyond them the picture would be upside down.
+# Limits of the elevation: straight below and straight above. Beyond these limits the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
-# A camera whose horizontal offset is below this share of its distance looks straight down or up. Then x points to the
-# right, as on a map, unless the camera has an `up`.
+# If the horizontal offset of a camera is below this share of its distance, the camera looks straight down or up. Then
+# x points to the right, as on a map, unless the camera has an `up`.
 VERTICAL_SHARE = 1e-6
 MAP_AZIMUTH_RAD = math.radians(-90)
-# A smaller roll is a rounding error.
+# A roll smaller than this is a rounding error.
 LEAST_ROLL_RAD = 1e-9
-# A drag across the whole height of the window turns the camera by this angle.
+# Angle by which a drag across the whole height of the window turns the camera.
 ORBIT_RAD_PER_HEIGHT = math.pi
-# One notch of a mouse wheel changes the distance by this factor.
+# Factor by which one notch of the mouse wheel changes the distance.
 ZOOM_PER_NOTCH = 0.9
-MOST_NOTCHES = 300  # per call: the distance changes by a factor of at most 5e13
-# Within these limits squares of lengths lose no digits in the shaders.
+MOST_NOTCHES = 300  # largest number in one call: the distance changes by a factor of at most 5e13
+# Within these limits of the distance, squares of lengths lose no digits in the shaders.
 MIN_DISTANCE_M = 1e-7
 MAX_DISTANCE_M = 1e13
-# Distances of the near and far plane, as multiples of the distance to the target. The near plane is near enough to fly
-# into a pile of bodies. The ratio near : far = 1 : 10,000 still lets a 24-bit depth buffer order bodies at the far
-# plane.
+# Distances of the near and far plane from the eye, as multiples of the distance to the target. The near plane is so
+# near that the camera can move into a pile of bodies. With a ratio near : far of 1 : 10,000, a 24-bit depth buffer
+# still orders bodies correctly at the far plane.
 NEAR_SHARE = 1 / 200
 FAR_SHARE = 50
-# Among bodies, the near plane is at most a quarter of a small body's radius away, since the target may be far. But
-# this limit is never less than LEAST_NEAR_SHARE of the distance to the farthest body, so that depth steps at that body
-# stay below a pixel's width.
+# If the camera is among bodies, the near plane is at most a quarter of a small body's radius away, because the target
+# may be far away. But the near plane is never nearer than LEAST_NEAR_SHARE of the distance to the farthest body. So
+# depth steps at the farthest body stay below the width of a pixel.
 LEAST_NEAR_SHARE = 1 / 20_000
-# The far plane is at least this many scene radii behind the target.
+# The far plane is behind the target by at least this many radii of the scene.
 FAR_REACHES = 8
 # View of a scene without a camera: from the right, the front and above.
 DEFAULT_AZIMUTH_RAD = math.radians(-60)
@@ -59,20 +59,20 @@ Viewport = tuple[int, int, int, int]  # left, bottom, width, height, px
 
 
 class CameraMatrices(NamedTuple):
-    """View and projection of one picture. Matrices multiply column vectors; clip depth is OpenGL's (-1..1)."""
+    """View and projection of one picture. Matrices multiply column vectors. Clip depth is OpenGL's (-1..1)."""
 
-    view: Matrix  # (4, 4) world to eye
-    projection: Matrix  # (4, 4) eye to clip
+    view: Matrix  # (4, 4) from world to eye
+    projection: Matrix  # (4, 4) from eye to clip
     eye: tuple[float, float, float]  # metres, world
     target: tuple[float, float, float]  # metres, world
     orthographic: bool = False
 
 
 class Surroundings(NamedTuple):
-    """Ball around all bodies, for the near plane.
+    """Ball around all bodies, used to place the near plane.
 
-    middle: its centre, metres, world; None if a body carries the camera, since the camera may then be anywhere in the
-    ball.
+    middle: centre of the ball, metres, world. None if a body carries the camera, because the camera may then be
+    anywhere in the ball.
     """
 
     middle: tuple[float, float, float] | None
@@ -86,24 +86,24 @@ class OrbitCamera:
 
     target: tuple[float, float, float] = (0.0, 0.0, 0.0)
     distance_m: float = 10.0
-    azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # of the eye, from +x towards +y
+    azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # angle of the eye, from +x towards +y
     elevation_rad: float = DEFAULT_ELEVATION_RAD
-    roll_rad: float = 0.0  # of the camera about its line of sight, clockwise; the picture turns counter-clockwise
+    roll_rad: float = 0.0  # angle of the camera about its line of sight, clockwise; the picture turns counter-clockwise
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
     principal_point: tuple[float, float] = CENTRE  # see `Camera`
-    reach_m: float = 0.0  # radius of the whole scene around the target, for the far plane
-    among: Surroundings | None = None  # for the near plane
+    reach_m: float = 0.0  # radius of the whole scene around the target, used to place the far plane
+    among: Surroundings | None = None  # used to place the near plane
 
     @staticmethod
     def from_camera(camera: Camera) -> OrbitCamera:
-        """Orbit camera with the view of the scene's own camera."""
+        """Orbit camera with the same view as the scene's own camera."""
         offset = np.subtract(camera.eye, camera.target)
         distance_m, fov_y_deg = float(np.linalg.norm(offset)), camera.fov_y_deg
         elevation_rad = math.atan2(offset[2], math.hypot(offset[0], offset[1]))
         is_vertical = math.hypot(offset[0], offset[1]) < VERTICAL_SHARE * distance_m
         azimuth_rad = math.atan2(offset[1], offset[0])
-        if is_vertical:  # the azimuth then represents `up`, without a roll
+        if is_vertical:  # the azimuth then stands for `up`, without a roll
             below, (x, y, _) = -math.copysign(1.0, offset[2]), camera.up
             azimuth_rad = math.atan2(below * y, below * x) if x or y else MAP_AZIMUTH_RAD
         if camera.orthographic:
@@ -136,7 +136,7 @@ class OrbitCamera:
 
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
-        """The scene's own camera, or one that frames all bodies. bodies: dtype `BODY`, shape (n,)."""
+        """The scene's own camera, or else a camera that frames all bodies. bodies: dtype `BODY`, shape (n,)."""
         if scene.camera is None:
             camera = OrbitCamera()
             camera.frame(scene, bodies, aspect)
@@ -146,7 +146,8 @@ class OrbitCamera:
         return camera
 
     def frame(self, scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> None:
-        """Moves the camera so that it shows all bodies in the middle of the picture, without a change of direction.
+        """Moves the camera so that it shows all bodies in the middle of the picture. The direction of view does not
+        change.
 
         bodies: dtype `BODY`, shape (n,). aspect: width / height of the picture.
         """
@@ -158,7 +159,7 @@ class OrbitCamera:
         self.surround(scene, bodies)
 
     def surround(self, scene: Scene, bodies: NDArray[np.void]) -> None:
-        """Places the near and the far plane around all bodies. bodies: dtype `BODY`, shape (n,)."""
+        """Places the near and the far plane so that all bodies are between them. bodies: dtype `BODY`, shape (n,)."""
         bounds = bounds_of(scene, bodies)
         is_carried = scene.camera is not None and scene.camera.body is not None
         self.reach_m = bounds.radius_m + math.dist(bounds.middle, self.target)
@@ -167,7 +168,7 @@ class OrbitCamera:
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
         """Turns the camera by a pointer movement, so that the world follows the pointer. dy_px is positive downwards.
-        The same angle is subtracted from the roll of a rolled camera, until it is upright."""
+        If the camera is rolled, the same angle is subtracted from the roll until the camera is upright."""
         turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
         if self.roll_rad:
             cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
@@ -184,12 +185,13 @@ class OrbitCamera:
         self.target = _xyz(np.asarray(self.target) + (-dx_px * right + dy_px * up) * metres_per_px)
 
     def zoom(self, notches: float) -> None:
-        """Moves the camera nearer, by ZOOM_PER_NOTCH for each notch; negative notches move it away."""
+        """Moves the camera nearer: each notch multiplies the distance by ZOOM_PER_NOTCH. Negative notches move the
+        camera away."""
         notches = max(-MOST_NOTCHES, min(MOST_NOTCHES, notches))
         self.distance_m = max(MIN_DISTANCE_M, min(MAX_DISTANCE_M, self.distance_m * ZOOM_PER_NOTCH**notches))
 
     def follow(self, position: tuple[float, float, float]) -> None:
-        """Moves the target to this point, for example a body's drawn position of the same frame.
+        """Moves the target to this point, for example to a body's drawn position in the same frame.
 
         Ignores a point that is not finite.
         """
@@ -209,8 +211,8 @@ class OrbitCamera:
             return near_m
         middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
-        # From outside: a tenth of the distance to a ball of twice the radius, since bodies may have spread since it
-        # was computed.
+        # If the camera is outside all bodies, the near plane is at a tenth of the distance to a ball of twice the
+        # radius, because bodies may have spread since the ball was computed.
         return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property
@@ -219,7 +221,7 @@ class OrbitCamera:
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
-        """Smallest viewport that contains `viewport` and has the principal point in its middle. `matrices` is for that
+        """Smallest viewport that contains `viewport` and whose middle is the principal point. `matrices` is for this
         viewport."""
         if self.principal_point == CENTRE:
             return viewport
@@ -234,10 +236,10 @@ class OrbitCamera:
         )
 
     def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
-        """View and projection for a picture of this size, which is drawn into the viewport `around_axis`.
+        """View and projection for a picture of this size. Draw the picture into the viewport `around_axis`.
 
-        window_px: size of the window, if the picture is one half of it. If the picture is narrower in proportion than
-        the window, it still shows as much to the left and right as the whole window would.
+        window_px: size of the window, if the picture is one half of the window. If the picture is narrower in
+        proportion than the window, the picture still shows the same range to the left and right as the whole window.
         """
         right, up, backward = self._axes()
         eye = np.asarray(self.eye)
@@ -249,7 +251,7 @@ class OrbitCamera:
         focal = _narrowed(size_px, window_px) / math.tan(math.radians(self.fov_y_deg) / 2) * size_px[1] / height_px
         projection = self._parallel(focal) if self.orthographic else self._perspective(focal)
         projection[0, 0] *= height_px / width_px
-        with np.errstate(over="ignore"):  # beyond float32's range nothing is seen
+        with np.errstate(over="ignore"):  # anything beyond float32's range is not visible
             return CameraMatrices(
                 view.astype(np.float32), projection.astype(np.float32), _xyz(eye), self.target, self.orthographic
             )
@@ -265,8 +267,8 @@ class OrbitCamera:
     def _parallel(self, focal: float) -> NDArray[np.float64]:
         """Orthographic projection of a square picture. At the target it shows the same height as `_perspective`.
 
-        The visible depth is the same before and behind the target, so it includes points behind the eye. This is
-        possible because orthographic depth is linear and loses no digits there.
+        The visible depth is as large before the target as behind it, so it includes points behind the eye. This is
+        possible because orthographic depth is linear and so loses no digits.
         """
         half_height_m, half_depth_m = self.distance_m / focal, self.far_m
         projection = np.diag([1 / half_height_m, 1 / half_height_m, -1 / half_depth_m, 1.0])
@@ -286,17 +288,17 @@ class OrbitCamera:
 
 
 def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
-    """Factor on the focal length of a picture that is narrower, in proportion, than its window; 1 otherwise."""
+    """Factor on the focal length if the picture is narrower in proportion than its window; 1 otherwise."""
     if window_px is None:
         return 1.0
     return min(1.0, max(size_px[0], 1) / max(size_px[1], 1) * max(window_px[1], 1) / max(window_px[0], 1))
 
 
 def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:
-    """Converts a camera in a body's frame to the world.
+    """Converts a camera that is given in a body's frame to the world frame.
 
-    position: the body's drawn position (3,), metres. turn: its orientation, unit quaternion xyzw. If one of them is
-    not finite, `camera` is returned unchanged.
+    position: the body's drawn position (3,), metres. turn: the body's orientation, unit quaternion xyzw. If position
+    or turn is not finite, `camera` is returned unchanged.
     """
     x, y, z, w = (float(value) for value in turn)
     rotation = np.array(
@@ -318,12 +320,12 @@ def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArra
 
 
 def shift_px(before: CameraMatrices, after: CameraMatrices, body: NDArray[np.floating], height_px: int) -> float:
-    """Largest shift of the picture between two carried cameras with the same lens, px. It is computed at the depth of
-    the target or of the body, whichever is nearer.
+    """Largest shift of the picture between two carried cameras with the same lens, px. The shift is computed at the
+    depth of the target or of the body, whichever is nearer.
 
-    body: drawn position of the body that carries the camera, (3,), metres. height_px: of the picture.
+    body: drawn position of the body that carries the camera, (3,), metres. height_px: height of the picture.
     """
-    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # for an orthographic camera: px for each metre
+    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # for an orthographic camera: px per metre
     moved_m = max(math.dist(before.eye, after.eye), math.dist(before.target, after.target))
     turned = float(np.linalg.norm(after.view[:3, :3] - before.view[:3, :3]))
     if after.orthographic:

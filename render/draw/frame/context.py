@@ -1,9 +1,10 @@
-"""OpenGL context for drawing, either of a window that another library opened, or without a window through EGL.
+"""OpenGL context for drawing. It is either the context of a window that another library opened, or a context without a
+window, made through EGL.
 
-This module also has settings of software drivers, OpenGL functions that moderngl lacks, and timers of GPU time.
+This module also contains settings of software drivers, OpenGL functions that moderngl lacks, and timers of GPU time.
 
-Always: the context has OpenGL 3.3 or later, or an error is raised. Call `prepare_driver` before any context exists,
-and `keep_freed_memory` before the first frame. Neither affects drawing by a GPU.
+Always: the context has OpenGL 3.3 or later; otherwise an error is raised. Call `prepare_driver` before any context is
+made, and `keep_freed_memory` before the first frame. Neither has an effect if a GPU draws.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from twixt.ipc.errors import TwixtError
 
 Context = moderngl.Context
 GL_VERSION = 330
-# Software renderers: each name is a part of GL_RENDERER, in lower case.
+# Software renderers. Each name is a part of GL_RENDERER in lower case.
 SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swrast", "swiftshader")
 
-# Parameters of glibc's mallopt. The process then keeps up to KEPT_BYTES of freed memory instead of returning it to the
-# system. llvmpipe allocates its bins in every frame. When that memory was returned each time, drawing 10,000 spheres
-# took 1.35 times as long.
+# Parameters of glibc's mallopt. With them, the process keeps up to KEPT_BYTES of freed memory instead of returning it
+# to the system. llvmpipe allocates its bins in every frame. When freed memory was returned each time, drawing 10,000
+# spheres took 1.35 times as long.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 1 << 30
 LARGEST_KEPT_BLOCK_BYTES = 32 << 20
-# moderngl reads from GL_COLOR_ATTACHMENT0 plus a number. A window has no attachments; with this number the sum is
-# GL_BACK.
+# moderngl reads from the buffer GL_COLOR_ATTACHMENT0 plus a number. A window has no attachments. With this number, the
+# sum is GL_BACK.
 BACK_BUFFER = 0x0405 - 0x8CE0
 LIBRARIES = ("libGL.so.1", "libOpenGL.so.0")
 
@@ -43,12 +44,13 @@ def prepare_driver() -> None:
 
 
 def drawing_threads(cores: int) -> int:
-    """Number of drawing threads: one less than cores, so that a core is left to the simulation.
+    """Number of drawing threads: one less than cores, so that one core remains for the simulation.
 
-    With two cores or fewer it is 0, and the calling thread draws. A single drawing thread would be no faster, since
-    the caller waits for it (default world: 2.8 ms a frame with such a thread, 2.6 ms without). Besides, llvmpipe (Mesa
-    22.3, `lp_setup_get_empty_scene`) frees a fence as soon as its count is complete. The drawing thread that counted
-    may then still hold the fence's lock. On a busy machine this corrupts memory about once in some hundred runs.
+    With two cores or fewer the number is 0, and the calling thread draws. A single drawing thread would be no faster,
+    because the calling thread waits for it (default world: 2.8 ms per frame with a drawing thread, 2.6 ms without). A
+    drawing thread can also corrupt memory. llvmpipe (Mesa 22.3, `lp_setup_get_empty_scene`) frees a fence as soon as
+    its count is complete. The drawing thread that completed the count may then still hold the fence's lock. On a busy
+    machine this corrupts memory about once in some hundred runs.
     """
     return cores - 1 if cores > 2 else 0
 
@@ -56,7 +58,7 @@ def drawing_threads(cores: int) -> int:
 def keep_freed_memory(renderer: str) -> None:
     """Makes the process keep freed memory if `renderer` (GL_RENDERER) draws on the CPU."""
     if is_software(renderer) and sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has no mallopt
         if mallopt is not None:
             mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
             mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT_BLOCK_BYTES)
@@ -80,18 +82,19 @@ def _usable_cores() -> range | set[int]:
 
 
 def of_window(function_address: Callable[[str], int]) -> Context:
-    """Wraps the current context. function_address: returns the address of an OpenGL function, 0 if there is none.
+    """Wraps the current context. function_address: returns the address of an OpenGL function; 0 if there is no such
+    function.
 
-    Raises ValueError for OpenGL before 3.3.
+    Raises ValueError if the version of OpenGL is below 3.3.
     """
     return moderngl.create_context(require=GL_VERSION, context=_Loader(function_address))  # type: ignore[arg-type]
 
 
 def without_window() -> Context:
-    """Creates a context without a window, through EGL. Raises TwixtError."""
+    """Creates a context without a window, through EGL. Raises TwixtError if that fails."""
     try:
         return moderngl.create_standalone_context(require=GL_VERSION, backend="egl")  # type: ignore[arg-type]  # stubs
-    except Exception as problem:  # moderngl passes on errors of any type
+    except Exception as problem:  # moderngl raises errors of any type
         raise TwixtError(
             f"no OpenGL 3.3 context through EGL ({problem}); install a driver, on Debian: "
             "apt-get install libegl1 libgl1 libgl1-mesa-dri"
@@ -99,21 +102,24 @@ def without_window() -> Context:
 
 
 def update_size(context: Context) -> None:
-    """Makes software OpenGL on X11 query the window's size now, 25 us, instead of in the frame's first draw.
+    """Makes software OpenGL on X11 query the window's size now, which takes 25 us. Otherwise the first draw of the
+    frame would query the size.
 
-    If the size has changed, all pixels are lost. Events read after this call report the new size.
+    If the size has changed, all pixels of the window are lost. Events that are read after this call report the new
+    size.
     """
     read_pixels(context.screen, (0, 0, 1, 1))
 
 
 def read_pixels(framebuffer: moderngl.Framebuffer, area: tuple[int, int, int, int]) -> bytes:
-    """RGB pixels of an area of a framebuffer, or of a window, bottom row first. area: left, bottom, width, height."""
+    """RGB pixels of an area of a framebuffer or window, bottom row first. area: left, bottom, width, height."""
     attachment = 0 if framebuffer.glo else BACK_BUFFER
     return framebuffer.read(area, 3, attachment=attachment, alignment=1)
 
 
 class NextBuffer:
-    """Waits until the window's next buffer is free: clears one pixel of it, then waits for a fence after the clear.
+    """Waits until the window's next buffer is free. To do this, clears one pixel of that buffer, then waits for a
+    fence after the clear.
 
     The OpenGL functions are looked up at the first call.
     """
@@ -140,7 +146,8 @@ class NextBuffer:
 
 
 def gl_function(name: str, *arguments: Any) -> Any:
-    """OpenGL function `name` without a return value; None if it is not found. arguments: ctypes of its arguments."""
+    """The OpenGL function `name`, which must have no return value; None if it is not found. arguments: ctypes types of
+    its arguments."""
     for library in LIBRARIES:
         try:
             return ctypes.CFUNCTYPE(None, *arguments)((name, ctypes.CDLL(library)))
@@ -159,11 +166,11 @@ class GpuTimers:
         self._used = 0
 
     def begin_frame(self) -> None:
-        """Starts a frame. All timers can be used again."""
+        """Starts a frame. After the call, all timers can be used again."""
         self._used = 0
 
     def next(self) -> moderngl.Query | nullcontext[None]:
-        """Context manager that times the draws inside it; measures nothing in software rendering."""
+        """Context manager that times the draws inside the context. In software rendering it measures nothing."""
         if self._is_software:
             return nullcontext()
         if self._used == len(self._timers):
@@ -173,15 +180,14 @@ class GpuTimers:
 
     @property
     def elapsed_ns(self) -> int | None:
-        """GPU time of the draws timed since `begin_frame`, ns; waits for them. None if no draw was timed."""
+        """GPU time of the draws that were timed since `begin_frame`, ns; waits until these draws are complete. None if
+        no draw was timed."""
         if not self._used:
             return None
         return sum(timer.elapsed for timer in self._timers[: self._used])
 
 
 class _Loader:
-    """Loader through which moderngl looks up OpenGL functions."""
-
     def __init__(self, function_address: Callable[[str], int]) -> None:
         self.load_opengl_function = function_address
 

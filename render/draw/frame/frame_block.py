@@ -1,7 +1,7 @@
-"""One picture in one frame: the view that is drawn, the framebuffer that receives it, and its uniform blocks.
+"""One picture in one frame: the view to draw, the framebuffer to draw into, and the uniform blocks.
 
-There is one uniform block for the picture (camera, light), and one for each layer (the place between two snapshots).
-Blocks have OpenGL's std140 layout.
+There is one uniform block for the picture (camera, light), and one for each layer (position between two snapshots).
+Blocks have the std140 layout of OpenGL.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Viewport = tuple[int, int, int, int]
 GUARD_PX = 64
 # Half edge of an infinite ground, metres.
 ENDLESS_M = 1e30
-# Height from which a body casts no shadow on the ground, in radii, see `Floor`.
+# A body casts no shadow on the ground if it is higher above the ground than this, in radii of the body; see `Floor`.
 NEAR_FADE_RADII = 0.9
 
 # std140 layout, in the order of FRAME_GLSL.
 FRAME_BLOCK = np.dtype(
     [
-        ("view", "<f4", (3, 4)),  # column by column, as GLSL reads it, each padded to four numbers
+        ("view", "<f4", (3, 4)),  # stored column by column, as GLSL reads it; each column is padded to four numbers
         ("view_turn", "<f4", 4),
         ("eye_high", "<f4", 4),
         ("eye_low", "<f4", 4),
@@ -51,14 +51,14 @@ FRAME_BLOCK = np.dtype(
     ]
 )
 FRAME_BINDING, LAYER_BINDING = 0, 1
-# std140: three vectors of four, in the order of `LayerUniforms` and LAYER_GLSL; x: padding.
+# std140: three vectors of four numbers, in the order of `LayerUniforms` and LAYER_GLSL. x: padding.
 LAYER_BLOCK = struct.Struct("<4f 4i 3i 4x")
 
 
 class Floor(NamedTuple):
     """A level rectangle that receives soft shadows. middle: metres, world. along: direction of its x axis, (cosine,
-    sine) in the world's x and y. half_m: half edges, metres. fade_radii: if a body's lowest point is higher than this,
-    in radii of the body, the light casts no shadow of it."""
+    sine) in the world's x and y. half_m: half edges, metres. fade_radii: if the lowest point of a body is higher than
+    this, in radii of the body, the body casts no shadow."""
 
     middle: tuple[float, float, float]
     along: tuple[float, float]
@@ -70,7 +70,7 @@ class SceneView(NamedTuple):
     """A picture to draw: a scene, a camera, an area of the framebuffer and a quality level.
 
     is_wide: spheres are drawn as ellipses, see sphere_common.py. floor: receives soft shadows; None: only the scene's
-    ground does, if it has one.
+    ground receives them, if there is one.
     """
 
     scene: Scene
@@ -82,7 +82,7 @@ class SceneView(NamedTuple):
 
     @property
     def is_mapped(self) -> bool:
-        """True if shadows are read from a shadow map. A scene in plain colours has no shadows."""
+        """True if shadows are read from a shadow map. A scene with plain colours has no shadows."""
         return self.level.mapped and not self.scene.is_plain
 
     def variant_of(self, variant: PoseVariant, is_spheres: bool) -> PoseVariant:
@@ -98,10 +98,10 @@ class SceneView(NamedTuple):
 class LayerUniforms(NamedTuple):
     """Contents of a layer's uniform block, in the order of LAYER_GLSL.
 
-    share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s: time from the older snapshot to the
-    newer. before_gap_s: time to the older snapshot from the one before it. older_count, newer_count, before_count:
-    number of bodies read from each snapshot. has_transparent: transparent bodies are drawn separately, after all
-    others. method: index into METHODS. keeps_color, keeps_scale3: this field is not blended.
+    share: position between the two snapshots, 0..1. is_posed: see `Layer`. gap_s: time from the older snapshot to the
+    newer one. before_gap_s: time to the older snapshot from the snapshot before it. older_count, newer_count,
+    before_count: number of bodies that are read from each snapshot. has_transparent: transparent bodies are drawn
+    separately, after all others. method: index into METHODS. keeps_color, keeps_scale3: this field is not blended.
     """
 
     share: float
@@ -129,35 +129,35 @@ class FrameTarget:
         self.framebuffer: moderngl.Framebuffer = context.fbo
         self.size_px = (1, 1)
         self.is_begun = False
-        self.is_clipped = False  # the picture covers less than its viewport
+        self.is_clipped = False  # the last picture covers less than its viewport
         self._clip: Viewport = (0, 0, 1, 1)
 
     def begin(self) -> None:
-        """Begins a frame without pictures, in the framebuffer that is in use."""
+        """Begins a frame without pictures, in the current framebuffer."""
         self.framebuffer, self.size_px, self.is_begun = self._context.fbo, (1, 1), True
 
     def cover(self, viewport: Viewport, clip: Viewport) -> None:
-        """Adds a picture that covers the area `clip` of this viewport. Sets viewport and scissor, which limit
-        drawing."""
+        """Adds a picture that covers the area `clip` of `viewport`. Sets viewport and scissor, so that nothing outside
+        this area is drawn."""
         left_px, bottom_px, width_px, height_px = clip
         self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
         self.is_clipped, self._clip = clip != viewport, clip
         self.limit(viewport)
 
     def limit(self, viewport: Viewport) -> None:
-        """Limits drawing to the picture that was added last, and to this viewport."""
+        """Limits drawing to the area that is both in the last picture added and in this viewport."""
         self.framebuffer.viewport, self.framebuffer.scissor = viewport, self._clip
 
     def move(self, framebuffer: moderngl.Framebuffer, viewport: Viewport, clip: Viewport) -> None:
-        """Directs all further drawing to this area of another framebuffer, limited as by `cover`."""
+        """Makes all further draws go to this area of another framebuffer, limited as by `cover`."""
         self.framebuffer, self._clip = framebuffer, clip
         framebuffer.use()
         self.limit(viewport)
 
     @contextmanager
     def diverted(self, framebuffer: moderngl.Framebuffer, viewport: Viewport) -> Iterator[None]:
-        """Context manager: drawing inside it goes to this area of another framebuffer, and later to the previous area
-        again."""
+        """Context manager: draws inside the context go to this area of another framebuffer. After it, draws go to the
+        previous area again."""
         before, area, clip = self.framebuffer, self.framebuffer.viewport, self.framebuffer.scissor
         self.framebuffer = framebuffer
         framebuffer.use()
@@ -182,7 +182,7 @@ class FrameTarget:
 
 
 class FrameUniforms:
-    """A picture's uniform block on the GPU, written again when its inputs have changed.
+    """A picture's uniform block on the GPU. The block is written again when its inputs have changed.
 
     key: all inputs except the scene; empty before the first `write`.
     """
@@ -206,14 +206,14 @@ class FrameUniforms:
         self._buffer.bind_to_uniform_block(FRAME_BINDING)
 
     def forget(self) -> None:
-        """Makes the next `write` write the block. Call it when the scene has changed."""
+        """Makes the next `write` write the block in any case. Call it when the scene has changed."""
         self.key = ()
 
 
 def frame_block(
     scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None
 ) -> NDArray[np.void]:
-    """The block of a picture in this area of the framebuffer, a single record of `FRAME_BLOCK`. floor: see
+    """The block of a picture in this area of the framebuffer: a single record of `FRAME_BLOCK`. floor: see
     `SceneView`."""
     floor = ground_of(scene) if floor is None else floor
     block = np.zeros((), FRAME_BLOCK)
@@ -221,7 +221,7 @@ def frame_block(
     light = np.asarray(scene.light, np.float32) / math.hypot(*scene.light)
     block["view"][:, :3] = view.T
     block["view_turn"] = quaternion_of(view)
-    with np.errstate(over="ignore", invalid="ignore"):  # beyond float32's range nothing is seen
+    with np.errstate(over="ignore", invalid="ignore"):  # anything beyond float32's range is not visible
         block["eye_high"][:3] = eye
         block["eye_low"][:3] = eye - block["eye_high"][:3]
     block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
@@ -250,8 +250,8 @@ def ground_of(scene: Scene) -> Floor:
 
 
 def faintest_shadow(scene: Scene) -> float:
-    """Largest opacity at which a black shadow is invisible. It darkens the surface below the bodies by 1.5 of 255
-    steps. Without a ground, that surface is a floor, which may be white."""
+    """Largest opacity at which a black shadow is not visible. A shadow of this opacity darkens the surface below the
+    bodies by 1.5 of 255 steps. Without a ground, this surface is a floor, which may be white."""
     if scene.ground is None:
         return 1.5 / 255
     background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background
@@ -259,18 +259,19 @@ def faintest_shadow(scene: Scene) -> float:
 
 
 def body_brightness(scene: Scene) -> float:
-    """Factor on the colours of bodies. It is 1 for a scene in plain colours."""
+    """Factor on the colours of bodies. The factor is 1 for a scene with plain colours."""
     return 1.0 if scene.is_plain else scene.brightness
 
 
 def guarded(viewport: Viewport) -> Viewport:
-    """Viewport for points, GUARD_PX larger on each side. The scissor removes pixels outside the picture."""
+    """Viewport for points, larger by GUARD_PX on each side. The scissor removes pixels outside the picture."""
     left_px, bottom_px, width_px, height_px = viewport
     return left_px - GUARD_PX, bottom_px - GUARD_PX, width_px + 2 * GUARD_PX, height_px + 2 * GUARD_PX
 
 
 def quaternion_of(rotation: NDArray[np.floating]) -> tuple[float, float, float, float]:
-    """A rotation matrix (3, 3) as a unit quaternion xyzw, from the largest of its four components (Shepperd 1978)."""
+    """Converts a rotation matrix (3, 3) to a unit quaternion xyzw. Starts from the largest of the four components
+    (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation.tolist()
     # Four times the square of each component, minus one.
     squares = (xx - yy - zz, yy - xx - zz, zz - xx - yy, xx + yy + zz)

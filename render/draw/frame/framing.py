@@ -1,12 +1,12 @@
-"""Bounds of bodies, and the camera position that shows them all at a good size.
+"""Bounds of bodies, and the camera position that shows all bodies at a good size.
 
 A ball is inside a wedge of the view if its centre is at least a radius away from both planes of the wedge. So for each
-plane one maximum over all bodies is enough. From these maxima, the centre and the distance follow exactly, without a
-search.
+plane, one maximum over all bodies tells whether all bodies are inside. The camera's centre and distance follow exactly
+from these maxima, without a search.
 
 Always: in the framed view, bodies fill the share FILLED of the picture's smaller extent. The camera is placed farther
-away if bodies would otherwise leave the picture's larger extent when it orbits. A floor under other bodies is not
-framed. Pure: numbers in, numbers out.
+away if bodies would otherwise leave the picture's larger extent while the camera orbits. A floor under other bodies is
+not framed. Pure: takes and returns numbers.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from twixt.render.interpolation.poses import FARTHEST
 
 # Share of the picture's smaller extent that framed bodies fill.
 FILLED = 2 / 3
-# Bodies farther from the median position than both limits are not framed. One limit is in metres; the other is a
-# multiple of the median distance along one axis, the axis where it is largest.
+# If a body is farther from the median position than both limits, it is not framed. One limit is in metres. The other
+# is a multiple of the median distance along one axis, the axis with the largest median distance.
 FLOWN_OFF_M, FLOWN_OFF_SPREADS = 1e7, 1000
 # No framed body is farther than this from the middle, metres.
 FARTHEST_FRAMED_M = 1e13
-# A box thinner than this share of its second longest edge may be a floor or a wall.
+# If a box is thinner than this share of its second longest edge, it may be a floor or a wall.
 THIN = 1 / 8
-# Bounds of a scene without visible bodies: this far from the origin on each axis, metres.
+# Bounds of a scene without visible bodies: the distance from the origin on each axis, metres.
 EMPTY_M = 1.0
 
-# Number of steps that centre the framed bodies along their shorter side. The remaining error is below a pixel.
+# Number of iterations that centre the framed bodies along the shorter side of the picture. The remaining error is
+# below a pixel.
 CENTRINGS = 4
 
 Floats = NDArray[np.float64]
@@ -48,12 +49,12 @@ class Bounds(NamedTuple):
 
     @property
     def middle(self) -> Vector:
-        """Its centre, metres."""
+        """Centre of the box, metres."""
         return _xyz([(low + high) / 2 for low, high in zip(self.low, self.high, strict=True)])
 
     @property
     def radius_m(self) -> float:
-        """Half its diagonal, metres."""
+        """Half the diagonal of the box, metres."""
         return math.dist(self.low, self.high) / 2
 
 
@@ -65,7 +66,7 @@ class BoundingBalls(NamedTuple):
 
     @property
     def bounds(self) -> Bounds:
-        """Box around all balls; EMPTY_M around the origin without balls."""
+        """Box around all balls; if there are no balls, a box of EMPTY_M around the origin."""
         if not len(self.radius):
             return Bounds((-EMPTY_M,) * 3, (EMPTY_M,) * 3)
         low, high = (self.place - self.radius).min(axis=1), (self.place + self.radius).max(axis=1)
@@ -75,7 +76,7 @@ class BoundingBalls(NamedTuple):
 class FramedView(NamedTuple):
     """Lens and directions of a camera. right, up, backward: unit vectors of the world, (3,).
 
-    tangent: of half the vertical field of view. aspect: width / height of the picture.
+    tangent: tangent of half the vertical field of view. aspect: width / height of the picture.
     """
 
     right: Floats
@@ -87,25 +88,27 @@ class FramedView(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Place from which a camera frames bodies: its target, and its distance from the target, metres."""
+    """Position from which a camera frames bodies: the camera's target, and its distance from the target, metres."""
 
     target: Vector
     distance_m: float
 
 
 def seen_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
-    """Balls around all visible bodies, and the corners of the scene's outline as balls of radius 0.
+    """Balls around all visible bodies, and balls of radius 0 at the corners of the scene's outline.
 
-    bodies: dtype `BODY`, (n,). Leaves out bodies that are too far away to be drawn, or too far from the others to be
-    shown with them.
+    bodies: dtype `BODY`, (n,). Leaves out bodies that are too far away to be drawn, and bodies that are too far from
+    the others to be shown with them.
     """
     return _balls(scene, bodies, np.ones(len(bodies), bool))
 
 
 def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
-    """`seen_balls` without floors and walls: rectangles and thin boxes that are larger than all other bodies together.
+    """`seen_balls` without floors and walls. Floors and walls are rectangles and thin boxes that are larger than all
+    other bodies together.
 
-    Floors and walls are included if there are no other bodies, or if they outnumber the others.
+    Floors and walls are included if there are no other bodies, or if there are fewer other bodies than floors and
+    walls.
     """
     balls = seen_balls(scene, bodies)
     thin = np.array([is_thin(shape) for shape in scene.distinct_shapes] or [False])
@@ -121,12 +124,12 @@ def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
 
 
 def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
-    """Box around all visible bodies and the scene's outline, metres; -1 to 1 m on each axis when there are none."""
+    """Box around all visible bodies and the scene's outline, metres. If there are none, -1 to 1 m on each axis."""
     return seen_balls(scene, bodies).bounds
 
 
 def small_size_of(scene: Scene, bodies: NDArray[np.void]) -> float:
-    """A quarter of the lower quartile of the visible bodies' radii, metres; 0 without bodies."""
+    """A quarter of the lower quartile of the visible bodies' radii, metres; 0 if there are no bodies."""
     radius = _radii(scene, bodies)
     radius = radius[((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius) & (radius > 0)]
     at = (len(radius) - 1) // 4
@@ -161,9 +164,10 @@ def place_for(balls: BoundingBalls, view: FramedView) -> Place:
 
 
 def _centred(side: Floats, radius: Floats, depth: Floats) -> float:
-    """Sideways place of the eye, metres, from which the balls extend equally far to both sides of the picture.
+    """Sideways position of the eye, metres, from which the balls extend equally far to both sides of the picture.
 
-    When the eye moves aside, near balls move in the picture more than far ones, so several steps are needed.
+    When the eye moves sideways, near balls move farther in the picture than far balls, so several iterations are
+    needed.
     """
     at = 0.0
     for _ in range(CENTRINGS):
@@ -188,7 +192,7 @@ def is_thin(shape: Shape) -> bool:
 def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) -> BoundingBalls:
     radius = _radii(scene, bodies)
     drawn = chosen & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
-    # Column by column, since a reduction over the records, with strides of 64 bytes, is three times slower.
+    # Copies column by column: a reduction over the records, with strides of 64 bytes, is three times slower.
     columns = [np.ascontiguousarray(bodies["position"][:, axis]) for axis in range(3)]
     for column in columns:
         drawn &= np.abs(column) < FARTHEST
@@ -208,7 +212,8 @@ def _radii(scene: Scene, bodies: NDArray[np.void]) -> NDArray[np.float32]:
 
 
 def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask of the bodies to frame: all of `drawn`, or those near the median position if some have flown off."""
+    """Mask of the bodies to frame: all bodies in `drawn`. If some are too far away, only the bodies near the median
+    position."""
     kept = [column[drawn].astype(np.float64) for column in columns]
     if not drawn.any() or max(np.ptp(column) for column in kept) <= FLOWN_OFF_M:
         return drawn

@@ -1,10 +1,11 @@
-"""Layers: groups of bodies, each drawn between its own two snapshots, by its own method.
+"""Layers: groups of bodies. Each layer is drawn between its own two snapshots, by its own interpolation method.
 
-Each program draws all layers before the next program runs, so depth and blending are the same as with one layer. A
-layer costs a small uniform block, but no pass over the picture. A scene without groups and parents has one layer,
-`None`, with all bodies.
+Each program draws all layers before the next program runs. So depth and blending are the same as with one layer. A
+layer costs one small uniform block, and no additional pass over the picture. A scene without groups and parents has
+one layer, `None`, which contains all bodies.
 
-Always: each body is in exactly one layer: in `CHILDREN` if it has a parent, else in its group, else in `None`.
+Always: each body is in exactly one layer. A body with a parent is in `CHILDREN`, another body with a group is in its
+group, and every other body is in `None`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from twixt.render.draw.glsl.uniform_blocks import METHODS, PoseVariant
 
 
 class Discrete(NamedTuple):
-    """Fields that are not blended: the older snapshot's value holds until the time of the newer snapshot."""
+    """Fields that are not blended: the value of the older snapshot is used until the time of the newer snapshot."""
 
     color: bool = False
     scale3: bool = False
@@ -35,7 +36,7 @@ ALL_BLENDED = Discrete()
 
 
 class SurfacePair(NamedTuple):
-    """Slots of the two snapshots that deforming surfaces are blended from, and the weight of the newer one, 0..1."""
+    """Slots of the two snapshots between which deforming surfaces are blended; weight of the newer snapshot, 0..1."""
 
     older: int
     newer: int | None
@@ -47,12 +48,13 @@ class Layer:
     """One layer of a picture.
 
     previous_slot, next_slot: GPU slots of the snapshots around the draw time. If next_slot is None, the previous
-    snapshot is drawn without blending, as for poses computed by the CPU. alpha: place between the two, 0..1.
-    before_slot: slot of the snapshot before the previous one; None if it is unknown. gap_s: simulated seconds from
-    previous to next. before_gap_s: simulated seconds from before to previous. method: one of none, linear, hermite,
-    auto. group: name of the layer whose bodies are drawn. discrete: fields that are not blended. is_posed: the
-    previous slot holds poses computed by the CPU. Their velocity fields hold the float32 rounding errors of the
-    positions. surfaces: for such poses, the snapshots that deforming surfaces are blended from.
+    snapshot is drawn without blending, for example if the CPU computed the poses. alpha: position between the two
+    snapshots, 0..1. before_slot: slot of the snapshot before the previous one; None if it is unknown. gap_s: simulated
+    seconds from previous to next. before_gap_s: simulated seconds from before to previous. method: one of none,
+    linear, hermite, auto. group: name of the layer whose bodies are drawn. discrete: fields that are not blended.
+    is_posed: the previous slot contains poses computed by the CPU. The velocity fields of such poses contain the
+    float32 rounding errors of the positions. surfaces: for such poses, the snapshots between which deforming surfaces
+    are blended.
     """
 
     previous_slot: int
@@ -69,8 +71,8 @@ class Layer:
 
 
 class Slots(NamedTuple):
-    """GPU slots bound to a layer's inputs. Counts in its uniform block limit the bodies that are read from each
-    slot."""
+    """GPU slots that are bound to a layer's inputs. Counts in the layer's uniform block limit the number of bodies
+    that are read from each slot."""
 
     older: int
     newer: int
@@ -78,8 +80,8 @@ class Slots(NamedTuple):
 
 
 class PlacedLayer(NamedTuple):
-    """A layer ready to draw. bodies: number of bodies in its older snapshot, of all groups. number: index in the
-    picture's layers. surfaces: snapshots of deforming surfaces."""
+    """A layer ready to draw. bodies: number of bodies in its older snapshot, in all groups together. number: index in
+    the picture's layers. surfaces: snapshots of deforming surfaces."""
 
     group: str | None
     slots: Slots
@@ -91,7 +93,7 @@ class PlacedLayer(NamedTuple):
 
 
 def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
-    """Slots, program variant and uniforms of a layer. Raises TwixtError for an unknown method."""
+    """Finds the slots, the program variant and the uniforms of a layer. Raises TwixtError for an unknown method."""
     method = layer.method
     if method not in METHODS:
         raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
@@ -124,9 +126,9 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
 
 
 def place_all(layers: Iterable[Layer], ring: SnapshotRing, groups: Collection[str | None]) -> list[PlacedLayer]:
-    """Places the layers of a picture; leaves out those whose snapshot has no bodies.
+    """Places the layers of a picture, without the layers whose snapshot has no bodies.
 
-    groups: names of the scene's layers. Raises TwixtError for another name, or an unknown method.
+    groups: names of the scene's layers. Raises TwixtError for a name that is not in `groups`, or an unknown method.
     """
     placed: list[PlacedLayer] = []
     for layer in layers:
@@ -144,10 +146,10 @@ def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:
 
 
 def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, before: int | None) -> Slots:
-    """Slots of a layer. Unused inputs get distinct slots.
+    """Slots for all inputs of a layer. Unused inputs get distinct slots.
 
-    If two inputs are in the same buffer, Mesa compiles the program again, which takes 0.1 s or more the first time.
-    The first frame that shows a single snapshot must not wait for that.
+    If two inputs are in the same buffer, Mesa compiles the program again. The first time this takes 0.1 s or more. The
+    first frame with a single snapshot must not wait for this.
     """
     spare = (slot for slot in ring.filled if slot not in (older, newer, before) and not ring.reads_beyond(slot, count))
     return Slots(older, *(next(spare, older) if slot is None else slot for slot in (newer, before)))
@@ -156,9 +158,9 @@ def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, be
 def layer_bodies(
     scene: Scene, count: int, rows: NDArray[np.intp] | None = None
 ) -> dict[str | None, NDArray[np.uint32]]:
-    """Numbers of the bodies in each layer, ascending, for `count` bodies in all.
+    """Numbers of the bodies in each layer, ascending, if there are `count` bodies in all.
 
-    rows: the body of each row, if bodies have several parts (shape_rows.py). The result then has row numbers.
+    rows: the body of each row, if bodies have several parts (shape_rows.py). The result then contains row numbers.
     """
     names: list[str | None] = [None, *scene.groups]
     place_of = scene.group_rows(count) + 1

@@ -1,12 +1,12 @@
-"""Snapshots on the GPU: a ring of buffers that hold the records exactly as shared memory held them.
+"""Snapshots on the GPU: a ring of buffers with the same bytes as the records in shared memory.
 
-A snapshot is uploaded once, directly from shared memory, into the slot that the history chose. Each frame then names
-the slots that it is drawn from. This module knows only the bytes in a slot. The caller knows which snapshot a slot
-holds, and checks whether the snapshot was torn. Slots beyond the ring hold poses computed by the CPU. This module also
-makes the vertex arrays over these buffers.
+A snapshot is uploaded once, directly from shared memory, into the slot that the history has chosen. Each frame then
+names the slots from which it is drawn. This module knows only the bytes in a slot. The caller knows which snapshot is
+in a slot, and checks whether the snapshot was overwritten while it was read. Slots beyond the ring contain poses
+computed by the CPU. This module also makes the vertex arrays over these buffers.
 
 Always: when a slot is written, its buffer has room for the largest snapshot so far. So an older and a newer snapshot
-of different sizes can be read side by side. For a larger snapshot, the capacity doubles, but only the buffer of the
+of different sizes can be read side by side. For a larger snapshot, the capacity doubles. But only the buffer of the
 written slot is replaced, so the two snapshots that are being drawn stay valid.
 """
 
@@ -25,8 +25,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, RECORD
 
 Made = TypeVar("Made")
-Make = Callable[[NDArray[np.void]], Any]  # takes the records of a snapshot, dtype `BODY`
-# moderngl's format of one `BODY` record. The scale is read a second time, as a half float.
+Make = Callable[[NDArray[np.void]], Any]  # function that receives the records of a snapshot, dtype `BODY`
+# moderngl's format of one `BODY` record. The scale is read from the record a second time, as a half float.
 RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
 SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
 STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
@@ -36,31 +36,32 @@ SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
 PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
 
 STRETCH_BYTES = 12
-# Number of snapshots on the GPU. A late clock draws snapshots that are five or six older than the newest. A burst of
-# new snapshots must not displace them.
+# Limits on the number of snapshots on the GPU. A clock that lags draws snapshots that are five or six older than the
+# newest snapshot. A burst of new snapshots must not displace these snapshots.
 MOST_SLOTS, LEAST_SLOTS = 64, 4
 GPU_BYTES = 256 << 20
 # Snapshots of LARGE_BYTES or more are large. The kernel clears the memory of each new slot, which takes 2 ms for
 # 100,000 bodies. So large snapshots have fewer slots, and a slot gets its memory before the snapshot is read.
 MOST_LARGE_SLOTS = 16
 LARGE_BYTES = 4 << 20
-# Size of a slot's sample, records; the sample may be up to twice as large. The share of large spheres in it is off by
-# a few percent.
+# Number of records in a slot's sample; it may be up to twice as large. The share of large spheres in the sample has an
+# error of a few percent.
 SAMPLED = 128
-# Up to this many records, all are copied to main memory.
+# If a snapshot has at most this many records, all of them are copied to main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
 NO_ROWS = np.zeros(0, np.uint32)
 OPAQUE = 255  # alpha of a colour
-# With more bodies, all colours are searched for alpha only if the sample contains a transparent one. Reading one byte
-# of each record takes 0.02 ms for 32,768 records, and 5 ms for a million.
+# With more bodies than this, all colours are searched for alpha only if the sample contains a transparent colour.
+# Reading one byte of each record takes 0.02 ms for 32,768 records, and 5 ms for a million.
 MOST_LOOKED_AT = 1 << 15
-# Limit on cached vertex arrays. Each pair of slots needs a few, and pairs change as the ring is thinned.
+# Largest number of cached vertex arrays. Each pair of slots needs a few vertex arrays, and the pairs change as
+# snapshots are dropped from the ring.
 MOST_VERTEX_ARRAYS = 512
 
 
 class TransparentRows(NamedTuple):
-    """Rows that are transparent, ascending, (m,) u4, and copies of their records, (m,) of dtype `BODY`."""
+    """Transparent rows, ascending, (m,) u4, and copies of their records, (m,) of dtype `BODY`."""
 
     rows: NDArray[np.uint32]
     records: NDArray[np.void]
@@ -70,10 +71,10 @@ class TransparentRows(NamedTuple):
 class _Slot:
     """A snapshot on the GPU, and some of its records in main memory.
 
-    records, stretches: GPU buffers, at least as large as the data written last. count: number of records. stretched:
-    number of rows of `scale3` of this snapshot. sample: some records. few_records: all records, if there are at most
-    FEW. transparent: None if no row is transparent. planes: records of the rows `plane_rows`. attached: result of each
-    attached function for all records.
+    records, stretches: GPU buffers, at least as large as the data last written. count: number of records. stretched:
+    number of rows of this snapshot's `scale3`. sample: some records. few_records: all records, if there are at most
+    FEW. transparent: None if no row is transparent. planes: records of the rows `plane_rows`. attached: for each
+    attached function, its result for all records.
     """
 
     records: moderngl.Buffer | None = None
@@ -97,7 +98,7 @@ _EMPTY = _Slot()
 
 
 class SnapshotRing:
-    """Buffers of records, for `slots` slots and any further slots in use, and the vertex arrays over them."""
+    """Buffers of records for `slots` slots and any further slots in use, and the vertex arrays that read them."""
 
     def __init__(self, context: moderngl.Context, slots: int, capacity: int) -> None:
         self._context = context
@@ -106,20 +107,20 @@ class SnapshotRing:
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
         self._attached: list[Make] = []
         self.slots = slots
-        self.transparent_shapes = NO_ROWS  # rows whose shape is transparent, ascending
+        self.transparent_shapes = NO_ROWS  # rows with a transparent shape, ascending
         self.plane_rows = NO_ROWS  # rows that are planes, ascending; empty if there are many
 
     @property
     def capacity(self) -> int:
-        """Number of records that a slot has room for when it is next written."""
+        """Number of records for which a slot will have room when it is next written."""
         return self._capacity
 
     def count(self, slot: int) -> int:
-        """Number of bodies in the snapshot that was last uploaded into the slot; 0 for an empty slot."""
+        """Number of bodies in the snapshot last uploaded into the slot; 0 for an empty slot."""
         return self._slots.get(slot, _EMPTY).count
 
     def sample(self, slot: int) -> NDArray[np.void]:
-        """Evenly spaced records of the slot, dtype `BODY`: those of `sampled_rows`."""
+        """Evenly spaced records of the slot, dtype `BODY`: the rows given by `sampled_rows`."""
         return self._slots.get(slot, _EMPTY).sample
 
     def few_records(self, slot: int) -> NDArray[np.void] | None:
@@ -127,8 +128,8 @@ class SnapshotRing:
         return self._slots.get(slot, _EMPTY).few_records
 
     def attach(self, make: Make) -> None:
-        """Registers a function that is called with the records of each snapshot uploaded from now on. `attached`
-        returns its result."""
+        """Registers a function that is called with the records of each snapshot that is uploaded from now on.
+        `attached` returns the function's result."""
         self._attached.append(make)
 
     def attached(self, slot: int, make: Callable[[NDArray[np.void]], Made]) -> Made | None:
@@ -146,16 +147,16 @@ class SnapshotRing:
 
     @property
     def filled(self) -> Iterator[int]:
-        """Slots that hold bodies, in the order of their first upload."""
+        """Slots that contain bodies, in the order of their first upload."""
         return (slot for slot, held in self._slots.items() if held.count)
 
     def is_stretched(self, slot: int) -> bool:
-        """True if each body of the slot has scales along its own axes."""
+        """True if each body of the slot has a scale along each of its own axes."""
         held = self._slots.get(slot, _EMPTY)
         return held.stretched >= held.count > 0
 
     def upload(self, slot: int, records: memoryview | bytes, count: int) -> None:
-        """Copies `count` records into the slot. `records` may be in shared memory, and is not used after the call.
+        """Copies `count` records into the slot. `records` may be in shared memory; it is not used after the call.
 
         Raises TwixtError if the GPU has no memory left.
         """
@@ -177,9 +178,10 @@ class SnapshotRing:
             held.planes = bodies[self.plane_rows[: np.searchsorted(self.plane_rows, np.uint32(count))]]
 
     def upload_stretch(self, slot: int, scale3: NDArray[np.floating]) -> None:
-        """Copies scales along the bodies' own axes, (n, 3), for the snapshot uploaded last into the slot.
+        """Copies scales along the bodies' own axes, (n, 3), into the slot. They belong to the snapshot that was last
+        uploaded into the slot.
 
-        Raises TwixtError for another shape, or if the GPU has no memory left.
+        Raises TwixtError if `scale3` has another shape, or if the GPU has no memory left.
         """
         if scale3.ndim != 2 or scale3.shape[1] != 3:
             raise TwixtError(f"scale3 must be three numbers a body, shape (n, 3), got {scale3.shape}")
@@ -192,8 +194,9 @@ class SnapshotRing:
         held.stretched = len(rows)
 
     def read(self, slot: int) -> tuple[NDArray[np.void], NDArray[np.float32] | None]:
-        """All records of the slot, dtype `BODY`, and the scales along the bodies' own axes, if they have any. Waits
-        for OpenGL if there are more than FEW records. Copy the arrays to keep them."""
+        """All records of the slot, dtype `BODY`, and the scales along the bodies' own axes, None if there are none.
+        Waits for OpenGL if there are more than FEW records. The arrays are valid only for a short time, so copy them
+        to keep them."""
         held = self._slots.get(slot, _EMPTY)
         records = _read(held.records, BODY, held.count) if held.few_records is None else held.few_records
         if not self.is_stretched(slot):
@@ -206,11 +209,11 @@ class SnapshotRing:
         changed: Callable[[NDArray[np.void]], NDArray[np.void]] | None = None,
         slots: Container[int] | None = None,
     ) -> None:
-        """Replaces the records of slots. rows_of: for the number of records in a slot, returns the rows that the slot
-        holds from now on; None: all. changed: returns the new values of these records; None: unchanged. slots: which
-        slots; None: all.
+        """Replaces the records of slots. rows_of: function that returns, for the number of records in a slot, the rows
+        that the slot contains from now on; None: all rows stay. changed: function that returns the new values of these
+        records; None: the values stay. slots: the slots to change; None: all slots.
 
-        Reads the records back from OpenGL, and waits for it. Raises TwixtError if the GPU has no memory left.
+        Reads the records back from OpenGL and waits for this. Raises TwixtError if the GPU has no memory left.
         """
         for slot, held in list(self._slots.items()):
             if slots is not None and slot not in slots:
@@ -235,9 +238,9 @@ class SnapshotRing:
         stretched: bool = False,
         places: moderngl.Buffer | None = None,
     ) -> moderngl.VertexArray:
-        """Vertex array with the program's inputs for these slots (older, newer, before), made at the first call.
+        """Vertex array with the program's inputs for these slots (older, newer, before). It is made at the first call.
 
-        key: identifies the program and its indices. places: poses of parts in their bodies' frames.
+        key: identifies the program and its indices. places: poses of parts in the frames of their bodies.
         """
         key = (*slots, stretched and self.is_stretched(slots[1]), *key)
         array = self._vertex_arrays.pop(key, None)
@@ -255,7 +258,7 @@ class SnapshotRing:
             array = vertex_array(self._context, program, content, index_buffer=indices, index_element_size=4)
             if len(self._vertex_arrays) >= MOST_VERTEX_ARRAYS:
                 self._vertex_arrays.pop(next(iter(self._vertex_arrays))).release()
-        self._vertex_arrays[key] = array  # now the last to be evicted
+        self._vertex_arrays[key] = array  # the array used last is evicted last
         return array
 
     def reads_beyond(self, slot: int, count: int) -> bool:
@@ -278,7 +281,7 @@ class SnapshotRing:
         self._slots.clear()
 
     def _with_room(self, buffer: moderngl.Buffer | None, slot: int, row_bytes: int) -> moderngl.Buffer:
-        """Returns `buffer` if it has room for `capacity` rows; else releases it and returns a larger one."""
+        """Returns `buffer` if it has room for `capacity` rows; otherwise releases it and returns a larger buffer."""
         if buffer is not None and buffer.size >= self._capacity * row_bytes:
             return buffer
         for key in [key for key in self._vertex_arrays if slot in key[:3]]:
@@ -305,18 +308,18 @@ class SnapshotRing:
 
 
 def gpu_slots(snapshot_bytes: int) -> int:
-    """Number of GPU slots for snapshots of this size each."""
+    """Number of GPU slots if each snapshot has this size."""
     most = MOST_LARGE_SLOTS if is_large(snapshot_bytes) else MOST_SLOTS
     return min(most, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
 
 
 def is_large(snapshot_bytes: int) -> bool:
-    """True if a slot should get its memory before a snapshot of this size is read."""
+    """True if snapshots of this size are large: a slot then gets its memory before the snapshot is read."""
     return snapshot_bytes >= LARGE_BYTES
 
 
 def sampled_rows(count: int) -> slice:
-    """Evenly spaced rows of `count` bodies, fewer than twice SAMPLED."""
+    """Evenly spaced rows of `count` bodies; the number of rows is below twice SAMPLED."""
     return slice(0, count, max(1, count // SAMPLED))
 
 
@@ -325,7 +328,7 @@ def transparent_of(
 ) -> TransparentRows | None:
     """Transparent rows of a snapshot; None if no row has an alpha below 255.
 
-    bodies: (n,) of dtype `BODY`. sample: some of them. of_shapes: rows whose shape is transparent, ascending. In a
+    bodies: (n,) of dtype `BODY`. sample: some of the bodies. of_shapes: rows with a transparent shape, ascending. In a
     snapshot of more than MOST_LOOKED_AT bodies, the records are searched only if a record of the sample is
     transparent.
     """
@@ -353,12 +356,12 @@ def _named(role: str, fields: tuple[str, ...]) -> list[str]:
 
 # Vertex arrays of programs that use only some of the inputs in their buffers.
 #
-# Always: only inputs that the program uses are bound. moderngl's own `skip_errors` does not ensure this. It looks up
-# an unknown name as location -1. In a program that reads gl_VertexID, it finds that input there and binds it, which is
-# an OpenGL error.
+# Always: only inputs that the program uses are bound. moderngl's option `skip_errors` is not sufficient. With this
+# option, moderngl looks up an unknown name as location -1. If a program reads gl_VertexID, moderngl finds gl_VertexID
+# at location -1 and binds it, which is an OpenGL error.
 
 
-_BYTES = {"1": 1, "2": 2, "4": 4, "8": 8, "": 4}  # size of one number, by the digit after its type
+_BYTES = {"1": 1, "2": 2, "4": 4, "8": 8, "": 4}  # size in bytes of one number, by the digit after its type
 _NODE = re.compile(r"(\d+)([fiu])([1248]?)")
 
 
@@ -372,11 +375,11 @@ def vertex_array(
 
 
 def _used(program: moderngl.Program, buffer: moderngl.Buffer, layout: str, *names: str) -> tuple[Any, ...]:
-    """The entry of a buffer, with padding in place of each input that `program` does not use."""
+    """The entry of a buffer. Each input that `program` does not use is replaced by padding."""
     nodes, kept, left = [], [], iter(names)
     for node in layout.split():
         found = _NODE.fullmatch(node)
-        if found is None:  # padding, or "/v" and "/i"
+        if found is None:  # the entry is padding, or "/v" or "/i"
             nodes.append(node)
         elif isinstance(program.get(name := next(left), None), moderngl.Attribute):
             nodes.append(node)

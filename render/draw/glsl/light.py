@@ -1,26 +1,27 @@
-"""GLSL of lighting and materials, the same for all shapes.
+"""GLSL of lighting and materials. It is the same for all shapes.
 
-Light: surfaces are lit by a hemisphere (bright sky, dim floor) and one directional light, and have a soft highlight.
-Brightness is added in linear light, and one square root encodes it for the display. Colours are display-encoded in all
-steps; a warm or cool tint replaces the colour of the light. The viewer is treated as infinitely far away, so the
-highlight needs no view direction for each pixel. In software rendering, lighting is the most expensive part of a
-pixel.
+Light: surfaces are lit by a hemisphere (bright sky, dim floor) and by one directional light; they have a soft
+highlight. Brightness is added in linear light. One square root then encodes the sum for the display. Colours are
+display-encoded in all steps. The light has no colour; a warm or cool tint is applied instead. The viewer counts as
+infinitely far away, so the highlight needs no direction of view for each pixel. In software rendering, lighting is the
+most expensive part of a pixel.
 
 Materials: programs of bodies without a material contain no code for materials. Bodies with a material are drawn by
 variants (`PoseVariant.finish`) of the programs that draw bodies of any size. Each material and kind has one draw call,
-for which the uniforms are set. Image coordinates are the same as in MuJoCo's renderer. A plane image is at right
-angles to the shape's z. It starts at the shape's upper left corner, or, if it repeats by the metre, at the shape's
-centre. A cube image is looked up by the direction from the shape's centre, in half extents.
+and its uniforms are set for this call. Image coordinates are the same as in MuJoCo's renderer. The image of a plane is
+at right angles to the shape's z axis. The image starts at the shape's upper left corner. If the image repeats by the
+metre, it starts at the shape's centre. A cube image is looked up by the direction from the shape's centre, measured in
+half extents.
 """
 
 LIGHT_GLSL = """
 const vec3 WARM = vec3(1.02, 1.00, 0.94);
 const vec3 COOL = vec3(0.93, 0.98, 1.08);
 
-// albedo: display-encoded. Cosines of the normal: towards the light, upward, with the mirrored light's way to the
-// eye, facing the eye.
+// albedo: display-encoded. The other arguments are cosines of angles. towards: normal and light. upward: normal and
+// up. mirrored: mirrored light and direction to the eye. facing: normal and direction to the eye.
 vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float facing) {
-    // Wrapped a little past the terminator: a soft, larger light.
+    // The light reaches a little past the terminator, as from a large, soft light.
     float sun = max(towards * 0.85 + 0.15, 0.0);
     sun *= sun;
     float brightness = sqrt(0.34 + 0.22 * upward + 0.92 * sun);
@@ -30,25 +31,26 @@ vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float faci
     return albedo * (mix(COOL, WARM, sun) * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
 }
 
-// The same without a tint, as one factor of the albedo. shines: strength and exponent of the highlight; w: of the rim.
+// Brightness of the light in `lit_by`, without a tint; it is one factor on the albedo. shines: strength and exponent
+// of the highlight; w: strength of the rim.
 float brightness(vec3 normal, float facing, vec3 light, vec3 up, vec4 shines) {
     float towards = dot(normal, light), sun = max(towards * 0.85 + 0.15, 0.0);
     float gloss = pow(max(2.0 * normal.z * towards - light.z, 1e-6), shines.y), grazing = 1.0 - facing;
     return sqrt(0.34 + 0.22 * dot(normal, up) + 0.92 * sun * sun) + shines.x * gloss + shines.w * grazing * grazing;
 }
 
-// normal: unit, eye space. facing: cosine between the normal and the way to the eye.
-// light: towards it, eye space. up: the world's z, eye space.
+// normal: unit, eye space. facing: cosine of the angle between the normal and the direction to the eye.
+// light: direction towards the light, eye space. up: the world's z, eye space.
 vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
     float towards = dot(normal, light);
     return lit_by(albedo, towards, dot(normal, up), 2.0 * normal.z * towards - light.z, facing);
 }
 """
 
-# Function that reduces the light where a surface drawn by `lit` is in shadow. It uses the formula of `lit` and the
-# same tints, so this text comes after LIGHT_GLSL.
+# Function that reduces the light where a surface drawn by `lit` is in shadow. It uses the formula and the tints of
+# `lit`, so this text must come after LIGHT_GLSL.
 SHADED_GLSL = """
-// Factor on the colour where only a share of the sun (lit) and of the sky (open) is visible. Cosines as for `lit_by`.
+// Factor on the colour where only a share of the sun (lit) and of the sky (open) is visible. Cosines: see `lit_by`.
 vec3 light_left(float lit, float open, float towards, float upward) {
     float sun = max(towards * 0.85 + 0.15, 0.0);
     sun *= sun;
@@ -58,20 +60,20 @@ vec3 light_left(float lit, float open, float towards, float upward) {
 }
 """
 
-# The look "flat": a plain colour, and a darker line along the border. The line fades on bodies narrower than 10 px.
-# Bodies of 6 px or less have none.
+# The look "flat": a plain colour, and a darker line along the border of a body. The line fades on bodies narrower than
+# 10 px. Bodies of 6 px or less have no line.
 OUTLINE_GLSL = """
 const float OUTLINE_PX = 1.5, OUTLINE_TONE = 0.5;
-// inside_px: from the body's border. width_px: of the body.
+// inside_px: distance from the body's border. width_px: width of the body.
 vec3 with_outline(vec3 color, float inside_px, float width_px) {
     float strength = (1.0 - OUTLINE_TONE) * clamp(0.25 * width_px - 1.5, 0.0, 1.0);
     return color * (1.0 - strength * clamp(OUTLINE_PX + 0.5 - inside_px, 0.0, 1.0));
 }
 """
 
-# The same light for spheres, without a square root in each pixel. Brightness is a polynomial in the cosines, fitted
-# over the visible half of spheres from all sides (mean error 0.016). Its linear part is a dot product with a single
-# direction.
+# Constants of the light on spheres: the same light as above, without a square root in each pixel. Brightness is a
+# polynomial in the cosines. It was fitted over the visible half of spheres, seen from all sides (mean error 0.016).
+# The linear part of the polynomial is a dot product of the normal and a single direction.
 BASE, SQUARE, LINEAR_LIGHT, LINEAR_UP = 0.612, 0.232, 0.236, 0.156
 POLYNOMIAL_GLSL = (
     f"""
@@ -80,14 +82,14 @@ vec3 brightness_by_normal(vec3 light, vec3 up) {{ return {LINEAR_LIGHT} * light 
 """
     + """
 
-// linear: of the normal along `brightness_by_normal`; the others as for `lit_by`.
+// linear: dot product of the normal and `brightness_by_normal`; other arguments: see `lit_by`.
 vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored, float facing) {
     float brightness = BASE + linear + SQUARE * towards * towards;
     float sun = max(towards * 0.85 + 0.15, 0.0);
     float gloss = max(mirrored, 0.0);
     gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
     float grazing = 1.0 - facing;
-    // From cool to warm as the sun comes in.
+    // The tint goes from cool to warm with the amount of sun.
     vec3 tint = vec3(0.93, 0.98, 1.08) + vec3(0.09, 0.02, -0.14) * (sun * sun);
     return albedo * (tint * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
 }
@@ -98,8 +100,8 @@ vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored,
 # a checker image.
 NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH = range(5)
 
-# The highlight is a 32nd power, since llvmpipe's `pow` takes as long as the rest of the light. The base of the power
-# falls linearly with the distance from the highlight's middle; for wide highlights there is a quadratic term too.
+# The highlight is a 32nd power, because llvmpipe's `pow` takes as long as the rest of the light. The base of the power
+# falls linearly with the distance from the middle of the highlight; wide highlights also have a quadratic term.
 # `shine_of` returns the values that are computed once for each body.
 SHINE_GLSL = """
 vec2 shine_of(float exponent) {
@@ -115,18 +117,19 @@ float highlight(float mirrored, vec2 shine) {
 }
 """
 
-# This text comes after LIGHT_GLSL, whose tints it uses. It has no effect in programs without a material.
+# This text uses the tints of LIGHT_GLSL, so it must come after LIGHT_GLSL. The text has no effect in programs without
+# a material.
 FINISH_GLSL = """
 #if FINISH
 uniform vec4 finish;   // strength and exponent of the highlight, emission, strength of the rim
-uniform vec4 mapping;  // repeats along x and y; z: 1 where these count a metre
+uniform vec4 mapping;  // number of repeats along x and y; z: 1 if these are repeats per metre
 #if FINISH == 2
 uniform sampler2D image;
 #elif FINISH == 3
 uniform samplerCube image;
 #endif
 
-// at: place on the surface, in half extents from the middle. half_size: these, metres.
+// at: place on the surface, in half extents from the middle. half_size: the half extents, metres.
 vec4 texel(vec3 at, vec3 half_size) {
 #if FINISH == 2
     vec2 right_down = at.xy * vec2(1.0, -1.0);
@@ -139,7 +142,7 @@ vec4 texel(vec3 at, vec3 half_size) {
 #endif
 }
 
-// As `lit_by` of the light, with the material's highlight, rim and emission.
+// Like `lit_by`, with the material's highlight, rim and emission.
 vec3 finished_by(vec3 albedo, float towards, float upward, float mirrored, float facing) {
     float sun = max(towards * 0.85 + 0.15, 0.0);
     sun *= sun;
@@ -148,7 +151,7 @@ vec3 finished_by(vec3 albedo, float towards, float upward, float mirrored, float
     return albedo * (mix(COOL, WARM, sun) * brightness) + (gloss + finish.w * grazing * grazing);
 }
 
-// normal, to_eye: unit; light, up: as for `lit`; all in one frame.
+// normal, to_eye: unit; light, up: see `lit`. All are in the same frame.
 vec3 finished(vec3 albedo, vec3 normal, vec3 to_eye, vec3 light, vec3 up) {
     float towards = dot(normal, light), facing = clamp(dot(normal, to_eye), 0.0, 1.0);
     float mirrored = 2.0 * facing * towards - dot(light, to_eye);

@@ -1,16 +1,17 @@
-"""GLSL for the pose of a body between two snapshots, computed in the vertex shader from the 64-byte records.
+"""GLSL for the pose of a body between two snapshots. The vertex shader computes the pose from the 64-byte records.
 
 Snapshots in GPU buffers have the same bytes as in shared memory. Every program that draws bodies begins with the text
-of `pose_glsl`, whose `drawn_pose()` returns the body's pose. So a frame costs one small uniform write for any number
-of bodies, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a record is read as four
-inputs of 16 bytes and unpacked here.
+of `pose_glsl`. Its function `drawn_pose()` returns the body's pose. So for any number of bodies a frame needs only one
+small uniform write, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a record is read
+as four inputs of 16 bytes and unpacked here.
 
-Always: a body keeps the older snapshot's pose until the time of the newer one in three cases: its continuity (low half
-of the epoch) differs between the two, only the older snapshot has the body, or the body is not finite in the newer
-one. A part is placed in its body's frame after blending, so it moves on an arc while its body spins. A body whose
-record is hidden or not finite is not drawn. A scale is never blended through zero. Positions are made relative to the
-eye before they are blended, so that motion far from the origin is as smooth as near it. `twixt.render.interpolation`
-has the numpy reference of each method, and a test compares the two. Quaternions are xyzw, rotations radians about the
+Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot. The cases: its
+continuity (low half of the epoch) differs between the two snapshots, only the older snapshot has the body, or the body
+is not finite in the newer snapshot. A part is placed in its body's frame after blending, so it moves on an arc while
+the body spins. If the record of a body is hidden or not finite, the body is not drawn. If two scales have opposite
+signs, they are not blended, so a scale never passes zero. Positions are made relative to the eye before they are
+blended. So motion far from the origin is as smooth as motion near the origin. `twixt.render.interpolation` has the
+numpy reference of each method, and a test compares the two. Quaternions are xyzw. Rotations are in radians about the
 world's axes.
 """
 
@@ -25,9 +26,9 @@ from twixt.render.interpolation.poses import FARTHEST, MOST_TURN_RAD
 
 _POSE_STRUCT = """
 struct Pose {
-    vec3 position;           // from the eye, along the world's axes, metres
+    vec3 position;           // relative to the eye, along the world's axes, metres
     vec4 orientation;
-    vec3 scale;              // along its own axes
+    vec3 scale;              // along the body's own axes
     vec3 color;
     float alpha;
     bool visible;
@@ -65,7 +66,8 @@ in vec4 shape_color;
 in vec3 local_position;      // metres at scale 1
 in vec4 local_orientation;
 
-// A half float, IEEE 754 2008. Inputs for both scales would be two more than OpenGL guarantees.
+// A half float (IEEE 754 2008) as a float. Two more inputs for the scales would exceed the number that OpenGL
+// guarantees.
 float half_of(uint bits) {
     uint size = bits & 0x7FFFu;
     float value = size < 0x400u ? float(size) * 5.9604645e-8 : uintBitsToFloat((size << 13) + 0x38000000u);
@@ -80,9 +82,10 @@ in float newer_scale;
 #endif
 
 const uint SIZE_BITS = 0x7FFFFFFFu;
-const float OPAQUE = 0.998;  // 255 of 255 steps
+const float OPAQUE = 0.998;  // alpha of 255, with some tolerance
 
-// Compares bits, which are ordered like the magnitudes, NaN last: compilers may invert a comparison with NaN.
+// Compares the bits of floats. The bits have the same order as the magnitudes, with NaN last. Compilers may invert a
+// comparison of values with NaN.
 bool is_below(uvec3 bits, uint bound) { return all(lessThan(bits & SIZE_BITS, uvec3(bound))); }
 
 bool is_finite(uvec4 place, vec4 orientation, float scale) {
@@ -92,14 +95,14 @@ bool is_finite(uvec4 place, vec4 orientation, float scale) {
 
 float squared(vec3 v) { return dot(v, v); }
 
-// Hermite 1878: of the way, of the older and of the newer velocity.
+// Weights of a cubic Hermite curve (Hermite 1878): of the displacement, the older velocity, the newer velocity.
 vec3 hermite_weights(float s) {
     return vec3(s * s * (3.0 - 2.0 * s), s * (1.0 - s) * (1.0 - s), s * s * (s - 1.0));
 }
 
-// True if the curve from the older to the newer can be trusted: `curve_is_trusted` of
-// render/interpolation/hermite.py, with its names. Both accelerations are compared times both gaps,
-// and lengths by their squares.
+// True if the curve from the older to the newer position can be trusted. Same as `curve_is_trusted` in
+// render/interpolation/hermite.py, with the same names. To avoid divisions, both accelerations are multiplied by both
+// gaps, and lengths are compared by their squares.
 bool curve_is_trusted(vec3 way, vec3 v0, vec3 v1) {
     vec3 vb = uintBitsToFloat(before_motion.xyz);
     vec3 way_before = uintBitsToFloat(older_place.xyz) - uintBitsToFloat(before_place.xyz);
@@ -133,7 +136,8 @@ vec3 position_by(int method, float s) {
     return is_below(floatBitsToUint(bent), FARTHEST) ? bent : straight;
 }
 
-// The shortest way (Shoemake 1985), or the curve of Kim, Kim, Shin 1995: see hermite.py there, with its names.
+// The shortest rotation (Shoemake 1985), or the curve of Kim, Kim, Shin 1995. See render/interpolation/hermite.py,
+// which has the same names.
 vec4 orientation_by(int method, float s) {
     vec4 start = unit(older_orientation), whole = turn_after(unit(newer_orientation), back(start));
     vec4 turned = start, last = vec4(0.0, 0.0, 0.0, 1.0);
@@ -164,16 +168,18 @@ vec3 color_of(uvec4 spin) {
 
 float alpha_of(uvec4 spin) { return float(spin.w >> 24) * (1.0 / 255.0); }
 
-// A value that would pass zero, or is not finite, keeps the older one until the newer's instant.
+// If the scale would pass zero, or the newer scale is not finite, the older scale is used until the time of the newer
+// snapshot.
 float scale_at(float older, float newer, float share) {
     bool stays = older * newer < 0.0 || (floatBitsToUint(newer) & SIZE_BITS) >= FARTHEST;
     return stays ? older : older + (newer - older) * share;
 }
 
 #if PLACED
-// From the pose of a body to that of its part. The part's position is stretched with the body. Its own axes are turned
-// with it, and each is scaled by as much as its direction in the body: exact for turns by right angles. With
-// SCALED_PARTS the scale is of the part's own axes, and its position stays.
+// Converts the pose of a body to the pose of its part. The position of the part is stretched with the body. The axes
+// of the part are turned with the body. Each axis is scaled by the body's scale in the direction of the axis, which is
+// exact for parts turned by right angles. With SCALED_PARTS, the scale belongs to the axes of the part, and the
+// position is not stretched.
 void place_part(inout Pose pose, float scale) {
 #if SCALED_PARTS
     pose.position += rotate(pose.orientation, local_position * scale);
@@ -238,7 +244,7 @@ Pose drawn_pose() {
     return pose;
 }
 
-// Round shapes have one size.
+// One scale for shapes that stay round.
 float mean_scale(Pose pose) {
 #if STRETCHED
     return sign(pose.scale.x) * pow(abs(pose.scale.x * pose.scale.y * pose.scale.z), 1.0 / 3.0);
@@ -250,14 +256,15 @@ float mean_scale(Pose pose) {
 
 
 def bits_of(value: float) -> int:
-    """Bits of a float32 as an integer; shaders compare magnitudes by these bits."""
+    """Bits of a float32 as an integer. Shaders compare magnitudes by these bits."""
     return int.from_bytes(struct.pack("<f", value), "little")
 
 
 def pose_glsl(variant: PoseVariant) -> str:
-    """GLSL that declares `drawn_pose()`. Put the text after `#version` and FRAME_GLSL, whose `place_from_eye` it uses.
+    """GLSL that declares `drawn_pose()`. Put the text after `#version` and FRAME_GLSL, because it uses the function
+    `place_from_eye` of FRAME_GLSL.
 
-    Contains QUATERNION_GLSL and ROTATE_GLSL.
+    The text contains QUATERNION_GLSL and ROTATE_GLSL.
     """
     if variant.motion == GIVEN:
         return QUATERNION_GLSL + ROTATE_GLSL + _POSE_STRUCT + _GIVEN_POSE
@@ -299,7 +306,7 @@ vec3 rotate(vec4 turn, vec3 v) {
 """
 
 QUATERNION_GLSL = """
-// A quaternion without a length counts as no rotation. Divided by its largest component first: squares may overflow.
+// A quaternion of length 0 counts as no rotation. Divides by the largest component first: squares may overflow.
 vec4 unit(vec4 turn) {
     vec4 size = abs(turn);
     float largest = max(max(size.x, size.y), max(size.z, size.w));
@@ -315,12 +322,13 @@ vec4 turn_after(vec4 second, vec4 first) {
 
 vec4 back(vec4 turn) { return vec4(-turn.xyz, turn.w); }
 
-// The turn about a rotation vector (axis times radians), by any angle. Euler 1775. Half an angle that is pi more
-// changes but the sign of the quaternion, so the sine and cosine of -pi/2 .. pi/2 do: Abramowitz and Stegun 1964,
-// 4.3.97 and 4.3.99, to 2e-9. OpenGL guarantees no precision of sin and cos, and llvmpipe's take four times as long.
+// Quaternion of a rotation vector (axis times radians), for any angle. Euler 1775. If half the angle grows by pi, only
+// the sign of the quaternion changes. So sine and cosine are needed only from -pi/2 to pi/2: Abramowitz and Stegun
+// 1964, 4.3.97 and 4.3.99, with an error of 2e-9. OpenGL guarantees no precision of sin and cos. The sin and cos of
+// llvmpipe take four times as long as this function.
 vec4 turn_of(vec3 rotation) {
     float half_angle = 0.5 * length(rotation), halves = floor(half_angle * 0.318309886 + 0.5);
-    // pi as a sum of two numbers: its product with a whole number keeps all digits.
+    // pi is the sum of two numbers whose products with a whole number are exact.
     float a = (half_angle - halves * 3.140625) - halves * 9.67653590e-4, a2 = a * a;
     float per_a = 1.0 + a2 * (-0.1666666664 + a2 * (0.0083333315 + a2 * (-0.0001984090
                   + a2 * (0.0000027526 - a2 * 0.0000000239))));
@@ -329,7 +337,8 @@ vec4 turn_of(vec3 rotation) {
     return vec4(rotation * (0.5 * per_a * (halves > 0.0 ? a / half_angle : 1.0)), cosine);
 }
 
-// The shortest rotation vector of a unit turn; the angle by Abramowitz and Stegun 1964, 4.4.49, to 2e-8.
+// The shortest rotation vector of a unit quaternion. The angle is computed by Abramowitz and Stegun 1964, 4.4.49, with
+// an error of 2e-8.
 vec3 rotation_of(vec4 turn) {
     if (turn.w < 0.0) turn = -turn;
     float sine = length(turn.xyz);

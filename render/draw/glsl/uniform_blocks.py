@@ -1,7 +1,7 @@
-"""GLSL of the uniform blocks of a picture and of a layer, shared by all programs; `frame_block.py` packs them.
+"""GLSL of the uniform blocks of a picture and of a layer, shared by all programs. `frame_block.py` packs the blocks.
 
-The GLSL also has functions that convert a place in the world to a pixel and its depth, for perspective and
-orthographic cameras. This module also has the switches that programs of bodies are compiled with.
+The GLSL also contains functions that convert a place in the world to a pixel and a depth, for perspective and
+orthographic cameras. This module also contains the switches with which programs of bodies are compiled.
 """
 
 from __future__ import annotations
@@ -12,27 +12,29 @@ from twixt.render.draw.glsl.light import NO_FINISH
 
 FRAME_GLSL = """
 layout(std140) uniform Frame {
-    mat3 view;           // directions: world to eye
-    vec4 view_turn;      // the same rotation, as a quaternion
-    vec4 eye_high;       // position of the eye: the nearest float32, metres, world
-    vec4 eye_low;        // the rounding error of that
+    mat3 view;           // rotates directions from world to eye
+    vec4 view_turn;      // the same rotation as a quaternion
+    vec4 eye_high;       // position of the eye, rounded to float32, metres, world
+    vec4 eye_low;        // rounding error of eye_high, metres
     vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
-    vec4 picture;        // width, height in px; metres a pixel spans, at 1 m distance or everywhere if orthographic;
-                         // w: 1 when the camera is orthographic
-    vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
+    vec4 picture;        // x, y: width and height, px; z: metres that a pixel spans, at 1 m distance (perspective) or
+                         // everywhere (orthographic); w: 1 if the camera is orthographic
+    vec4 light_eye;      // direction towards the light, eye space; w: 1 if shapes have their plain colour
     vec4 up_eye;         // world z in eye space; w: height of the floor or ground above the eye, metres
-    vec4 light_world;    // towards the light, world; w: the share of black that is not seen on the ground
-    vec4 grid;           // x, y of the grid of lines' middle, from the eye, metres; left, bottom of the picture in px
-    vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture; z: 1 when round shapes have
+    vec4 light_world;    // direction towards the light, world; w: largest opacity of black that is not visible
+    vec4 grid;           // x, y: middle of the grid, relative to the eye, metres; z, w: left, bottom of the picture, px
+    vec4 guard;          // x, y: lens.xy for the viewport that reaches beyond the picture; z: 1 if round shapes have
                          // their pattern; w: factor on the colours of bodies
-    vec4 floor_at;       // of what soft shadows fall on: its middle, from the eye, metres; its x axis, both in world's x, y
-    vec4 floor_half;     // x, y: its half edges, metres; z: height at which the light's shadow of a body ends, in its radii
+    vec4 floor_at;       // floor for soft shadows: x, y: its middle, relative to the eye, metres; z, w: direction of
+                         // its x axis in the world's x, y
+    vec4 floor_half;     // x, y: half edges of that floor, metres; z: height up to which a body casts the light's
+                         // shadow, in radii of the body
 };
 
-// Before anything is rounded: two large numbers near each other have an exact difference.
+// Subtracts before anything is rounded, because the difference of two large numbers near each other is exact.
 vec3 place_from_eye(vec3 place) { return (place - eye_high.xyz) - eye_low.xyz; }
 
-// Perspective or orthographic. Programs of bodies are compiled for one of the two, by `switches_glsl`.
+// Perspective or orthographic. `switches_glsl` compiles programs of bodies for one of the two.
 #ifndef PARALLEL
 #define PARALLEL (picture.w > 0.5)
 #endif
@@ -40,9 +42,9 @@ vec3 place_from_eye(vec3 place) { return (place - eye_high.xyz) - eye_low.xyz; }
 // Clip w of a point at this depth (metres in front of the eye).
 float w_at(float depth) { return PARALLEL ? 1.0 : depth; }
 vec4 clip_of(vec3 seen) { return vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, w_at(-seen.z)); }
-// Along the line of sight to a point, of any length. Eye space.
+// Direction of the line of sight to a point, of any length. Eye space.
 vec3 sight_to(vec3 seen) { return PARALLEL ? vec3(0.0, 0.0, -1.0) : seen; }
-// Window depth (0..1), and its change by a metre towards the eye.
+// Window depth (0..1) of a point. `depth_by_metre`: the change of this depth for each metre towards the eye.
 float window_depth(float depth) {
     return PARALLEL ? 0.5 + 0.5 * (lens.w - lens.z * depth) : 0.5 - 0.5 * lens.z + 0.5 * lens.w / depth;
 }
@@ -51,20 +53,23 @@ float depth_by_metre(float depth) { return PARALLEL ? 0.5 * lens.z : 0.5 * lens.
 
 LAYER_GLSL = """
 layout(std140) uniform Layer {
-    float pair_share;    // alpha between the two snapshots
-    float is_posed;      // 1: velocity fields hold the rounding errors of positions
-    vec2 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
-    ivec4 counts;        // bodies of the older, the newer, the one before; 1: transparent bodies are drawn separately
-    ivec4 blending;      // index of the method; 1 where colours, and scales along each axis, are not blended
+    float pair_share;    // alpha: position between the two snapshots
+    float is_posed;      // 1: the velocity fields contain the rounding errors of the positions
+    vec2 gaps;           // simulated seconds from older to newer snapshot, and from the snapshot before to the older
+    ivec4 counts;        // number of bodies in the older snapshot, the newer one and the one before; w: 1 if
+                         // transparent bodies are drawn separately
+    ivec4 blending;      // x: index of the method; y: 1 if colours are not blended; z: 1 if scales along each axis are
+                         // not blended
 };
 """
 
 
 def switches_glsl(variant: PoseVariant) -> str:
     """GLSL that defines the switches of a program. PARALLEL, OUTLINED: true or false. PATTERN: 1 if round shapes have
-    their pattern, else 0. TRANSPARENT: 1 or 0. FINISH: see light.py.
+    their pattern, otherwise 0. TRANSPARENT: 1 or 0. FINISH: see light.py.
 
-    FAINT_BELOW: pixels with a smaller covered share are drawn only over the background. Put the text after `#version`.
+    FAINT_BELOW: pixels of which a smaller share is covered are drawn only over the background. Put the text after
+    `#version`.
     """
     defined = {
         "PARALLEL": str(variant.parallel).lower(),
@@ -78,14 +83,14 @@ def switches_glsl(variant: PoseVariant) -> str:
 
 
 def frame_glsl(variant: PoseVariant) -> str:
-    """FRAME_GLSL for one kind of camera and look, chosen when the program is compiled. Put the text after
+    """FRAME_GLSL for one kind of camera and look, which are chosen when the program is compiled. Put the text after
     `#version`."""
     return switches_glsl(variant) + FRAME_GLSL
 
 
 # Variants of the programs of bodies, and the format of rows with a given pose.
 #
-# A choice that is the same for all bodies of a draw call is made when a program is compiled, because software
+# If a choice is the same for all bodies of a draw call, it is made when the program is compiled, because software
 # rendering executes both sides of every branch.
 
 
@@ -96,10 +101,10 @@ GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
 )
 
 METHODS = ("none", "linear", "hermite", "auto")
-# Kinds of motion, each with its own program: the first for the methods none and linear, the second for hermite and
+# Kinds of motion. Each has its own program: the first for the methods none and linear, the second for hermite and
 # auto.
 POSE_VARIANTS = ("linear", "curved")
-# Used in place of one of them if no snapshots are read: the pose of each row is then an input.
+# Value in place of a kind of motion if no snapshots are read: the pose of each row is then an input.
 GIVEN = "given"
 
 
@@ -108,9 +113,9 @@ class PoseVariant(NamedTuple):
     axis.
 
     wide: spheres are drawn as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies
-    have a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`,
-    each part has its own scales, along its own axes. transparent: draws only transparent pixels. sampled: alpha is the
-    share of a pixel's samples that the body covers, not an opacity. finish: how materials are drawn, see light.py.
+    have a darker outline. placed: each row is a part with a pose in its body's frame. scaled_parts: with `stretched`,
+    each part has its own scales, along its own axes. transparent: draws only transparent pixels. sampled: alpha is not
+    an opacity, but the share of a pixel's samples that the body covers. finish: how materials are drawn, see light.py.
     """
 
     motion: str = "linear"

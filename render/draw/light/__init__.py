@@ -1,2 +1,2 @@
-"""lit_pictures: shadow maps, and the three passes of a picture with mapped shadows. composing: shading and
-multisampling of a picture."""
+"""Light and shadows. lit_pictures: shadow maps, and the three passes of a picture with mapped shadows. composing:
+shading and multisampling of a picture."""

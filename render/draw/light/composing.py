@@ -1,16 +1,17 @@
-"""Composes a picture: darkens surfaces in shadow, and averages the samples of each pixel.
+"""Composes a picture: darkens surfaces in shadow, and computes the mean of each pixel's samples.
 
-All bodies are first drawn fully lit into a separate target. Then one pass over the picture's pixels computes each
-pixel's position and normal from the depths, and whether the light reaches it. So shadows fall on every surface, and
-the programs of bodies need not handle them. The fraction of a surface's brightness that comes from the sun follows
-from its normal (glsl/light.py). A shadow removes exactly that fraction, and nothing if the surface faces away from the
-light. The ground has no depth; its position is where the pixel's ray meets it.
+All bodies are first drawn fully lit into a separate target. Then one pass over the picture's pixels computes the
+position and normal of each pixel from the depths, and tests whether the light reaches this position. So shadows fall
+on every surface, and the programs of bodies do not have to handle shadows. The share of a surface's brightness that
+comes from the sun follows from the surface's normal (glsl/light.py). A shadow removes exactly this share. If the
+surface faces away from the light, the shadow removes nothing. The ground has no depth; its position is the point where
+the pixel's ray meets the ground.
 
-- Soft shadows: TAPS comparisons with the map, spread over a disc, each between four pixels of the map (percentage
-  closer filtering, Reeves 1987). To avoid self-shadowing, the position is moved along the normal by the disc's width
-  on the surface.
+- Soft shadows: TAPS comparisons with the map, spread over a disc. Each comparison interpolates between four pixels of
+  the map (percentage closer filtering, Reeves 1987). To avoid self-shadowing, the position is moved along the normal
+  by the width of the disc on the surface.
 - Contact shading: nearby surfaces block the sky's light (screen-space ambient occlusion: Mittring 2007, Bavoil 2008).
-  It dims only the hemisphere light.
+  Contact shading dims only the hemisphere light.
 - Multisampling: all samples of a pixel share one shade, unless they lie on different surfaces.
 
 If nothing in a picture is in shadow, its colours do not change. Depth is also written, for later draws.
@@ -32,9 +33,9 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING
 from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
-# Number of comparisons for a soft edge, a multiple of three, and the edge's half width in pixels of the map.
+# TAPS: number of comparisons for a soft edge, a multiple of three. SOFT_PX: half the edge's width, pixels of the map.
 TAPS, SOFT_PX = 24, 5.0
-# Radius of contact shading at the target, as a fraction of half the picture's height.
+# Radius of contact shading at the target, as a share of half the picture's height.
 CONTACT_SHARE = 0.15
 # Largest radius of contact shading, px.
 WIDEST_PX = 96
@@ -54,7 +55,7 @@ uniform sampler2D colors, depths;
 #endif
 uniform bool has_ground;
 
-// Pixels covered by less than half have this depth or a larger one: see FAINT_DEPTH in ray_cast.py.
+// Pixels of which less than half is covered have this depth or a larger one, see FAINT_DEPTH in ray_cast.py.
 const float BACKGROUND = 0.999997;
 
 struct Surface {
@@ -65,7 +66,7 @@ struct Surface {
 
 float depth_of(ivec2 px, int number) { return texelFetch(depths, px, number).r; }
 
-// Of a pixel's middle. depth: in the window, 0..1.
+// Surface at the middle of a pixel. depth: window depth, 0..1.
 Surface surface_at(ivec2 px, float depth) {
     Surface found;
     vec2 aside = ((vec2(px) + 0.5 - grid.zw) * 2.0 / picture.xy - 1.0) / lens.xy;
@@ -86,7 +87,8 @@ Surface surface_near(ivec2 px) {
     return surface_at(px, depth_of(px, 0));
 }
 
-// The step to the side on which depths continue linearly: depths of one flat surface are linear over the picture.
+// The step to the neighbouring pixel, on the side where depths continue linearly. Depths of one flat surface are
+// linear over the picture.
 vec3 step_along(Surface here, ivec2 px, ivec2 way) {
     float depth = depth_of(px, 0);
     float off_back = abs(depth_of(px - way * 2, 0) + depth - 2.0 * depth_of(px - way, 0));
@@ -101,7 +103,7 @@ vec3 normal_of(Surface here, ivec2 px) {
     return dot(normal, sight_to(here.place)) > 0.0 ? -normal : normal;
 }
 
-// How far a place may be off by the steps of a depth buffer of 24 bits, metres.
+// Largest error of a place that is caused by the steps of a 24-bit depth buffer, metres.
 float rounding_m(vec3 place) {
     return 1.2e-7 * (PARALLEL ? 1.0 / abs(lens.z) : place.z * place.z / abs(lens.w));
 }
@@ -110,9 +112,10 @@ float rounding_m(vec3 place) {
 _SHADOW = """
 uniform sampler2DShadow map;
 uniform mat4 to_map;
-uniform vec3 map_px;  // metres, and share of the map's side; z: share of its depth that a metre is
+// A pixel of the map: x in metres, y as a share of the map's side. z: share of the map's depth per metre.
+uniform vec3 map_px;
 
-// Share of the light that reaches a place. towards: cosine of normal and light.
+// Share of the light that reaches a place. towards: cosine of the angle between the normal and the light.
 float lit_share(vec3 place, vec3 normal, float towards) {
     if (towards <= 0.0) return 1.0;  // no light to remove, see `light_left`
     float sine = sqrt(max(1.0 - towards * towards, 0.0));
@@ -120,9 +123,10 @@ float lit_share(vec3 place, vec3 normal, float towards) {
     vec3 at = (to_map * vec4(place + normal * off_m, 1.0)).xyz;
     vec2 inside = min(at.xy, 1.0 - at.xy);
     if (min(inside.x, inside.y) <= 0.0) return 1.0;
-    // Bodies are within the map's depth; surfaces behind it may be in their shadow too.
+    // All bodies are within the depth of the map, but surfaces behind the map may also be in their shadow.
     at.z = min(at.z - 0.5 * map_px.x * map_px.z, 0.999999);
-    // A third of the comparisons first: where they agree, as nearly everywhere, so do the others.
+    // A third of the comparisons is made first. If they agree, as they do nearly everywhere, the other comparisons
+    // would agree too.
     float lit = 0.0, soft = SOFT_PX * map_px.y;
     for (int tap = 1; tap < TAPS; tap += 3) lit += texture(map, vec3(at.xy + DISC[tap] * soft, at.z));
     if (lit > 0.0 && lit < float(TAPS / 3)) {
@@ -131,7 +135,8 @@ float lit_share(vec3 place, vec3 normal, float towards) {
     } else {
         lit *= 3.0;
     }
-    // Towards the border of the map shadows fade out, and where the light grazes a surface, which then has little of it.
+    // Shadows fade out towards the border of the map. They also fade where the light grazes a surface, because the
+    // surface then gets little light.
     float strength = smoothstep(0.0, 0.04, min(inside.x, inside.y)) * smoothstep(0.0, 0.2, towards);
     return 1.0 - strength * (1.0 - lit * (1.0 / float(TAPS)));
 }
@@ -146,7 +151,7 @@ float open_share(Surface here, vec3 normal, ivec2 px) {
     float width_px = min(contact_m / (w_at(-here.place.z) * picture.z), WIDEST_PX);
     if (width_px < 2.0) return 1.0;
     float reach_m = width_px * w_at(-here.place.z) * picture.z;
-    // The four pixels of a quad look into directions, and as far, as lie between each other's.
+    // The four pixels of a quad look in different directions and to different distances, to sample more places.
     int corner = (px.x & 1) + 2 * (px.y & 1);
     float turn = (6.2831853 / 32.0) * float(corner), farther = FARTHER[corner], hidden = 0.0;
     vec2 way_px = vec2(cos(turn), sin(turn)) * (0.5 * width_px);
@@ -182,12 +187,12 @@ const float contact_m = 0.0;
 _MAIN = """
 out vec4 color;
 
-// open: share of the sky's light. A pixel has one, whatever its samples show.
+// open: share of the sky's light that reaches the surface. This share is the same for all samples of a pixel.
 vec3 shade_of(Surface here, vec3 normal, float open) {
     float towards = dot(normal, light_eye.xyz);
     if (!here.is_there) return vec3(1.0);
     vec3 left = light_left(lit_share(here.place, normal, towards), open, towards, dot(normal, up_eye.xyz));
-    // The ground is not drawn in warm light, so that its shadows are less cool.
+    // The ground is not drawn in warm light, so its shadows are made less cool.
     return here.is_ground ? mix(vec3(dot(left, vec3(1.0 / 3.0))), left, 0.4) : left;
 }
 
@@ -229,19 +234,20 @@ void main() {
 
 
 class Shading(NamedTuple):
-    """Options for composing a picture. samples: per pixel. is_parallel: True if the camera is orthographic."""
+    """Options for composing a picture. samples: number of samples of each pixel. is_parallel: True if the camera is
+    orthographic."""
 
     samples: int
     is_parallel: bool
     has_contact: bool
 
 
-# All combinations that quality levels use.
+# All combinations that the quality levels use.
 SHADINGS = tuple(starmap(Shading, product((1, 4), (False, True), (False, True))))
 
 
 class Composer:
-    """Shades a target's samples and draws them as a picture's pixels into the framebuffer in use."""
+    """Shades the samples of a target and draws them as the pixels of a picture into the current framebuffer."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -250,10 +256,10 @@ class Composer:
     def compose(
         self, shading: Shading, scene: Scene, camera: CameraMatrices, matrix: NDArray[np.float64], map_px: int
     ) -> None:
-        """Composes a picture of this scene and camera. The camera's uniform block, colours, depths and map must be
+        """Composes a picture of this scene and camera. The camera's uniform block, the colours, depths and map must be
         bound.
 
-        matrix: (4, 4), from eye space into the map. map_px: side of the map, px.
+        matrix: (4, 4), from eye space to the map. map_px: side of the map, px.
         """
         array = self._array(shading)
         program = array.program
@@ -265,7 +271,7 @@ class Composer:
             away_m = 1.0 if camera.orthographic else math.dist(camera.eye, camera.target)
             program["contact_m"] = CONTACT_SHARE * away_m / float(camera.projection[1, 1])
         self._context.enable_only(moderngl.DEPTH_TEST)
-        self._context.depth_func = "1"  # always passes: the depth is written, not tested
+        self._context.depth_func = "1"  # the test always passes: the depth is only written
         array.render(moderngl.TRIANGLES, vertices=3)
         self._context.depth_func = "<"
 
@@ -280,7 +286,7 @@ class Composer:
 
 
 def compose_program(context: moderngl.Context, shading: Shading) -> moderngl.Program:
-    """Program that composes a picture. It draws GL_TRIANGLES with three vertices that have no attributes."""
+    """Program that composes a picture. Draw it with GL_TRIANGLES and three vertices without attributes."""
     return context.program(vertex_shader="#version 330 core\n" + _VERTEX, fragment_shader=_fragment(shading))
 
 
@@ -300,7 +306,7 @@ def _fragment(shading: Shading) -> str:
 
 
 def _disc() -> str:
-    """GLSL array of points spread evenly over the unit disc, on a spiral (Vogel 1979)."""
+    """GLSL array of points that are spread evenly over the unit disc, on a spiral (Vogel 1979)."""
     turn = math.pi * (3 - math.sqrt(5))
     places = [(math.sqrt((n + 0.5) / TAPS), n * turn) for n in range(TAPS)]
     listed = ", ".join(f"vec2({away * math.cos(angle):.5f}, {away * math.sin(angle):.5f})" for away, angle in places)

@@ -1,12 +1,14 @@
-"""Pictures with shadows on every surface: drawn once from the light, once from the eye, then composed.
+"""Pictures with shadows on every surface. They are drawn from the light and from the eye, and are then composed.
 
-The shadow map is a picture from the light. The bodies are drawn into a target whose depths can be read, with several
-samples per pixel if the level asks for it. composing.py makes the final picture from the two.
+The shadow map is a picture from the light. From the eye, the bodies are drawn into a target whose depths can be read.
+If the level requires it, the target has several samples per pixel. composing.py makes the final picture from map and
+target.
 
-Also: the light's camera, and the draw calls of bodies that the two pictures share.
+This module also contains the light's camera, and the draw calls of bodies that both pictures use.
 
-The frame's framebuffer gets the same colours and depths as if bodies had been drawn into it, so dots, lines and panels
-are drawn over it as usual. Nothing is allocated before the first such picture.
+The frame's framebuffer gets the same colours and depths as if the bodies had been drawn into it. So dots, lines and
+panels are drawn over the bodies as usual. No memory is allocated before the first picture with shadows on every
+surface.
 """
 
 from __future__ import annotations
@@ -40,19 +42,20 @@ from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of, grown, 
 Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
 
-# OpenGL capabilities that moderngl has no name for. With the first, a pixel's alpha sets the fraction of its samples
-# that are drawn; with the second, these samples are drawn opaque.
+# OpenGL capabilities for which moderngl has no name. ALPHA_TO_COVERAGE: the alpha of a pixel sets the share of its
+# samples that are drawn. ALPHA_TO_ONE: these samples are drawn opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
-# Half the depth of the map's region if there are marks, in radii of the region. Marks up to that far towards the light
-# cast shadows into the region. Marks do not affect the region's radius, because it would change as they come and go. A
-# deeper region does not make shadows less sharp.
+# Half the depth of the map's region if there are marks, in radii of the region. Marks up to this far towards the light
+# cast shadows into the region. Marks do not affect the region's radius, because the radius would change whenever marks
+# appear or disappear. A deeper region does not make shadows less sharp.
 MARKS_DEEP = 16.0
-# A target is replaced if the picture is larger than it, or smaller than this fraction of it.
+# A target is replaced if the picture is larger than the target, or smaller than this share of it.
 LEAST_USED = 0.4
 
 
 class LitTarget:
-    """Colours and depths of a picture, which composing.py reads. samples: per pixel; 1: no multisampling."""
+    """Colours and depths of a picture, which composing.py reads. samples: number of samples per pixel; 1: no
+    multisampling."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -100,8 +103,8 @@ class LitTarget:
 
 
 class LitPictures:
-    """Draws pictures whose level has mapped shadows. solids: used only to draw the map. marks: marks of the picture;
-    their opaque solids cast shadows."""
+    """Draws pictures whose level has mapped shadows. solids: the `Solids` used only for the shadow map. marks: marks
+    of the picture; their opaque solids cast shadows."""
 
     def __init__(
         self,
@@ -121,11 +124,11 @@ class LitPictures:
         self._map: tuple[moderngl.Texture, moderngl.Framebuffer] | None = None
         self._reach_of: Scene | None = None
         self._reach_m = 0.0
-        self.light_view: SceneView | None = None  # view from the light of the picture drawn last
+        self.light_view: SceneView | None = None  # view from the light in the last picture
 
     def draw(self, view: SceneView, layers: Sequence[PlacedLayer], begin: Callable[[], None], steps: Steps) -> None:
-        """Draws a picture. begin: sets its uniform blocks. steps: two functions, which draw the background and the lit
-        bodies."""
+        """Draws a picture. begin: sets the picture's uniform blocks. steps: two functions; the first draws the
+        background, the second the lit bodies."""
         lay, draw = steps
         light = self._cast(view, layers)
         begin()
@@ -142,13 +145,13 @@ class LitPictures:
         self._composer.compose(shading, view.scene, view.camera, to_map(view.camera, light), MAP_PX)
 
     def affordable(self, level: Level) -> Level:
-        """The level; without multisampling if the driver does not support it."""
+        """The level, but without multisampling if the driver does not support it."""
         return level if level.samples <= self._most_samples else level._replace(samples=1)
 
     @contextmanager
     def _covering(self, samples: int) -> Iterator[None]:
-        """Makes soft edges cover some samples instead of being blended, so that bodies drawn later are visible behind
-        them."""
+        """With this context manager, soft edges cover some samples and are not blended. So bodies that are drawn later
+        are visible behind the edges."""
         wanted = (ALPHA_TO_COVERAGE, ALPHA_TO_ONE) if samples > 1 else ()
         for capability in wanted:
             self._context.enable_direct(capability)
@@ -159,7 +162,7 @@ class LitPictures:
                 self._context.disable_direct(capability)
 
     def forget(self) -> None:
-        """Discards the uniform blocks. Called for a new scene."""
+        """Discards the uniform blocks. Call it for a new scene."""
         self._uniforms.forget()
 
     def release(self) -> None:
@@ -170,7 +173,7 @@ class LitPictures:
         self._map = None
 
     def _cast(self, view: SceneView, layers: Sequence[PlacedLayer]) -> CameraMatrices:
-        """Draws the shadow map of a picture; returns the light's camera."""
+        """Draws the shadow map of a picture. Returns the light's camera."""
         camera = self._camera(view, layers)
         square = 0, 0, MAP_PX, MAP_PX
         level = view.level._replace(samples=1)
@@ -204,18 +207,19 @@ class LitPictures:
 
 # The view from the light: an orthographic camera around the bodies, for the shadow map.
 #
-# The shadow map is drawn by the same programs as other pictures. It only needs a camera that looks along the light. It
-# shows all bodies, or the region that the viewer's camera shows, whichever is smaller.
+# The shadow map is drawn by the same programs as other pictures. The shadow map only needs a camera that looks in the
+# direction of the light. This camera shows all bodies, or the region that the viewer's camera shows, whichever is
+# smaller.
 #
-# While the region keeps its size, the map's pixels stay at the same places in the world, so that the edges of shadows
-# do not crawl. For this the centre moves by whole pixels, and the size changes by factors of SIZE_STEP. Pure: numbers
-# in, numbers out.
+# While the region keeps its size, the pixels of the map stay at the same places in the world, so the edges of shadows
+# do not crawl. To achieve this, the centre moves by whole pixels, and the size changes by factors of SIZE_STEP. Pure:
+# takes and returns numbers.
 
 
-# Side of the shadow map, px. A body that fills a tenth of a picture of 1280x960 then has shadow edges as fine as the
-# picture's pixels.
+# Side of the shadow map, px. If a body fills a tenth of a picture of 1280x960, its shadow edges are then as fine as
+# the pixels of the picture.
 MAP_PX = 2048
-# Radius of the region around the camera's target, in half diagonals of the area that the camera shows there.
+# Radius of the region around the camera's target, in half diagonals of the area that the camera shows at the target.
 SEEN_REACH = 1.5
 # The region's radius in metres is a power of this number.
 SIZE_STEP = math.sqrt(2)
@@ -224,8 +228,8 @@ DEEP, DEEPEST = 4.0, 1000.0
 
 
 class Region(NamedTuple):
-    """Ball that the shadow map shows. middle: metres, world. deep_m: how far towards the light bodies still cast
-    shadows."""
+    """Ball that the shadow map shows. middle: metres, world. deep_m: distance towards the light up to which bodies
+    cast shadows."""
 
     middle: tuple[float, float, float]
     radius_m: float
@@ -233,8 +237,8 @@ class Region(NamedTuple):
 
 
 def casting_reach(scene: Scene) -> float:
-    """Largest radius of a body around its position, metres at scale 1. Floors and walls are left out if there are
-    other bodies.
+    """Largest distance of any point of a body from its position, metres at scale 1. Floors and walls are left out if
+    there are other bodies.
 
     A floor that extends beyond the region still casts its shadow.
     """
@@ -245,7 +249,8 @@ def casting_reach(scene: Scene) -> float:
 
 
 def region_of(extent: Extent | None, reach_m: float, camera: CameraMatrices) -> Region:
-    """Region whose bodies cast shadows. extent: of their positions; None: unknown. reach_m: from `casting_reach`."""
+    """Region whose bodies cast shadows. extent: box around the positions of the bodies; None: unknown. reach_m: from
+    `casting_reach`."""
     away_m = 1.0 if camera.orthographic else math.dist(camera.eye, camera.target)
     half_sides = (away_m / float(camera.projection[axis, axis]) for axis in (0, 1))
     seen_m = SEEN_REACH * math.hypot(*half_sides)
@@ -262,14 +267,14 @@ def region_of(extent: Extent | None, reach_m: float, camera: CameraMatrices) -> 
 def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -> CameraMatrices:
     """Camera that looks at a region from the light. light: direction towards the light, world, of any length but 0.
 
-    Its eye is the centre of the region. It sees equally far in front of the eye and behind it.
+    The eye is at the centre of the region. The camera sees equally far in front of the eye and behind it.
     """
     backward = np.asarray(light, np.float64) / math.hypot(*light)
     right = np.cross((0.0, 0.0, 1.0), backward)
     length = float(np.linalg.norm(right))
     right = right / length if length > 1e-6 else np.array((1.0, 0.0, 0.0))
     axes = np.array([right, np.cross(backward, right), backward])
-    # One more pixel on each side than needed, because the centre is moved by up to half a pixel.
+    # One pixel more than necessary on each side, because the centre is moved by up to half a pixel.
     radius_m = SIZE_STEP ** math.ceil(math.log(max(region.radius_m, 1e-30) * (1 + 2 / map_px), SIZE_STEP) - 1e-9)
     pixel_m = 2 * radius_m / map_px
     at = axes @ np.asarray(region.middle, np.float64)
@@ -286,7 +291,8 @@ def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -
 
 
 def to_map(camera: CameraMatrices, light: CameraMatrices) -> NDArray[np.float64]:
-    """Matrix (4, 4) from the camera's eye space to shadow map coordinates, 0..1 each; for column vectors."""
+    """Matrix (4, 4) from the camera's eye space to coordinates of the shadow map, 0..1 each. Multiply it by column
+    vectors."""
     turn = light.view[:3, :3].astype(np.float64) @ camera.view[:3, :3].astype(np.float64).T
     moved = np.eye(4)
     moved[:3, :3] = turn
@@ -302,16 +308,17 @@ def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
     return x, y, z
 
 
-# Draw calls of all shapes of a picture, for the framebuffer and the camera that are set.
+# Draw calls for all shapes of a picture, in the current framebuffer and with the current camera.
 #
-# A picture from the eye and one from the light are drawn in the same way. Each has its own `Solids`, which remember
-# the programs chosen for its last picture.
+# A picture from the eye and a picture from the light are drawn in the same way. Each has its own `Solids`, which store
+# the programs chosen for the last picture.
 #
-# Planes and meshes come first, because the soft edges of the other shapes are blended with the pixels behind them.
+# Planes and meshes are drawn first, because the soft edges of the other shapes are blended with the pixels behind
+# them.
 
 
 class Solids:
-    """Draws bodies of every shape. The poses of meshes must have been computed for the same camera."""
+    """Draws bodies of every shape. The poses of meshes must be computed before, for the same camera."""
 
     def __init__(
         self, context: moderngl.Context, bodies: BodyDraws, meshes: MeshDrawing, materials: MaterialDraws

@@ -1,12 +1,12 @@
-"""Draws the marks of a picture: solids by the programs of ray cast bodies, thin lines as lines.
+"""Draws the marks of a picture. The programs of ray cast bodies draw solids; thin lines are drawn as lines.
 
-Marks arrive blended, and all solids of a picture are uploaded together. Between pictures only buffers and compiled
-programs are kept. If the same array of marks is drawn again, it is not converted again.
+Marks arrive already blended. All solids of a picture are uploaded together. Between pictures, only buffers and
+compiled programs are kept. If the same array of marks is drawn again, it is not converted again.
 
-Marks hide bodies and each other, and bodies hide marks, by their true depth. Marks have the light and the look of
-bodies, without the pattern. If shadows are mapped, they fall on marks. Opaque solids cast shadows within the map's
-region. That region is chosen for the bodies alone, because marks that come and go would change its size. Transparent
-marks are sorted together with transparent bodies. Without marks no code here runs, and no program is compiled.
+Bodies and marks hide each other by their true depth. Marks have the same light and look as bodies, but no pattern. If
+shadows are mapped, shadows also fall on marks. Opaque solids cast shadows within the region of the map. This region is
+chosen for the bodies alone, because marks that appear and disappear would change its size. Transparent marks are
+sorted together with transparent bodies. Without marks, this code does not run and no program is compiled.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ NO_MARKS_DRAWN = np.zeros(0, np.void)
 
 
 class MarkDrawing:
-    """Draws marks into pictures. Call `set_marks` for each picture, then `draw` for their opaque solids among the
-    bodies, then `draw_lines` over all of them, then `draw_transparent` for runs of the rows given to
-    `upload_transparent`."""
+    """Draws marks into pictures. For each picture, call four methods in this order: `set_marks`; `draw` for the opaque
+    solids among the bodies; `draw_lines`, which draws over all solids; `draw_transparent` for runs of the rows given
+    to `upload_transparent`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, is_software: bool) -> None:
         self._context, self._target, self._is_software = context, target, is_software
@@ -44,8 +44,8 @@ class MarkDrawing:
         self._lines: SmoothLines | None = None
 
     def set_marks(self, marks: NDArray[np.void]) -> None:
-        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds. Do not modify the array afterwards;
-        pass a new one to change the marks."""
+        """Sets a picture's marks: (m,) of dtype `MARK`, finite, of known kinds. Do not modify the array afterwards. To
+        change the marks, pass a new array."""
         if not len(marks):
             self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
         elif marks is not self._made_of:
@@ -59,7 +59,7 @@ class MarkDrawing:
 
     @property
     def transparent(self) -> Transparent:
-        """Transparent solids of the marks set last."""
+        """Transparent solids of the current marks."""
         return self._solids.transparent
 
     def draw(self, view: SceneView) -> None:
@@ -68,7 +68,7 @@ class MarkDrawing:
             self._draw_run(solid, first, count, view)
 
     def draw_lines(self, view: SceneView) -> None:
-        """Draws the thin lines of the marks set last, over all solids."""
+        """Draws the thin lines of the current marks, over all solids."""
         if not len(self._solids.lines.starts):
             return
         lines = self._lines = self._lines or SmoothLines(self._context)
@@ -83,18 +83,18 @@ class MarkDrawing:
         self._transparent.upload(self.transparent.rows[order])
 
     def draw_transparent(self, solid: int, first: int, count: int, view: SceneView) -> None:
-        """Draws a run of the uploaded rows, all of the solid with index `solid` in SOLIDS."""
+        """Draws a run of the uploaded rows. All rows of the run are the solid with index `solid` in SOLIDS."""
         self._transparent.render((whole_pass(SOLIDS[solid]), variant_of(view, transparent=True)), first, count, view)
 
     def prepare(self, view: SceneView) -> bool:
-        """Compiles, by drawing one solid, a program that will be needed for other marks, for more marks, or at a
-        cheaper level. Returns False if no such program is left, or if there are no marks.
-        """
+        """Compiles a program by drawing one solid. The program will be needed for other marks, for more marks, or at a
+        cheaper level. Returns False if all programs are compiled or there are no marks."""
         variant, counts = variant_of(view), self._solids.counts
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
             for name in _passes(solid) if count else (whole_pass(solid),):
                 if not self._programs.has((name, variant)):
-                    self._opaque.render((name, variant), 0, 1, view)  # any row can be drawn, even one of another solid
+                    # Any row may be drawn for this, even a row of another solid.
+                    self._opaque.render((name, variant), 0, 1, view)
                     return True
         return False
 
@@ -111,14 +111,15 @@ class MarkDrawing:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
             if len(passes) > 1:
                 off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
-                names = passes[0], passes[-1]  # no occlusion query: for marks it costs more than an empty draw
+                # The passes without the occlusion query: for marks, the query costs more than an empty draw.
+                names = passes[0], passes[-1]
                 range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
         for name in names:
             self._opaque.render((name, variant_of(view)), first, count, view, range_px)
 
 
 def _runs(solids: MarkSolids) -> Iterator[tuple[str, int, int]]:
-    """For each of SOLIDS that has rows: its name, the index of its first row, the number of its rows."""
+    """For each of SOLIDS that has rows: its name, the index of its first row, and the number of its rows."""
     first = 0
     for solid, count in zip(SOLIDS, solids.counts, strict=True):
         if count:
@@ -134,14 +135,14 @@ def _passes(solid: str) -> tuple[str, ...]:
 # Rows of solids on the GPU, drawn in runs by the programs of ray cast bodies.
 #
 # The pose of a row is an input of the shader (`GIVEN` in glsl/uniform_blocks.py), so the program of a solid can draw
-# any run of its rows. Programs are compiled at first use and shared by all buffers.
+# any run of its rows. Programs are compiled at the first use and shared by all buffers.
 #
 # If a buffer must grow, it is replaced together with its vertex arrays.
 
 
 CONES = "cones"
 MARK_PASSES = {**PASSES, CONES: Pass("marks", cone_program, QUADS)}
-# Initial capacity of a buffer, rows. It doubles when more rows are needed.
+# Initial capacity of a buffer, rows. The capacity doubles when more rows are needed.
 LEAST_ROOM = 256
 # Range of widths, px, for programs that do not draw points.
 NO_POINTS = (0.0, 0.0)
@@ -157,7 +158,7 @@ class SolidPrograms:
         self._made: dict[ProgramKey, moderngl.Program] = {}
 
     def has(self, key: ProgramKey) -> bool:
-        """True if this program has been compiled."""
+        """True if this program is already compiled."""
         return key in self._made
 
     def get(self, key: ProgramKey) -> moderngl.Program:
@@ -198,7 +199,7 @@ class SolidRows:
         view: SceneView,
         range_px: tuple[float, float] = NO_POINTS,
     ) -> None:
-        """Draws a run of rows. range_px: range of widths of the solids that a program of points draws.
+        """Draws a run of rows. range_px: for a program of points, the range of widths of the solids that it draws.
 
         Restores the depth mask and the viewport.
         """

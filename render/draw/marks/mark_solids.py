@@ -1,11 +1,12 @@
 """Converts marks to solids and thin lines: boxes, capsules, cylinders, ellipsoids, cones.
 
-Five kinds of solids are enough. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line is a cylinder, and
-axes are three cylinders. A line or an arrow of radius 0 is a thin line. Each solid is one row of position,
+Five kinds of solids are enough for all marks. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line is a
+cylinder, and axes are three cylinders. A line or arrow of radius 0 is a thin line. Each solid is one row of position,
 orientation, half size and colour. The rows of one kind of solid are consecutive, so one draw call draws them.
 
-Rows are in the order of SOLIDS; transparent rows are separate. A mark without any extent gives rows of size 0, which
-are not drawn. A flat mark is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
+Rows are in the order of SOLIDS. Transparent rows are stored separately. If all extents of a mark are 0, its rows have
+size 0 and are not drawn. A flat mark is drawn as a very thin solid. Pure: takes and returns arrays, without a loop
+over marks.
 """
 
 from __future__ import annotations
@@ -19,26 +20,25 @@ from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.render.interpolation.quaternion import multiply, normalized
 
 SOLIDS = ("boxes", "capsules", "cylinders", "ellipsoids", "cones")
-# half_size, metres. Boxes: half edges. Ellipsoids: half axes. Others: radius, radius, half the length; for a capsule,
-# half the length of its straight part. A cone's tip is at +z, and its position is at half its height.
+# half_size, metres. Boxes: half edges. Ellipsoids: half axes. Other solids: radius, radius, half the length; for a
+# capsule, half the length of its straight section. A cone's tip is at +z, and its position is at half its height.
 SOLID = np.dtype([("position", "<f4", 3), ("orientation", "<f4", 4), ("half_size", "<f4", 3), ("color", "u1", 4)])
 # The same record as one block of bytes, which numpy copies faster.
 BYTES = np.dtype(f"V{SOLID.itemsize}")
 
-# Radius and length of an arrow's head, in radii of its shaft. If an arrow is shorter than this head, the head is
-# scaled down.
+# Radius and length of an arrow's head, in radii of its shaft. The head of a shorter arrow is scaled down.
 HEAD_RADIUS, HEAD_LENGTH = 2.5, 6.0
-# Length of an arrow's head whose radius is given, as a fraction of the arrow's length.
+# Length of an arrow's head if the radius of the head is given, as a share of the arrow's length.
 HEAD_SHARE = 1 / 3
-# Radius of a frame's axis, as a fraction of its length.
+# Radius of the axes of a frame, as a share of their length.
 AXIS_RADIUS = 1 / 20
 # Colours of a frame's x, y and z axes, multiplied by the mark's colour.
 AXIS_COLORS = np.array([(230, 60, 50), (70, 200, 70), (60, 110, 240)], np.float64)
-# Rotations that turn z to x, y and z.
+# Rotations that turn z to the directions of x, y and z.
 HALF = np.sqrt(0.5)
 TO_AXES = np.array([(0.0, HALF, 0.0, HALF), (-HALF, 0.0, 0.0, HALF), (0.0, 0.0, 0.0, 1.0)])
 OPAQUE = 255
-# Smallest half size along an axis, relative to the largest. A box of height 0 is drawn as a thin plate.
+# Smallest half size along an axis, relative to the largest half size. A box of height 0 is drawn as a thin plate.
 THINNEST = 1e-4
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,7 @@ class Transparent(NamedTuple):
 
 
 class MarkSolids(NamedTuple):
-    """Solids and lines of some marks. rows: opaque solids, (n,) of dtype SOLID. counts: number of rows of each of
+    """Solids and lines of some marks. rows: opaque solids, (n,) of dtype SOLID. counts: number of rows for each of
     SOLIDS."""
 
     rows: NDArray[np.void]
@@ -109,7 +109,7 @@ def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
 
 
 def _parted(rows: NDArray[np.void], counts: tuple[int, ...], lines: ThinLines) -> MarkSolids:
-    """All solids, with transparent ones separate. Solids with an alpha of 0 are left out."""
+    """All solids; transparent solids are stored separately. Solids with alpha 0 are left out."""
     alpha = rows["color"][:, 3]
     if alpha.min(initial=OPAQUE) == OPAQUE:
         return MarkSolids(rows, counts, lines, NO_TRANSPARENT)
@@ -122,8 +122,8 @@ def _parted(rows: NDArray[np.void], counts: tuple[int, ...], lines: ThinLines) -
 
 
 def _rows(marks: NDArray[np.void], half_size: NDArray[np.floating], ahead: Floats | None = None) -> NDArray[np.void]:
-    """One row for each mark. ahead: (m,), distance in metres from the mark's position to the solid's, along the mark's
-    z."""
+    """One row for each mark. ahead: (m,), distance in metres from the position of the mark to the position of the
+    solid, along the mark's z."""
     rows = np.empty(len(marks), SOLID)
     if not len(marks):
         return rows
@@ -139,7 +139,7 @@ def _flattened(marks: NDArray[np.void], half_size: NDArray[np.floating]) -> NDAr
 
 
 def _arrows(marks: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void], ThinLines]:
-    """Shafts and heads; thin lines for arrows of radius 0."""
+    """Rows of shafts, rows of heads, and thin lines for arrows of radius 0."""
     marks, thin = _divided(marks)
     radius, length, given = marks["size"].astype(np.float64).T
     head = np.where(given > 0, HEAD_SHARE * length, np.minimum(HEAD_LENGTH * radius, length))
@@ -151,14 +151,14 @@ def _arrows(marks: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void]
 
 
 def _lines(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
-    """Cylinders; thin lines for lines of radius 0."""
+    """Rows of cylinders, and thin lines for lines of radius 0."""
     marks, thin = _divided(marks)
     half_size = marks["size"][:, (0, 0, 1)] * (1.0, 1.0, 0.5)
     return _rows(marks, half_size, half_size[:, 2]), thin
 
 
 def _divided(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
-    """The marks that have a radius; thin lines for the others."""
+    """The marks with a radius above 0, and thin lines for the other marks."""
     has_radius = marks["size"][:, 0] > 0
     if has_radius.all():
         return marks, NO_LINES
@@ -179,7 +179,7 @@ def _axes(marks: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def _ahead(marks: NDArray[np.void], metres: NDArray[np.floating]) -> Floats:
-    """Positions at these distances in metres along each mark's z, (m, 3)."""
+    """Positions (m, 3) at these distances (metres) from the marks, along each mark's z."""
     x, y, z, w = normalized(marks["orientation"]).T
     along = np.stack((2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)), axis=1)
     return marks["position"] + along * metres[:, None]

@@ -1,9 +1,9 @@
-"""Meshes on the GPU: one set of buffers for each distinct mesh, and the lists of bodies that share these buffers.
+"""Meshes on the GPU: one set of buffers for each distinct mesh, and lists of the bodies that share these buffers.
 
 This module also handles deforming meshes, whose vertices are blended between two snapshots.
 
 Always: meshes with equal arrays share buffers, even if their colours differ. Buffers stay on the GPU if the next scene
-has the mesh too. The rows of a layer are listed mesh by mesh, so the rows of one mesh are adjacent in the list.
+also has the mesh. The rows of a layer are listed mesh by mesh, so all rows of one mesh are adjacent in the list.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from twixt.render.draw.meshes.mesh_geometry import (
     silhouette_edges,
 )
 
-# Meshes with more faces have no soft silhouettes, since sorting their edges would delay the scene. For this many faces
-# it takes 0.2 s.
+# Meshes with more faces than this have no soft silhouettes, because sorting their edges would delay the scene. For
+# this many faces, sorting takes 0.2 s.
 MOST_SOFT_FACES = 250_000
 
 
 class MeshOnGpu(NamedTuple):
     """Buffers of one mesh. edges: see `silhouette_edges`; None for a mesh of more than MOST_SOFT_FACES faces.
 
-    uv: image coordinates of each vertex; None if the mesh has none.
+    uv: image coordinates of each vertex; None if the mesh has no image coordinates.
     """
 
     vertices: moderngl.Buffer
@@ -65,7 +65,7 @@ class MeshBuffers:
         self._meshes: dict[bytes, MeshOnGpu] = {}
 
     def keep(self, meshes: Iterable[Mesh]) -> None:
-        """Uploads those of `meshes` that are not on the GPU yet, and releases meshes that are not among them."""
+        """Uploads the meshes that are not on the GPU yet, and releases those that are not in `meshes`."""
         wanted = {mesh.digest: mesh for mesh in meshes}
         for digest in self._meshes.keys() - wanted.keys():
             self._meshes.pop(digest).release()
@@ -92,10 +92,11 @@ class MeshBuffers:
 
 
 class MeshRun(NamedTuple):
-    """Bodies of a layer that have one mesh and material. bodies: their numbers, ascending. end: the last one plus one.
+    """Bodies of a layer that have the same mesh and material. bodies: body numbers, ascending. end: the last number
+    plus one.
 
-    first: index of the first body in the layer's list. surface: index among the deforming bodies; -1 if the mesh does
-    not deform.
+    first: index of the first body in the layer's list. surface: index of the body among the deforming bodies; -1 if
+    the mesh does not deform.
     """
 
     digest: bytes
@@ -111,8 +112,8 @@ class MeshRun(NamedTuple):
 
 
 class LayerMeshes:
-    """Bodies of a layer that are meshes, sorted by mesh. Each deforming body has its own run. bodies: numbers, on the
-    GPU.
+    """Bodies of a layer that are meshes, sorted by mesh. Each deforming body has its own run. bodies: body numbers, on
+    the GPU.
 
     poses: rows of MESH_POSE in the same order, written for each picture.
     """
@@ -136,11 +137,12 @@ class LayerMeshes:
         ]
         self.bodies = context.buffer(listed)
         self.poses = context.buffer(reserve=len(listed) * MESH_POSE.itemsize)
-        self.arrays: dict[tuple[str, int], moderngl.VertexArray] = {}  # by program and number of the run
+        # Vertex arrays by the name of the program and the number of the run.
+        self.arrays: dict[tuple[str, int], moderngl.VertexArray] = {}
 
     def spans(self, count: int) -> list[tuple[int, int]]:
-        """Listed bodies that are in a snapshot of `count` bodies, as (first index, number). Adjacent spans are
-        merged."""
+        """Spans of the list whose bodies are in a snapshot of `count` bodies, as (first index, number of bodies).
+        Adjacent spans are merged."""
         found: list[tuple[int, int]] = []
         for run in self.runs:
             if not (drawn := run.drawn(count)):
@@ -160,30 +162,33 @@ class LayerMeshes:
 
 
 def _places_in(listed: NDArray[np.intp], bodies: NDArray[np.uint32]) -> NDArray[np.intp]:
-    """Index of each of `bodies` in an ascending list; -1 for a body that is not in it."""
+    """Index of each body of `bodies` in an ascending list; -1 if the body is not in the list."""
     if not len(listed):
         return np.full(len(bodies), -1)
     places = np.minimum(np.searchsorted(listed, bodies), len(listed) - 1)
     return np.where(listed[places] == bodies, places, -1)
 
 
-# Vertices of deforming meshes, blended on the GPU between two snapshots, into the buffers that are drawn.
+# Vertices of deforming meshes. The GPU blends them between two snapshots and writes them into the buffers that are
+# drawn.
 #
-# A deforming body has its own vertex buffer, which the programs of meshes draw like any other. For each picture, a
-# pass with transform feedback blends the vertices and normals of the older and the newer snapshot into this buffer. (A
-# similar pass computes the poses of bodies.) So faces, silhouettes and shadows need no extra code for bodies that
-# deform.
+# A deforming body has its own vertex buffer, which the programs of meshes draw like the buffer of any other mesh. For
+# each picture, a pass with transform feedback blends the vertices and normals of the older and the newer snapshot into
+# this buffer. (A similar pass computes the poses of bodies, see glsl/mesh_pose.py.) So faces, silhouettes and shadows
+# need no extra code for bodies that deform.
 #
-# Vertices of a snapshot stay in main memory. When the snapshot is first drawn, its normals are computed and both are
-# uploaded. This saves time, since a display of 60 Hz draws only half of 120 snapshots a second.
+# The vertices of a snapshot stay in main memory. When the snapshot is drawn for the first time, its normals are
+# computed, and vertices and normals are uploaded. This saves time: of 120 snapshots per second, a display of 60 Hz
+# draws only half.
 #
-# Always: if a body's epoch changed, or its vertices are not finite in the newer snapshot, the older snapshot's
-# vertices are drawn until the time of the newer one. A body that is not finite in the older snapshot is not drawn. A
-# snapshot without vertices shows rest shapes. Rows of vertices are numbered as in `ipc/scene/surfaces.py`.
+# Always: if the epoch of a body changed, or its vertices are not finite in the newer snapshot, the vertices of the
+# older snapshot are drawn until the time of the newer one. If a body is not finite in the older snapshot, it is not
+# drawn. If a snapshot has no vertices, the rest shapes are drawn. Rows of vertices are numbered as in
+# `ipc/scene/surfaces.py`.
 
 
-# Limit on snapshots whose vertices and normals are on the GPU. Each half of a split view needs two, and so do groups
-# with a delay.
+# Largest number of snapshots whose vertices and normals are on the GPU. Each half of a split view needs two snapshots,
+# and each group with a delay needs two.
 MOST_FILLED = 8
 FORMAT = "3f 3f"
 
@@ -200,8 +205,8 @@ void main() {
 
 
 class _Held(NamedTuple):
-    """Vertices of a snapshot, (v, 3), and the epochs of its deforming bodies, (k,). number: counts the uploads, from
-    1."""
+    """Vertices of a snapshot, (v, 3), and the epochs of its deforming bodies, (k,). number: number of the upload,
+    counted from 1."""
 
     number: int
     vertices: NDArray[np.float32]
@@ -209,8 +214,8 @@ class _Held(NamedTuple):
 
 
 class _Filled(NamedTuple):
-    """Vertices of a snapshot on the GPU. rows: rows of VERTEX of all deforming bodies. number: that of the upload, see
-    `_Held`; 0 for rest shapes. bounds: box of each body; None if the body is not drawn."""
+    """Vertices of a snapshot on the GPU. rows: rows of VERTEX of all deforming bodies. number: number of the upload,
+    see `_Held`; 0 for rest shapes. bounds: box of each body; None if the body is not drawn."""
 
     number: int
     held: _Held | None
@@ -219,27 +224,30 @@ class _Filled(NamedTuple):
 
 
 class DrawnSurface(NamedTuple):
-    """Buffer of a body's vertices as a picture shows them, and the box around them."""
+    """Buffer with the vertices of a body in the current picture, and the box around these vertices."""
 
     vertices: moderngl.Buffer
     bounds: MeshBounds
 
 
 class SurfaceBlending:
-    """Vertices of the deforming bodies of one scene, by slot of their snapshot."""
+    """Vertices of the deforming bodies of one scene, by the slot of their snapshot."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
         self._scene: Scene | None = None
         self._rows = NO_SURFACES
-        self._deformations: list[Deformation] = []  # of each deforming body; bodies of one mesh share it
-        self._starts = np.zeros(1, np.intp)  # of each body's rows on the GPU
+        # One Deformation for each deforming body; bodies with the same mesh share it.
+        self._deformations: list[Deformation] = []
+        self._starts = np.zeros(1, np.intp)  # first row of each body on the GPU
         self._held: dict[int, _Held] = {}
         self._filled: dict[int, _Filled] = {}  # in order of use, the most recent last
-        self._drawn: list[moderngl.Buffer] = []  # of each deforming body
-        self._shown: dict[int, tuple[int, int, float]] = {}  # numbers of the uploads, and share, in a body's buffer
+        self._drawn: list[moderngl.Buffer] = []  # for each deforming body, the buffer that is drawn
+        # Contents of each body's buffer: the numbers of the two uploads, and the share.
+        self._shown: dict[int, tuple[int, int, float]] = {}
         self._uploads = 0
-        self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}  # by the snapshots' buffers
+        # vertex arrays by the buffers of the two snapshots
+        self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}
         self._program: moderngl.Program | None = None
 
     def upload(self, slot: int, vertices: NDArray[np.float32], epochs: NDArray[np.uint32]) -> None:
@@ -267,7 +275,7 @@ class SurfaceBlending:
         self._drawn = [self._context.buffer(deformation.rest) for deformation in self._deformations]
 
     def place_of(self, body: int) -> int:
-        """Index of a body among the deforming bodies; -1 if it does not deform."""
+        """Index of a body among the deforming bodies; -1 if the body does not deform."""
         place = int(np.searchsorted(self._rows.bodies, body))
         return place if place < len(self._rows.bodies) and self._rows.bodies[place] == body else -1
 
@@ -319,7 +327,7 @@ class SurfaceBlending:
         return self._arrays[key]
 
     def _fill(self, slot: int) -> _Filled:
-        """The vertices of the snapshot in `slot` on the GPU. The first call after an upload writes them."""
+        """The vertices of the snapshot in `slot` on the GPU. The first call after an upload writes them to the GPU."""
         held, filled = self._held.get(slot), self._filled.pop(slot, None)
         number = 0 if held is None else held.number
         if filled is None or filled.number != number:
@@ -351,7 +359,7 @@ class SurfaceBlending:
 
 
 def blend_program(context: moderngl.Context) -> moderngl.Program:
-    """Program that blends vertices and normals of two snapshots; takes GL_POINTS, for transform feedback."""
+    """Program that blends the vertices and normals of two snapshots. Draw it with GL_POINTS and transform feedback."""
     return context.program(vertex_shader=_BLEND, varyings=("place", "normal"))
 
 

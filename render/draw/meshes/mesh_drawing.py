@@ -1,10 +1,10 @@
-"""Draws the bodies whose shape is a mesh. First the pose of each body is computed, then each distinct mesh has one
-instanced draw.
+"""Draws the bodies whose shape is a mesh. First the pose of each body is computed. Then each distinct mesh is drawn by
+one instanced draw call.
 
-Poses are computed before the other draws of a picture, so that the driver need not interrupt those draws.
+Poses are computed before the other draws of a picture. Otherwise the driver would have to interrupt the other draws.
 
-Always: a scene without meshes costs only a comparison. Faces have hard edges. Soft silhouettes are drawn over all
-bodies at the end, if they are affordable and the framebuffer has one sample for each pixel.
+Always: a scene without meshes costs only one comparison. Faces have hard edges. Soft silhouettes are drawn at the end,
+over all bodies, if the picture does not have too many edges and the framebuffer has one sample per pixel.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS
 from twixt.render.draw.quality import FULL, LEVELS, Level
 
-# A picture with more edges than this has no soft silhouettes: limits for software rendering and for a GPU.
+# If a picture has more edges than this, it has no soft silhouettes. There is one limit for software rendering and one
+# for a GPU.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
-ALL = -1  # key that stands for all runs, in place of a run's number
-# Image coordinates are divided by the half extents of a mesh, but at least by this, metres.
+ALL = -1  # key that stands for all runs; used in place of the number of a run
+# Image coordinates are divided by the half extents of a mesh. The divisor is at least this, metres.
 SMALLEST_M = 1e-9
 
 
@@ -47,7 +48,7 @@ class _Drawn(NamedTuple):
 
 
 class MeshDrawing:
-    """Draws meshes: `pose` at the start of a picture, then the other calls in the picture's order."""
+    """Draws meshes. Call `pose` at the start of a picture, then the other methods in the picture's order."""
 
     def __init__(
         self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, materials: MaterialUniforms
@@ -57,9 +58,10 @@ class MeshDrawing:
         self._buffers = MeshBuffers(context)
         self.surfaces = SurfaceBlending(context)
         self._layers: dict[str | None, LayerMeshes] = {}
-        self._listed: Membership | None = None  # the lists that `_layers` were made from
-        self._drawn: list[_Drawn] = []  # in this picture
-        # By program, digest and vertex buffer. The flag is True for a closed mesh.
+        self._listed: Membership | None = None  # lists from which `_layers` were made
+        self._drawn: list[_Drawn] = []  # the bodies drawn in this picture
+        # Vertex arrays by the name of the program, the digest of the mesh and the vertex buffer. The flag is True for
+        # a closed mesh.
         self._transparent: dict[tuple[str, bytes, int], tuple[moderngl.VertexArray, bool]] = {}
 
     def pose(self, layers: Sequence[PlacedLayer]) -> None:
@@ -90,7 +92,7 @@ class MeshDrawing:
             array.render(moderngl.TRIANGLES, instances=drawn.bodies)
 
     def draw_shadows(self) -> None:
-        """Draws the shadows on the ground, except those of plates. Each is a soft spot of the size of the mesh's
+        """Draws the shadows on the ground. Plates have none. Each shadow is a soft spot of the size of the mesh's
         bounds."""
         casting = [drawn for drawn in self._drawn if not drawn.mesh.bounds.is_plate]
         if not casting:
@@ -121,7 +123,7 @@ class MeshDrawing:
         self._target.framebuffer.depth_mask = True
 
     def surface_of(self, row: int, layer: PlacedLayer) -> moderngl.Buffer | None:
-        """Vertices of a body that deforms, blended between this layer's snapshots; None if it is not drawn."""
+        """Vertices of a deforming body, blended between this layer's snapshots; None if the body is not drawn."""
         self._list()
         place = self.surfaces.place_of(row)
         drawn = self.surfaces.blended(place, layer.surfaces) if place >= 0 else None
@@ -130,8 +132,8 @@ class MeshDrawing:
     def draw_transparent(
         self, mesh: Mesh, poses: moderngl.Buffer, first: int, count: int, surface: moderngl.Buffer | None = None
     ) -> None:
-        """Draws the faces of `count` transparent bodies of one mesh. poses: rows of MESH_POSE, read from row `first`
-        on. surface: vertices that replace those of the mesh.
+        """Draws the faces of `count` transparent bodies with the same mesh. poses: rows of MESH_POSE, read from row
+        `first` on. surface: vertices that replace the mesh's own vertices.
 
         A closed mesh is drawn with back-face culling. The caller sets the depth mask.
         """
@@ -159,7 +161,8 @@ class MeshDrawing:
         self._transparent.clear()
 
     def prepare(self) -> bool:
-        """Compiles a program that a cheaper level will need, by drawing one body. Returns False when none is left."""
+        """Compiles a program that a cheaper level will need, by drawing one body with it. Returns False if all such
+        programs are compiled."""
         for drawn in self._drawn if self._bodies.is_software else ():
             for level in LEVELS:
                 if (name := _faces(drawn.mesh, level)) not in self._programs:
@@ -168,7 +171,7 @@ class MeshDrawing:
         return False
 
     def prepare_poses(self, layer: PlacedLayer) -> None:
-        """Compiles the program that computes the poses of this layer, by computing the pose of one body."""
+        """Compiles the program that computes the poses of this layer, by computing the pose of one body with it."""
         self._list()
         if (listed := self._layers.get(layer.group)) is not None:
             self._bodies.write_poses(layer, (listed.bodies, listed.poses), 0, 1)
@@ -181,7 +184,7 @@ class MeshDrawing:
         self.surfaces.release()
 
     def _list(self) -> None:
-        """If the scene or the room for bodies has changed, uploads the meshes and lists their bodies by layer."""
+        """If the scene or the room for bodies has changed, uploads the meshes and lists the bodies of each layer."""
         members = self._bodies.members
         if members is self._listed:
             return
@@ -195,8 +198,8 @@ class MeshDrawing:
         self.surfaces.set_scene(members.scene, last)
 
     def _as_drawn(self, run: MeshRun, layer: PlacedLayer) -> MeshOnGpu | None:
-        """The mesh of a run. If the body deforms, vertices are blended between this layer's snapshots; None if it is
-        not drawn."""
+        """The mesh of a run on the GPU. If the body deforms, its vertices are blended between this layer's snapshots;
+        None if the body is not drawn."""
         mesh = self._buffers[run.digest]
         if run.surface < 0:
             return mesh
@@ -217,7 +220,8 @@ class MeshDrawing:
         return program
 
     def _instances(self, name: str, drawn: _Drawn, indices: moderngl.Buffer) -> moderngl.VertexArray:
-        """Vertex array of this program with a mesh's vertices, and the poses of its bodies, one for each instance."""
+        """Vertex array of this program with the vertices of a mesh, and the poses of its bodies, one for each
+        instance."""
         layer, number, run, mesh, _ = drawn
         array = layer.arrays.get((name, number))
         if array is None:
@@ -233,7 +237,6 @@ class MeshDrawing:
         return vertex_array(self._context, self._program(name), content, index_buffer=indices)
 
     def _apply(self, program: moderngl.Program, material: Material, mesh: MeshOnGpu) -> None:
-        """Sets a program's uniforms for a mesh of this material."""
         self._materials.apply(program, material, is_by_uv=mesh.uv is not None)
         if isinstance(uniform := program.get("half_size", None), moderngl.Uniform):
             uniform.value = tuple(np.maximum(mesh.bounds.half_size, SMALLEST_M).tolist())
@@ -255,7 +258,7 @@ def _faces(mesh: MeshOnGpu, level: Level) -> str:
 
 
 def _bind_poses(array: moderngl.VertexArray, poses: moderngl.Buffer, first: int) -> None:
-    """Makes the array read poses, one for each instance, from row `first` on."""
+    """Makes the array read poses from row `first` on, one pose for each instance."""
     for attribute, (form, offset) in POSE_INPUTS.items():
         location = array.program[attribute].location  # type: ignore[union-attr]
         array.bind(location, "f", poses, form, first * MESH_POSE.itemsize + offset, MESH_POSE.itemsize, 1)

@@ -1,12 +1,12 @@
-"""Arrays of a mesh for upload to the GPU: vertices, triangles, silhouette edges and bounds. Deforming meshes are
-included.
+"""Arrays of a mesh for the GPU: vertices, triangles, silhouette edges and bounds. Deforming meshes are included.
 
-In OpenGL, all pixels of a triangle get the `flat` outputs of its last vertex. So in a flat mesh the last vertex of
-each face carries the face's normal, and the other vertices are shared. This needs half as many vertices as three
-separate ones for each face. Such normals are exact at edges, unlike normals from derivatives of the position.
+In OpenGL, all pixels of a triangle get the `flat` outputs of the triangle's last vertex. So in a flat mesh, the last
+vertex of each face carries the normal of the face, and the other vertices are shared. This needs half as many vertices
+as three separate vertices for each face. These normals are exact at edges; normals from derivatives of the position
+are not.
 
-Always: each face is drawn once. If a mesh has vertex normals, faces are turned over where necessary, so that their
-front is on the side of the normals. Pure: arrays in, arrays out.
+Always: each face is drawn once. If a mesh has vertex normals, a face is turned over if necessary, so that its front is
+on the side of the normals. Pure: takes and returns arrays.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene.mesh import Mesh
 
-# Row of the buffer of vertices.
+# Row of the vertex buffer.
 VERTEX = np.dtype([("place", "<f4", 3), ("normal", "<f4", 3)])
 # Corners of a face, for each of its edges: start of the edge, end of the edge, opposite corner.
 EDGES_OF_FACE = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
-# A mesh is a plate if its smallest extent is at most this share of the second smallest, as for a height field.
+# A mesh is a plate (as a height field is) if its smallest extent is at most this share of its second smallest.
 PLATE_SHARE = 0.1
 
 
 class MeshGeometry(NamedTuple):
     """A mesh for the GPU. vertices: (n,) of dtype VERTEX. triangles: (f, 3), u4.
 
-    is_flat: each face has one normal, that of its last vertex. sources: (n,), the vertex of the mesh that each of them
-    is or copies.
+    is_flat: each face has one normal, which is that of its last vertex. sources: (n,), for each row, the vertex of the
+    mesh from which the row was made.
     """
 
     vertices: NDArray[np.void]
@@ -40,7 +40,7 @@ class MeshGeometry(NamedTuple):
 
 
 class MeshBounds(NamedTuple):
-    """Box around a mesh in its own frame, metres: its middle and half its extents."""
+    """Box around a mesh in its own frame, metres: the middle and the half extents."""
 
     middle: NDArray[np.float32]
     half_size: NDArray[np.float32]
@@ -70,9 +70,9 @@ def mesh_bounds(mesh: Mesh) -> MeshBounds:
 
 
 def is_closed(geometry: MeshGeometry) -> bool:
-    """True if the faces enclose a volume and all have their front outwards. Backs of faces are then never visible.
+    """True if the faces enclose a volume, with all fronts outside. Backs of faces are then never visible.
 
-    Vertices at the same place count as one.
+    Vertices at the same place count as one vertex.
     """
     places, triangles = geometry.vertices["place"].astype(np.float64), geometry.triangles
     welded = _first_at_place(geometry.vertices["place"])[triangles].astype(np.uint64)
@@ -85,11 +85,11 @@ def is_closed(geometry: MeshGeometry) -> bool:
 
 
 def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
-    """Edges as OpenGL's lines with adjacency, (e, 4), u4: opposite corner of one face, both ends, that of the other
-    face.
+    """Edges as OpenGL's lines with adjacency, (e, 4), u4: the opposite corner of one face, both ends of the edge, the
+    opposite corner of the other face.
 
-    An edge of a single face has that face's opposite corner twice. Vertices at the same place count as one. For an
-    edge of more than two faces, two of them are used.
+    If an edge has a single face, the opposite corner of this face is given twice. Vertices at the same place count as
+    one vertex. If an edge has more than two faces, two of them are used.
     """
     triangles, one_at = geometry.triangles, _first_at_place(geometry.vertices["place"])
     corners = np.concatenate([triangles[:, edge] for edge in EDGES_OF_FACE])
@@ -106,8 +106,7 @@ def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
 
 
 def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Unit normals (f, 3), towards the side from which the corners run counter-clockwise; 0 for a face without
-    area."""
+    """Unit normals (f, 3), towards the side from which the corners run counter-clockwise; 0 for a face with area 0."""
     corners = vertices.astype(np.float64)[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(normals, axis=1, keepdims=True)
@@ -128,9 +127,9 @@ def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometr
 
 
 def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
-    """Rotates the corners of faces, so that many faces end with a vertex that no other face ends with.
+    """Rotates the corners of faces so that many faces end with a vertex that no other face ends with.
 
-    Returns a mask of the faces that do, (f,), and the rotated faces. Each corner is tried in turn.
+    Returns a mask of these faces, (f,), and the rotated faces. Each of the three corners is tried in turn.
     """
     triangles = faces.copy()
     is_taken, owned = np.zeros(count, np.bool_), np.zeros(len(faces), np.bool_)
@@ -144,13 +143,13 @@ def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_
 
 
 def _turned(places: NDArray[np.float32], faces: NDArray[np.uint32], normals: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Faces; those whose corners' normals point to their back are turned over."""
+    """The faces. A face is turned over if the normals of its corners point to its back."""
     toward = (normals[faces].sum(axis=1) * face_normals(places, faces)).sum(axis=1)
     return np.where((toward < 0)[:, None], faces[:, ::-1], faces)
 
 
 def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
-    """For each vertex, the number of one vertex at its place. All vertices at a place get the same number."""
+    """For each vertex, the number of one vertex at the same place. All vertices at a place get the same number."""
     x, y, z = (places + np.float32(0)).T  # -0 becomes 0
     order = np.lexsort((z, y, x))
     ordered = places[order]
@@ -163,32 +162,32 @@ def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
 
 # Vertices and normals of a deforming mesh, for upload to the GPU.
 #
-# Values that depend only on the faces are computed once. The normal of a vertex is the sum over the faces around it
-# (Gouraud 1971). Vertices are sorted by their number of faces. So one gather and one sum handle the i-th face of all
-# vertices that have an i-th face. For 24,000 vertices and 48,000 faces this takes 1.3 ms, half the time of
-# `np.add.reduceat`.
+# Values that depend only on the faces are computed once for each mesh. The normal of a vertex is the sum of the
+# normals of the faces around it (Gouraud 1971). The vertices are sorted by their number of faces. So for each i, one
+# gather and one sum handle the i-th face of all vertices that have at least i faces. For 24,000 vertices and 48,000
+# faces this takes 1.3 ms, half the time of `np.add.reduceat`.
 #
-# Always: rows, triangles and kind (flat or smooth) are the same as from `mesh_geometry`, so that the programs of other
-# meshes can draw deforming meshes. Pure: arrays in, arrays out.
+# Always: rows, triangles and kind (flat or smooth) are the same as from `mesh_geometry`. So the programs of other
+# meshes can draw deforming meshes. Pure: takes and returns arrays.
 
 
-# Up to this many faces around a vertex are summed for all vertices together. A fan has more faces around a vertex; the
-# rest is summed separately.
+# Up to this many faces around a vertex are summed for all vertices together. If a vertex has more faces, as in a fan,
+# the rest is summed separately.
 MOST_AROUND = 16
 LEAST_LENGTH = np.float32(1e-30)
-# Count of 32-bit numbers in a row of VERTEX, and the numbers that belong to each field.
+# NUMBERS: count of 32-bit numbers in a row of VERTEX. PLACE, NORMAL: slices of the numbers of each field.
 NUMBERS, PLACE, NORMAL = 6, slice(0, 3), slice(3, 6)
 
 
 class Deformation:
-    """Makes rows of VERTEX for vertices of one mesh. rest: rows of its rest shape, (n,). rest_bounds: box around
-    that."""
+    """Makes rows of VERTEX for vertices of one mesh. rest: rows of the rest shape, (n,). rest_bounds: box around the
+    rest shape."""
 
     def __init__(self, mesh: Mesh) -> None:
         geometry = mesh_geometry(mesh)
         self.rest, self.rest_bounds = geometry.vertices, mesh_bounds(mesh)
         count, triangles = len(mesh.vertices), geometry.triangles
-        # The vertex of the mesh in each row. In a flat mesh, some rows are copies.
+        # For each row, the vertex of the mesh. In a flat mesh, some rows are copies of others.
         self._source = np.arange(len(self.rest))
         copied = np.flatnonzero(triangles[:, 2] >= count)
         self._source[triangles[copied, 2]] = mesh.faces[copied, 2]
@@ -203,8 +202,9 @@ class Deformation:
         return rows
 
     def write(self, vertices: NDArray[np.float32], rows: NDArray[np.void]) -> MeshBounds:
-        """As `deformed`, but writes into `rows`. Returns the box around the vertices."""
-        numbers = rows.view(np.float32).reshape(-1, NUMBERS)  # writing fields of records is ten times slower
+        """Like `deformed`, but writes into `rows`. Returns the box around the vertices."""
+        # Writes all numbers at once, because writing fields of records is ten times slower.
+        numbers = rows.view(np.float32).reshape(-1, NUMBERS)
         places = np.ascontiguousarray(vertices.T)
         numbers[:, PLACE] = vertices if len(rows) == len(vertices) else vertices[self._source]
         areas = self._areas(places)
@@ -216,7 +216,7 @@ class Deformation:
         return MeshBounds((low + high) / 2, (high - low) / 2)
 
     def _areas(self, places: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Normals of the faces, (3, f), each of twice the face's area in length. places: (3, v)."""
+        """Normals of the faces, (3, f); the length of each is twice the area of the face. places: (3, v)."""
         corners = np.take(places, self._corners, axis=1)
         first, u, w = corners[:, 0], corners[:, 1], corners[:, 2]
         u -= first
@@ -233,7 +233,7 @@ class FacesAround:
 
     def __init__(self, faces: NDArray[np.uint32], count: int) -> None:
         corners = faces.ravel()
-        around = np.argsort(corners, kind="stable") // 3  # faces, vertex by vertex
+        around = np.argsort(corners, kind="stable") // 3  # face numbers, vertex by vertex
         numbers = np.bincount(corners, minlength=count)
         starts = np.cumsum(numbers) - numbers
         self._order = np.argsort(-numbers, kind="stable")
@@ -258,8 +258,9 @@ class FacesAround:
 
 
 def _unit(directions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Columns of (3, n) scaled to length 1; a zero column stays 0."""
-    largest = np.maximum(np.abs(directions).max(axis=0), LEAST_LENGTH)  # divided first: large squares exceed float32
+    """Columns of (3, n) scaled to length 1; a column of zeros stays 0."""
+    # Divides by the largest component first, because squares of large numbers exceed float32.
+    largest = np.maximum(np.abs(directions).max(axis=0), LEAST_LENGTH)
     directions /= largest
     x, y, z = directions
     directions /= np.sqrt(np.maximum(x * x + y * y + z * z, LEAST_LENGTH))

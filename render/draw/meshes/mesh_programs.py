@@ -1,7 +1,7 @@
 """Programs that draw meshes: faces in two qualities, silhouettes and shadows. MESH_PROGRAMS lists them.
 
-Always: both sides of a face are drawn, and the visible side is lit. If a body has scales along its axes, normals are
-transformed by the inverse transpose. Edges of faces are hard; silhouettes add a soft border.
+Always: both sides of a face are drawn, and the visible side is lit. If a body has scales along its axes, its normals
+are transformed by the inverse transpose. The edges of faces are hard. Silhouettes add a soft border.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from twixt.render.draw.glsl.mesh_pose import FLAT_TONE_GLSL, POSE_INPUTS_GLSL, V
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
 
-# Program of meshes' soft silhouettes. They add a border, one pixel wide, that fades out on the outside of the faces.
+# Program for the soft silhouettes of meshes. They add a border, one pixel wide, on the outside of the faces; the
+# border fades out.
 #
-# An edge is on the silhouette if both of its faces are on the same side of it in the picture. The colour of the border
-# does not depend on the pixels drawn before.
+# An edge is on the silhouette if both of its faces are on the same side of the edge in the picture. The colour of the
+# border does not depend on the pixels that were drawn before.
 
 
 _EDGE_VERTEX = """
@@ -55,7 +56,7 @@ out vec3 tone;
 
 vec2 px_of(int corner) { return gl_in[corner].gl_Position.xy / gl_in[corner].gl_Position.w * (0.5 * picture.xy); }
 
-// Of the face on this side of the edge that is turned to the eye.
+// Tone at a corner of the edge. In a flat mesh: the tone of the face that is turned to the eye.
 vec3 tone_at(int corner) {
 #if FLAT
     vec3 start = corner_at[1], along = corner_at[2] - start;
@@ -103,7 +104,7 @@ void main() { color = vec4(tone, covered); }
 
 
 def silhouette_program(context: moderngl.Context, is_flat: bool) -> moderngl.Program:
-    """Program of soft silhouettes; takes GL_LINES_ADJACENCY, one instance for each body."""
+    """Program of soft silhouettes. Draw it with GL_LINES_ADJACENCY, one instance for each body."""
     head = f"#define FLAT {int(is_flat)}\n", FRAME_GLSL, LIGHT_GLSL
     return context.program(
         vertex_shader=shader_text(*head, VERTEX_GLSL, _EDGE_VERTEX),
@@ -181,7 +182,7 @@ void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
 """
 )
 
-# Faces with a material, flat or smooth. Lighting is computed for each pixel, since the image is read there.
+# Faces with a material, flat or smooth. Lighting is computed for each pixel, where the image is read.
 _SURFACE_VERTEX = """
 in vec2 uv;
 out vec3 at, on_body;
@@ -201,7 +202,7 @@ void main() {
 _SURFACE_FRAGMENT = (
     FINISH_GLSL
     + """
-uniform vec3 half_size;  // of the mesh's bounds
+uniform vec3 half_size;  // half extents of the mesh's bounds
 in vec3 at, on_body;
 in vec2 in_image;
 SHADING in vec3 turned;
@@ -240,7 +241,7 @@ _SHADOW_VERTEX = (
     POSE_INPUTS_GLSL
     + SHADOW_CASTER_GLSL
     + """
-uniform vec3 middle, half_size;  // of the mesh's bounds
+uniform vec3 middle, half_size;  // middle and half extents of the mesh's bounds
 void main() {
     vec3 at = pose_place + pose_x * middle.x + pose_y * middle.y + pose_z * middle.z;
     vec3 scale = max(vec3(length(pose_x), length(pose_y), length(pose_z)), 1e-30);
@@ -254,7 +255,7 @@ void main() {
 def face_program(
     context: moderngl.Context, is_flat: bool, is_fine: bool, is_transparent: bool = False
 ) -> moderngl.Program:
-    """Program of a mesh's faces; takes GL_TRIANGLES, one instance for each body."""
+    """Program of a mesh's faces. Draw it with GL_TRIANGLES, one instance for each body."""
     head = f"#define TRANSPARENT {int(is_transparent)}\n", FRAME_GLSL, LIGHT_GLSL, POLYNOMIAL_GLSL
     if not is_fine:
         vertex, fragment = _PLAIN_VERTEX, _PLAIN_FRAGMENT
@@ -270,9 +271,9 @@ def face_program(
 
 
 def surface_program(context: moderngl.Context, is_flat: bool, finish: int) -> moderngl.Program:
-    """Program of the faces of a mesh with a material, opaque or transparent.
+    """Program for the faces of a mesh with a material, opaque or transparent.
 
-    Takes GL_TRIANGLES, one instance for each body.
+    Draw it with GL_TRIANGLES, one instance for each body.
     """
     shading = "flat" if is_flat else "smooth"
     head = f"#define FINISH {finish}\n", FRAME_GLSL, LIGHT_GLSL
@@ -283,7 +284,7 @@ def surface_program(context: moderngl.Context, is_flat: bool, finish: int) -> mo
 
 
 def mesh_shadow_program(context: moderngl.Context) -> moderngl.Program:
-    """Program of meshes' shadows on the ground; takes GL_POINTS of rows of MESH_POSE."""
+    """Program for the shadows of meshes on the ground. Draw it with GL_POINTS of rows of MESH_POSE."""
     return shadow_program_of(context, "", FRAME_GLSL + _SHADOW_VERTEX)
 
 

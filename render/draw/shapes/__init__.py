@@ -1,3 +1,2 @@
-"""Programs of shapes, one module each. ray_cast: common part of ray cast shapes. capsules: also the pattern and light
-of round shapes. shadows: soft spots on the ground.
-"""
+"""Programs of shapes, one module for each shape. ray_cast: common code of ray cast shapes. capsules: also the pattern
+and light of round shapes. shadows: soft spots on the ground."""

@@ -1,9 +1,9 @@
-"""Boxes (see ray_cast.py): up to three faces, each of one tone, with bright edges.
+"""Boxes (see ray_cast.py). A box shows up to three faces, each with one tone and bright edges.
 
-A box is the intersection of three spaces, each between a pair of parallel planes. Seen from one direction, its outline
-is the intersection of three strips, one along each edge. Of the planes that face the eye, the farthest is visible. A
-true ray enters the box where it enters the last of the three spaces, and leaves it where it leaves the first of them.
-The length between these two points gives the distance to the outline.
+A box is the intersection of three spaces, each between a pair of parallel planes. Seen from one direction, the box's
+outline is the intersection of three strips, one along each edge. Of the planes that face the eye, the farthest plane
+is visible. A ray enters the box where it enters the last of the three spaces. It leaves the box where it leaves the
+first of these spaces. The distance from the pixel to the outline follows from the length between these two points.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return dot(size, abs(along)); }"
 _AROUND = "float around(vec3 size) { return length(size); }"
 
-# EDGE_ON: faces that are seen more nearly edge-on are left out. They would be less than a pixel wide, and their depth
-# would not be finite.
+# EDGE_ON: a face is left out if the cosine of the angle between its normal and the line of sight is smaller than this.
+# The face would be less than a pixel wide, and its depth would not be finite.
 _POINT_VERTEX = """
-flat out vec4 face_x, face_y, face_z;  // depth: by a pixel to the right, up, at the middle; w: brightness
-flat out vec4 edge_x, edge_y, edge_z;  // strips along the edges: across, px; half a width, with the soft edge
+// Each face: change of depth for a pixel right (x) and up (y); z: depth at the middle; w: brightness.
+flat out vec4 face_x, face_y, face_z;
+// The strip along each edge: x, y: unit vector across it; z: half its width with the soft edge, px.
+flat out vec4 edge_x, edge_y, edge_z;
 flat out vec4 albedo;
 const float EDGE_ON = 0.03;
 #if FINISH
@@ -81,12 +83,13 @@ void main() {
 }
 """
 
-# Plain quality, computed from the three pairs of planes. With parallel rays, the distance to each plane changes by the
-# same amount from pixel to pixel.
+# The plain quality. Pixels are computed from the three pairs of planes. With parallel rays, the distance to each plane
+# changes by the same amount from pixel to pixel.
 _PLAIN_VERTEX = """
-flat out vec4 right, up;  // how far a pixel to the right, up, is from the middle of each pair, along the ray; middle, px
-flat out vec4 half_way;   // from the middle of each pair to its planes, along the ray, m; w: depth at the middle
-flat out vec4 tone;       // brightness of the faces; w: depth by a metre towards the eye
+// Each pair of planes, along the ray: change of its middle for a pixel right, or up. w: x, or y, of the middle, px.
+flat out vec4 right, up;
+flat out vec4 half_way;   // along the ray, from the middle of each pair to its planes, m; w: depth at the middle
+flat out vec4 tone;       // brightness of the faces; w: change of depth for each metre towards the eye
 flat out vec3 albedo;
 
 float tone_of(Body body, int axis, float away) {
@@ -100,9 +103,10 @@ void show(Body body, vec2 middle) {
     float per_distance = inversesqrt(dot(body.sight, body.sight));
     vec3 d = body.right * body.sight.x + body.up * body.sight.y + body.back * body.sight.z;
     d *= per_distance;
-    // A ray parallel to a plane would give NaN.
+    // If a ray were parallel to a plane, the division would give NaN.
     vec3 per_d = mix(vec3(1.0), vec3(-1.0), lessThan(d, vec3(0.0))) / max(abs(d), 1e-3);
-    // In perspective rays spread: each pixel changes the depth along a plane by this much more, the nearer the plane.
+    // In perspective, rays spread: from pixel to pixel, the depth along a plane changes by this much more. The effect
+    // is larger for a near plane.
     if (!PARALLEL) per_d /= 1.0 - min(abs(per_d) * body.size * per_distance, 0.5);
     right = vec4(body.right * per_d * body.metres_px, middle.x);
     up = vec4(body.up * per_d * body.metres_px, middle.y);
@@ -134,7 +138,7 @@ vec3 face_tone(Body body, int axis) {
     return lit(body.color.rgb, normal, 1.0, light_eye.xyz, up_eye.xyz);
 }
 
-// Rays are in half edges from here on.
+// From here on, the lengths of rays are in half edges.
 void paint(Body body) {
 #if FINISH
     tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : 0.0);
@@ -154,17 +158,17 @@ void paint(Body body) {
 """
 
 _QUAD_FRAGMENT = """
-const float EDGE_PX = 0.75;  // between two faces half of the outline is on each
-vec3 entry;  // where along the ray it passes the near plane of each pair
-float near;  // the last of these
+const float EDGE_PX = 0.75;  // between two faces, each face has half of the outline
+vec3 entry;  // along the ray, where it enters the space between each pair of planes
+float near;  // the largest of these
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
-    // A ray parallel to a plane loses no digits and gives no NaN.
+    // The small term avoids NaN if a ray is parallel to a plane, and changes no digit otherwise.
     vec3 per_d = 1.0 / (d + 1e-20), middle = -p * per_d, half_way = abs(per_d), leave = middle + half_way;
     entry = middle - half_way;
     t = near = max(max(entry.x, entry.y), entry.z);
     float far = min(min(leave.x, leave.y), leave.z);
-    // How much a pixel to the right, and one up, shorten its section.
+    // Change of the ray's length inside the box, for a pixel to the right and for a pixel up.
     vec3 moves = per_d * (vec3(equal(entry, vec3(near))) - vec3(equal(leave, vec3(far))));
     vec2 slope = vec2(dot(moves, across.xyz), dot(moves, upward.xyz)) * px_move;
     covered = (far - near) * inversesqrt(dot(slope, slope)) + 0.5;
@@ -183,16 +187,16 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 face = vec3(equal(entry, vec3(near)));
     float grazing = 1.0 - abs(dot(face, d * extent.xyz));
     if (!OUTLINED) tone += 0.10 * grazing * grazing;
-    // To the nearest border of the face, in halves of it and in px. Along its normal there is no border.
+    // Distance to the nearest border of the face, in half edges and in px. A face has no border along its normal.
     vec3 steep = face / (d + 1e-20), inside = 1.0 - abs(q) + face * 1e9;
     vec3 px = abs(across.xyz - d * dot(steep, across.xyz)) + abs(upward.xyz - d * dot(steep, upward.xyz));
     px *= (1.0 - face) * px_move;
     vec3 border_px = inside / max(px, 1e-9);
     if (OUTLINED) return with_outline(tone, min(min(border_px.x, border_px.y), border_px.z) + EDGE_PX, -tone_x.w);
     float rim = 1.0 - smoothstep(0.6, 1.8, min(min(border_px.x, border_px.y), border_px.z));
-    // On a face only a few pixels wide, the rim would cover all of it.
+    // On a face that is only a few pixels wide, the rim would cover the whole face.
     rim *= clamp(0.125 / max(max(px.x, px.y), px.z) - 0.25, 0.0, 1.0);
-    // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
+    // A faint shade inside the border and a bright rim at the border, because worn edges catch light.
     tone *= 1.0 - 0.10 * tone_x.w * (1.0 - smoothstep(0.0, 0.25, min(min(inside.x, inside.y), inside.z)));
     return mix(tone, tone * 0.55 + 0.42, 0.7 * rim * tone_x.w);
 }

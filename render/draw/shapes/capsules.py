@@ -1,8 +1,9 @@
-"""Capsules (see ray_cast.py): the union of all balls of one radius with centres on a segment of the body's z axis.
+"""Capsules (see ray_cast.py). A capsule is the union of all balls of one radius whose centres are on a segment of the
+body's z axis.
 
-Each point of a capsule's surface is on a ball around one point of its axis. To find that axis point, the z where the
-ray meets the infinite cylinder is clamped to the segment. The result is exact, because the cylinder touches each ball
-inside it along a whole circle.
+Each point of a capsule's surface is on a ball around one point of its axis. To find this axis point, the z at which
+the ray meets the infinite cylinder is clamped to the segment. The result is exact, because the cylinder touches each
+ball inside it along a whole circle.
 """
 
 from __future__ import annotations
@@ -12,37 +13,38 @@ import math
 from twixt.render.draw.glsl.light import HIGHLIGHT_GLSL, SHINE_GLSL
 from twixt.render.draw.shapes.ray_cast import CastShape, PointCast
 
-# GLSL of the skin of round shapes: two tones of one colour that show spin, and its lighting.
+# GLSL of the skin of round shapes: the lighting, and a pattern of two tones of one colour that makes spin visible.
 #
-# The pattern has four quarters around the body's z. The sign of x times y gives the quarter that a pixel is in, and
-# the magnitude of x times y gives the distance from the borders. Capsules, cylinders and ellipsoids have the same skin
-# as spheres, so that a short capsule looks like a ball.
+# The pattern has four quarters around the body's z. The sign of x times y gives the quarter in which a pixel is. The
+# magnitude of x times y gives the distance from the borders of the quarter. Capsules, cylinders and ellipsoids have
+# the same skin as spheres, so a short capsule looks like a ball.
 #
-# Small bodies are lit in their own frame: u along the body's axis as seen in the picture, v across it, w towards the
-# eye. Their lighting omits the tint, and the rim where the surface turns away, since both are invisible at that size.
+# Small bodies are lit in their own frame: u along the body's axis as seen in the picture, v across the axis, w towards
+# the eye. Their lighting has no tint, and no rim where the surface turns away, because neither is visible at this
+# size.
 
 
-# The constants of `lit_by` in light.py.
+# Constants of `lit_by` in light.py.
 _WRAP, _PAST, _AMBIENT, _SUN = 0.85, 0.15, 0.34, 0.92
-# Factor on the direction towards the light. Let c be the product of that scaled direction with the normal: the sun's
+# Factor on the direction towards the light. Let c be the dot product of the scaled direction and the normal. The sun's
 # part of the brightness is then (c + _PAST x sqrt(_SUN)) squared.
 _LIT = _WRAP * math.sqrt(_SUN)
 
 POINT_SKIN_VERTEX = (
     SHINE_GLSL
     + """
-flat out vec4 light_uvw;  // towards the light, times LIT; w: x of the middle of the body, px
-flat out vec4 up_uvw;     // upward, times AMBIENT_UP; w: y
+flat out vec4 light_uvw;  // direction towards the light, times LIT; w: x of the body's middle, px
+flat out vec4 up_uvw;     // direction upward, times AMBIENT_UP; w: y of the body's middle, px
 #if FINISH
 uniform vec4 finish;
-flat out vec3 shine_by;   // of the highlight: strength, and what `highlight` takes
+flat out vec3 shine_by;   // strength of the highlight, and two arguments of `highlight`
 #endif
 const float AMBIENT_UP = 0.22;
 
-// Depth of the pattern on a body of which a pixel is `px` radii.
+// Depth of the pattern on a body. px: size of a pixel in radii of the body.
 float pattern_depth(float px) { return PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0); }
 
-// For plain colours, divides by the brightness that the skin has without light.
+// If the body has its plain colour, divides by the brightness of the skin without light.
 vec3 skin_color(Body body) { return light_eye.w > 0.5 ? body.color.rgb / UNLIT : body.color.rgb; }
 
 void light_skin(mat3 uvw, vec2 middle) {
@@ -64,7 +66,7 @@ flat in vec4 light_uvw, up_uvw;
 flat in vec3 shine_by;
 #endif
 
-// pattern: brightness by it.
+// pattern: factor of the pattern on the brightness.
 vec3 skin(vec3 albedo, vec3 normal, float pattern) {
     float towards = dot(normal, light_uvw.xyz), sun = max(towards + PAST, 0.0);
 #if FINISH
@@ -82,11 +84,11 @@ vec3 skin(vec3 albedo, vec3 normal, float pattern) {
     .replace("PAST", str(_PAST * math.sqrt(_SUN)))
 )
 
-# As for spheres in point_spheres.py, light and pattern together form a polynomial in the normal.
+# Light and pattern together are a polynomial in the normal, as for spheres in point_spheres.py.
 PLAIN_SKIN_VERTEX = """
-flat out vec4 by_normal;  // brightness: constant, u, v, w
-flat out vec4 by_square;  // u^2 (less w^2), v^2 (less w^2), u v, u w
-flat out vec4 albedo;     // w: v w
+flat out vec4 by_normal;  // factors of the brightness on 1, u, v, w
+flat out vec4 by_square;  // factors of the brightness on u^2 - w^2, v^2 - w^2, u v, u w
+flat out vec4 albedo;     // w: factor of the brightness on v w
 
 void light_skin(Body body, mat3 uvw, float px) {
     by_normal = vec4(1.0, 0.0, 0.0, 0.0);
@@ -125,7 +127,7 @@ void paint_skin(Body body, float radius) {
 """
 
 QUAD_SKIN_FRAGMENT = """
-// from_z: the surface's place across z, in px. d: along the ray, unit, metres.
+// from_z: place of the surface across z, in px. d: direction of the ray, unit vector in metres.
 vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
     if (tone_x.w < 0.0) return tone_x.rgb;
     vec2 side = clamp(from_z, -1.0, 1.0);
@@ -136,7 +138,8 @@ vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
 }
 """
 
-# If a body has a scale along each axis, its cross section stays round. The radius is scaled by the mean of x and y.
+# If a body has a scale along each axis, its cross section stays round. The factor on the radius is the mean of the
+# scales of x and y.
 ROUND_SIZE = """
 vec3 size_of(Pose pose) {
     float around = 0.5 * (pose.scale.x + pose.scale.y);
@@ -146,17 +149,18 @@ vec3 size_of(Pose pose) {
 _SUPPORT = "float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along); }"
 _AROUND = "float around(vec3 size) { return size.x + size.z; }"
 
-# A body with an axis, lengths in radii. Frame: u along the axis as seen in the picture, v across it, w to the eye.
+# A body with an axis. Lengths are in radii. Frame: u along the axis as seen in the picture, v across the axis, w
+# towards the eye.
 _AXIS = """
-flat out vec4 turn;  // what a pixel to the right and one up are in u, and in v
-flat out vec4 form;  // half the axis as seen; its sine and cosine against the view; px of half a radius
-flat out vec4 deep;  // depth by u, by the axis's point, by w; at the middle
+flat out vec4 turn;  // change for a pixel to the right and for a pixel up: of u (x, y), of v (z, w)
+flat out vec4 form;  // half the axis as seen; sine, cosine of its angle to the picture; w: half a radius, px
+flat out vec4 deep;  // change of depth with u (x), with the axis point (y), with w (z); w: depth at the middle
 
 struct Axis {
-    mat3 uvw;      // eye space
-    vec3 way;      // of the axis, to the end that is nearer to the eye
-    float px;      // radii that a pixel spans
-    float deep_v;  // depth by v
+    mat3 uvw;      // u, v and w in eye space
+    vec3 way;      // direction of the axis, towards the end that is nearer to the eye
+    float px;      // size of a pixel in radii
+    float deep_v;  // change of depth with v
     bool is_turned;
 };
 
@@ -188,8 +192,9 @@ AXIAL_POINT_VERTEX = (
     POINT_SKIN_VERTEX
     + _AXIS
     + """
-flat out vec4 albedo;   // w: depth by v
-flat out vec4 quarter;  // pattern: by (e^2 - v^2), by e v, where e is across the axis as v; middle, least
+flat out vec4 albedo;   // w: change of depth with v
+// Pattern: x, y: factors on e^2 - v^2 and on e v, see `pattern`; z: its mean; w: its least value.
+flat out vec4 quarter;
 
 void show(Body body, vec2 middle) {
     Axis axis = axis_of(body);
@@ -208,7 +213,7 @@ AXIAL_POINT_FRAGMENT = (
     + """
 flat in vec4 turn, form, deep, albedo, quarter;
 
-// e, v: the surface's place across the axis.
+// e, v: place of the surface, in two directions across the axis.
 float pattern(float e, float v) {
     return clamp(quarter.x * (e * e - v * v) + quarter.y * (e * v) + quarter.z, quarter.w, 1.0);
 }
@@ -236,7 +241,7 @@ AXIAL_PLAIN_VERTEX = (
     PLAIN_SKIN_VERTEX
     + _AXIS
     + """
-flat out vec3 place;  // the middle, px; depth by v
+flat out vec3 place;  // x, y: the middle, px; z: change of depth with v
 
 void show(Body body, vec2 middle) {
     Axis axis = axis_of(body);
@@ -287,11 +292,12 @@ vec3 normal;
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     float radius = extent.x;
-    // The point of the axis nearest to the ray.
+    // The axis point that is nearest to the ray.
     float aa = max(dot(d.xy, d.xy), 1e-9), along = -dot(p.xy, d.xy) / aa, z = p.z + d.z * along;
     vec3 from = vec3(p.xy, p.z - clamp(z, -extent.z, extent.z)), aside = from - d * dot(from, d);
     covered = (radius * radius - dot(aside, aside)) * (0.5 * per_px / radius) + 0.5;
-    // Where the ray enters the infinite cylinder; then the ball around that point of the axis, or around its end.
+    // Finds where the ray enters the infinite cylinder. Then intersects the ray with the ball around the axis point of
+    // this place, or with the ball at the end of the axis.
     vec2 past = p.xy + d.xy * along;
     z -= d.z * sqrt(max(radius * radius - dot(past, past), 0.0) / aa);
     from.z = p.z - clamp(z, -extent.z, extent.z);
@@ -305,7 +311,7 @@ void on_surface(vec3 q, vec3 d, out vec3 face, out vec3 at, out vec3 half_size, 
     at = vec3(q.xy / extent.x, q.z / extent.z);
     half_size = extent.xxz;
     along = d;
-    // Distance beyond the straight section, radii.
+    // Beyond the straight section, the distance from its end is measured in radii.
     if (abs(at.z) > 1.0) at.z = sign(q.z) * (1.0 + (abs(q.z) - extent.z) / extent.x);
     face = normal;
 }

@@ -1,8 +1,8 @@
 """Cylinders and cones (see ray_cast.py), with bright rims.
 
-A cylinder is the intersection of an infinite round cylinder and the space between two planes. A ray hits it if its
-distance from the axis, somewhere between the planes, is less than the radius. Of the side and the near end, the one
-that the ray enters last is visible.
+A cylinder is the intersection of an infinite round cylinder and the space between two planes. A ray hits the cylinder
+if its distance from the axis, somewhere between the two planes, is less than the radius. The side or the near end is
+visible, whichever the ray enters last.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _POINT_FRAGMENT = (
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(light_uvw.w, up_uvw.w);
     float u = dot(off, turn.xy), v = dot(off, turn.zw), room = 1.0 - v * v, around = sqrt(max(room, 0.0));
-    // Distance to the side, and to the end: an ellipse, measured along u, less where it is steep.
+    // Distance to the end, which is seen as an ellipse. The distance is measured along u, and is reduced where the
+    // ellipse is steep.
     float end = (form.x + form.y * around - abs(u)) * max(around * inversesqrt(max(room + form.y * form.y * v * v, 1e-6)), 0.3);
     float covered = min(0.5 * room, end) * (2.0 * form.w) + 0.5;
-    // Height towards the eye across the axis: on the round side, or on the near end.
+    // e: height of the surface towards the eye, across the axis. The surface is the round side or the near end.
     float on_end = (form.x - u) / form.y, e = min(around, on_end), along = u + e * form.y;
     float depth = deep.x * u + deep.y * along + deep.z * (form.z * e) + albedo.w * v + deep.w;
     gl_FragDepth = depth_of(depth, covered);
@@ -60,7 +61,7 @@ void main() {
 _QUAD_FRAGMENT = (
     QUAD_SKIN_FRAGMENT
     + """
-const float EDGE_PX = 0.75;  // between side and end half of the outline is on each
+const float EDGE_PX = 0.75;  // between the side and an end, each has half of the outline
 bool is_end;
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
@@ -71,7 +72,7 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     is_end = ends - half_ends > enter;
     t = max(enter, ends - half_ends);
     covered = room * (0.5 * per_px / extent.x);
-    // If the ray passes an end before it is nearest to the axis: its distance from the rim there.
+    // If the ray passes an end before it is nearest to the axis, the distance from the rim at this end counts.
     float nearest = clamp(side, ends - half_ends, ends + half_ends);
     if (nearest != side) {
         past = p.xy + d.xy * nearest;
@@ -94,7 +95,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 normal = is_end ? vec3(0.0, 0.0, q.z > 0.0 ? 1.0 : -1.0) : vec3(q.xy / extent.x, 0.0);
     vec3 tone = skin(normal, d, q.xy * per_px);
     if (tone_x.w < 0.0 && !OUTLINED) return tone;
-    // A bright rim between the side and an end: worn edges catch light.
+    // A bright rim between the side and an end, because worn edges catch light.
     float from_axis = max(length(q.xy), 1e-9), inside = is_end ? extent.x - from_axis : extent.z - abs(q.z);
     vec3 inward = is_end ? vec3(q.xy / from_axis, 0.0) : vec3(0.0, 0.0, 1.0), slide = d / dot(normal, d);
     float px = abs(dot(inward, across.xyz - slide * dot(normal, across.xyz)))
@@ -118,12 +119,12 @@ CYLINDER = CastShape(
 )
 
 
-# Cones (see ray_cast.py), the heads of arrows. The tip is at +z, the disc at -z. They are drawn only as rectangles,
-# since arrows are few.
+# Cones (see ray_cast.py), used as the heads of arrows. The tip is at +z, the disc (base) at -z. Cones are drawn only
+# as rectangles, because there are few arrows.
 #
-# A cone is the part of an infinite double cone between its tip and its disc. A ray hits it if the ray goes through the
-# disc, or if the middle of the ray's section inside the double cone is between tip and disc. Of the round side and the
-# disc, the one that the ray enters last is visible.
+# A cone is the part of an infinite double cone between its tip and its disc. A ray hits the cone in two cases: the ray
+# goes through the disc, or the middle of its section inside the double cone is between tip and disc. The round side or
+# the disc is visible, whichever the ray enters last.
 
 
 _CONE_QUAD_FRAGMENT = (
@@ -133,14 +134,14 @@ bool is_disc;
 
 void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     float radius = extent.x, half_height = extent.z, slope = 0.5 * radius / half_height, slope2 = slope * slope;
-    vec3 q = vec3(p.xy, p.z - half_height);  // from the tip
-    // Inside the double cone: a t^2 + 2 b t + c < 0.
+    vec3 q = vec3(p.xy, p.z - half_height);  // relative to the tip
+    // A point of the ray at t is inside the double cone if a t^2 + 2 b t + c < 0.
     float a = dot(d.xy, d.xy) - slope2 * d.z * d.z, b = dot(q.xy, d.xy) - slope2 * q.z * d.z;
     float c = dot(q.xy, q.xy) - slope2 * q.z * q.z, room = b * b - a * c;
     a = abs(a) < 1e-9 ? 1e-9 : a;
     float middle = -b / a, enter = middle - sqrt(max(room, 0.0)) / a;
-    if (a < 0.0 && d.z > 0.0) enter = -1e30;  // the ray begins inside
-    // The round side: distance of the ray from touching it, px.
+    if (a < 0.0 && d.z > 0.0) enter = -1e30;  // the ray begins inside the double cone
+    // The round side: px by which the ray is inside the outline.
     covered = 0.0;
     float z = p.z + d.z * middle;
     if (a > 0.0 && abs(z) <= half_height) {
@@ -149,7 +150,7 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
         vec2 steep = (b * by_b - a * by_c) * (2.0 * px_move);
         covered = max(room * inversesqrt(max(dot(steep, steep), 1e-30)) + 0.5, 0.0);
     }
-    // The disc.
+    // The disc: px by which the ray is inside the rim.
     float per_z = 1.0 / (d.z + (d.z < 0.0 ? -1e-9 : 1e-9)), at_disc = (-half_height - p.z) * per_z;
     vec2 past = p.xy + d.xy * at_disc;
     float from_axis = max(length(past), 1e-9);
@@ -166,7 +167,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 normal = is_disc ? vec3(0.0, 0.0, -1.0) : side * inversesqrt(max(dot(side, side), 1e-30));
     vec3 tone = skin(normal, d, q.xy * per_px);
     if (!OUTLINED) return tone;
-    // Between the side and the disc half of the outline is on each.
+    // Between the side and the disc, each has half of the outline.
     float from_axis = max(length(q.xy), 1e-9), slant = sqrt(1.0 + slope * slope);
     vec2 outward = q.xy / from_axis;
     vec3 inward = is_disc ? vec3(outward, 0.0) : vec3(-outward * slope, 1.0) / slant, slide = d / dot(normal, d);
@@ -178,7 +179,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 """
 )
 
-# Extent, circumscribed ball and rectangle are the same as for a cylinder. Cones are never drawn as points.
+# The extent, the surrounding ball and the rectangle are the same as for a cylinder. Cones are never drawn as points.
 CONE = CastShape(
     ROUND_SIZE,
     CYLINDER.support,
@@ -191,5 +192,5 @@ CONE = CastShape(
 
 
 def cone_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that draws cones as rectangles; takes GL_POINTS of rows."""
+    """Program that draws cones as rectangles. Draw it with GL_POINTS of rows."""
     return cast_quad_program(context, variant, CONE)

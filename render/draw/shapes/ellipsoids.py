@@ -1,4 +1,4 @@
-"""Ellipsoids (see ray_cast.py), and spheres with a scale along each axis.
+"""Ellipsoids (see ray_cast.py), and spheres that have a scale along each axis.
 
 If lengths are measured in half axes, an ellipsoid is a ball of radius 1, and straight rays stay straight.
 """
@@ -19,17 +19,19 @@ _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return length(size * along); }"
 _AROUND = "float around(vec3 size) { return max(max(size.x, size.y), size.z); }"
 
-# Frame with lengths in half axes: u points to the right in the picture, v up, h to the eye, all at right angles.
+# Frame whose lengths are in half axes. u points to the right in the picture, v up, h to the eye; all are at right
+# angles.
 _BALL = """
-flat out vec4 turn;    // u by a pixel to the right, and by one up; v by one up
-flat out vec4 deep;    // depth by u, v, h; at the middle
-flat out vec4 bent;    // the normal across the view by u, v, h; towards the eye by h
-flat out vec4 bent_up; // the normal's third by v, h
+flat out vec4 turn;    // change of u for a pixel right (x) and up (y); z: change of v for a pixel up
+flat out vec4 deep;    // change of depth with u, v, h; depth at the middle
+// The normal's components: bent.xyz: factors of u, v, h on the first; bent.w: of h on the third.
+flat out vec4 bent;
+flat out vec4 bent_up; // x, y: factors of v, h on the second component
 
 struct Ball {
-    vec3 u, v, h;  // body's frame
-    mat3 uvw;      // the normal's, eye space
-    float px;      // radii that a pixel spans, of the ball with as much in it
+    vec3 u, v, h;  // in the body's frame
+    mat3 uvw;      // frame of the normal's components, in eye space
+    float px;      // size of a pixel in radii of the ball with the same volume
 };
 
 Ball ball_of(Body body) {
@@ -65,9 +67,9 @@ _POINT_VERTEX = (
     POINT_SKIN_VERTEX
     + _BALL
     + """
-// Pattern: its middle and least are the ws of `turn` and `bent_up`.
-flat out vec4 first;   // the body's x by u, v, h, so much that times y it is the pattern; red
-flat out vec4 second;  // y; green; blue is the z of `bent_up`
+// Pattern: the product of the body's x and y at a place. turn.w: its mean; bent_up.w: its least value.
+flat out vec4 first;   // x, y, z: the body's x axis in the frame u, v, h, times the strength; w: red
+flat out vec4 second;  // x, y, z: the body's y axis in the frame u, v, h; w: green; blue is bent_up.z
 
 void show(Body body, vec2 middle) {
     Ball ball = ball_of(body);
@@ -92,7 +94,7 @@ flat in vec4 turn, deep, bent, bent_up, first, second;
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(light_uvw.w, up_uvw.w);
     float u = dot(off, turn.xy), v = off.y * turn.z, room = 1.0 - u * u - v * v;
-    // Half of what a pixel to the right and one up take away.
+    // Half of the change of `room` for a pixel to the right, and for a pixel up.
     vec2 slope = vec2(u * turn.x, u * turn.y + v * turn.z);
     float covered = 0.5 * room * inversesqrt(max(dot(slope, slope), 1e-9)) + 0.5;
     vec3 q = vec3(u, v, sqrt(max(room, 0.0)));
@@ -134,7 +136,7 @@ void main() {
 _QUAD_GEOMETRY = (
     QUAD_SKIN_GEOMETRY
     + """
-// Rays are in half axes from here on.
+// From here on, the lengths of rays are in half axes.
 void paint(Body body) {
     float radius = pow(body.size.x * body.size.y * body.size.z, 1.0 / 3.0);
     paint_skin(body, radius);
@@ -154,7 +156,7 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     float per_dd = 1.0 / dot(d, d), nearest = -dot(p, d) * per_dd;
     vec3 aside = p + d * nearest;
     float room = 1.0 - dot(aside, aside);
-    // Half of what a pixel to the right and one up take away.
+    // Half of the change of `room` for a pixel to the right, and for a pixel up.
     vec2 slope = vec2(dot(aside, across.xyz), dot(aside, upward.xyz)) * px_move;
     covered = 0.5 * room * inversesqrt(max(dot(slope, slope), 1e-12)) + 0.5;
     t = nearest - sqrt(max(room, 0.0) * per_dd);

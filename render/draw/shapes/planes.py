@@ -1,13 +1,13 @@
 """Planes: flat rectangles that are visible from both sides, with their edges drawn.
 
-The vertex shader computes the pose once for each body, and a geometry shader makes the four corners. Each pixel gets
-its distance from the border, so that edges are visible against a surface of the same tone. Depth is computed from the
-plane, not interpolated from the corners. If corners are far behind the eye, interpolated depths near the eye would
-lose digits.
+The vertex shader computes the pose once for each body. A geometry shader then makes the four corners. Each pixel gets
+its distance from the border. So edges are visible even in front of a surface with the same tone. Depth is computed
+from the plane and not interpolated from the corners. If corners are far behind the eye, interpolated depths near the
+eye would lose digits.
 
-A floor often fills the picture, so in software rendering it takes most of a frame's time. Values that are the same all
-over the face are computed once for each body and passed as flat inputs. A checker image is computed, not looked up
-(draw/bodies/materials.py).
+A floor often covers most of the picture, so in software rendering it takes most of a frame's time. Values that are the
+same on the whole face are computed once for each body and passed as flat inputs. A checker image is computed, without
+a texture lookup (draw/bodies/materials.py).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from twixt.render.draw.glsl.pose import ROTATE_GLSL, pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant, switches_glsl
 
 _VERTEX = """
-out vec3 center;       // eye space
-out vec4 turn;         // body to eye
-out vec3 half_size;    // metres; x < 0: not drawn
+out vec3 center;       // in eye space
+out vec4 turn;         // rotation from body to eye
+out vec3 half_size;    // metres; x < 0: the plane is not drawn
 out vec4 base_color;
 void main() {
     Pose pose = drawn_pose();
@@ -46,22 +46,24 @@ in vec4 turn[];
 in vec3 half_size[];
 in vec4 base_color[];
 out vec2 on_face;         // metres from the middle of the face
-flat out vec4 half_face;  // half edges, metres; one over them
-flat out vec4 deep;       // depth: by a pixel to the right, up, in the picture's middle; w: that one's x, px
-flat out vec3 middle_y;   // y: its alpha; z: 0 where it is drawn in its plain colour, else 1
+flat out vec4 half_face;  // x, y: half edges, metres; z, w: their reciprocals
+flat out vec4 deep;       // x, y: change of depth for a pixel right and up; z: depth in the middle; w: x of the middle
+flat out vec3 middle_y;   // x: y of the picture's middle, px; y: alpha; z: 0 if the plane has its plain colour, else 1
 #if FINISH
 flat out vec3 surface;    // colour under the image
-flat out vec4 facing_by;  // cosine to the eye, times the ray's length: by a pixel to the right, up, at the middle; w: rim
-flat out vec4 shine_by;   // the same of the mirrored light; w: strength of the highlight
-flat out vec3 ray_shine;  // square of metres a pixel spans at 1 m; of the highlight: by the distance from its middle, its square
-flat out vec4 image_at;   // factor and offset from metres to the image
+// Cosine to the eye, times the ray's length: its change for a pixel right (x) and up (y); z: in the middle. w: rim.
+flat out vec4 facing_by;
+flat out vec4 shine_by;   // the same for the mirrored light; w: strength of the highlight
+flat out vec3 ray_shine;  // x: square of the metres that a pixel spans at 1 m; y, z: arguments of `highlight`
+flat out vec4 image_at;   // image coordinates are metres times xy, plus zw
 #if FINISH == 4
-uniform vec3 squares[3];  // the colour of the upper left square, of the others, of the lines
-uniform vec2 lines;       // half the lines' width; width of a pixel of the image
-flat out vec4 checker_half, checker_mark;  // half of what the squares differ; the lines' colour; w: half their width
+uniform vec3 squares[3];  // colours of the upper left square, of the other squares, of the lines
+uniform vec2 lines;       // half width of the lines; width of a pixel of the image
+// Half the colour difference of the squares; colour of the lines, with half their width as w.
+flat out vec4 checker_half, checker_mark;
 #endif
 #else
-out vec3 surface;         // colour, lit at the corners
+out vec3 surface;         // colour with light, computed at the corners
 #endif
 
 #if FINISH
@@ -87,7 +89,7 @@ void finish_face(vec3 normal, vec2 halves, vec3 albedo) {
 void main() {
     vec2 halves = half_size[0].xy;
     if (halves.x < 0.0) return;
-    // The sphere around it, against the four sides of the view and the eye's plane.
+    // Tests the sphere around the plane against the four sides of the view and against the plane of the eye.
     float reach = length(halves);
     vec2 slope = 1.0 / lens.xy, beyond = abs(center[0].xy) - w_at(-center[0].z) * slope;
     if (!PARALLEL) beyond *= inversesqrt(1.0 + slope * slope);
@@ -95,7 +97,8 @@ void main() {
     vec3 x = rotate(turn[0], vec3(1.0, 0.0, 0.0)), y = rotate(turn[0], vec3(0.0, 1.0, 0.0)), normal = cross(x, y);
     float away = dot(normal, sight_to(center[0]));
     if (away > 0.0) normal = -normal;
-    // A ray leaves one over its distance as much as it leans towards the plane, and depth is linear in that.
+    // The reciprocal of a ray's distance is proportional to how much the ray leans towards the plane, and depth is
+    // linear in this reciprocal.
     float bend = 0.5 * lens.w / -abs(away);
     vec3 depth = vec3(normal.xy * picture.z, -normal.z) * bend;
     depth.z += 0.5 - 0.5 * lens.z;
@@ -123,7 +126,7 @@ void main() {
 """
 )
 
-# No uniform block is read here, because llvmpipe checks the bounds of a block in each pixel.
+# The fragment shader reads no uniform block, because llvmpipe checks the bounds of a block in each pixel.
 _FRAGMENT = (
     OUTLINE_GLSL
     + HIGHLIGHT_GLSL
@@ -142,17 +145,18 @@ uniform vec4 mapping;
 #elif FINISH == 4
 flat in vec4 checker_half, checker_mark;
 
-// Mean over a footprint of this width of a pattern that is 1 in the first half of each unit, and -1 in the second.
+// Mean of a pattern over a footprint of this width. The pattern is 1 in the first half of each unit and -1 in the
+// second half.
 vec2 squares_in(vec2 at, vec2 width) {
     vec2 from_edge = abs(fract(at - 0.25) - 0.5) - 0.25;
     return clamp(2.0 * from_edge / width, -1.0, 1.0) * clamp(2.0 - 2.0 * width, 0.0, 1.0);
 }
 
-// Share of such a footprint that lines around whole numbers cover. reach: half their width.
+// Share of a footprint of this width that is covered by lines around whole numbers. reach: half width of the lines.
 vec2 lines_in(vec2 at, vec2 width, float reach) {
     vec2 from_line = abs(fract(at + 0.5) - 0.5);
     vec2 one = clamp((reach + 0.5 * width - from_line) / width, vec2(0.0), min(2.0 * reach / width, 1.0));
-    return mix(one, vec2(2.0 * reach), clamp(2.0 * width - 1.0, 0.0, 1.0));  // several lines
+    return mix(one, vec2(2.0 * reach), clamp(2.0 * width - 1.0, 0.0, 1.0));  // wide footprints contain several lines
 }
 #endif
 
@@ -169,7 +173,7 @@ vec4 image_there(vec2 at, vec2 width) {
 vec4 finished_face(vec2 off, vec2 grade) {
     vec2 at = on_face * image_at.xy + image_at.zw, width = max(grade * abs(image_at.xy), 1e-6);
 #if FINISH == 4
-    width = max(width, checker_half.w);  // from near, edges are as soft as in the image
+    width = max(width, checker_half.w);  // seen from near, edges are as soft as in the image
     vec2 sides = squares_in(at, width), clear = 1.0 - lines_in(at, width, checker_mark.w);
     vec4 color = vec4(surface + checker_half.rgb * (sides.x * sides.y), 1.0);
     color.rgb = mix(checker_mark.rgb, color.rgb, clear.x * clear.y);
@@ -199,10 +203,10 @@ void main() {
         color.rgb = with_outline(color.rgb, min(px.x, px.y), min(width_px.x, width_px.y));
         return;
     }
-    // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
+    // A faint shade inside the border and a bright rim at the border, because worn edges catch light.
     vec2 share = inside * half_face.zw;
     color.rgb *= 1.0 - 0.10 * middle_y.z * (1.0 - smoothstep(0.0, 0.25, min(share.x, share.y)));
-    // On a face only a few pixels wide, the rim would cover all of it.
+    // On a face that is only a few pixels wide, the rim would cover the whole face.
     float border = middle_y.z * clamp(min(width_px.x, width_px.y) / 16.0 - 0.25, 0.0, 1.0);
     border *= 1.0 - smoothstep(0.6, 1.8, min(px.x, px.y));
     color.rgb = mix(color.rgb, color.rgb * 0.55 + 0.42, 0.7 * border);
@@ -212,7 +216,7 @@ void main() {
 
 
 def plane_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that draws planes; takes GL_POINTS of bodies."""
+    """Program that draws planes. Draw it with GL_POINTS of bodies."""
     head = "#version 330 core\n" + switches_glsl(variant)
     return context.program(
         vertex_shader=head + FRAME_GLSL + pose_glsl(variant) + _VERTEX,

@@ -1,16 +1,19 @@
-"""Common part of ray cast shapes: boxes, capsules, cylinders and ellipsoids.
+"""Common code of ray cast shapes: boxes, capsules, cylinders and ellipsoids.
 
-All rays from the eye to a small body are nearly parallel. So the vertex shader computes the inputs of the body's
-pixels once, for parallel rays, and the body is drawn as a point, the cheapest primitive of OpenGL. A larger body, or a
-body around the eye, is drawn as a rectangle whose pixels cast true rays. Each body is drawn in exactly one of these
-two ways. shape_draws.py chooses which sizes are points, and which of two qualities points have.
+All rays from the eye to a small body are nearly parallel. So for parallel rays, the vertex shader computes the inputs
+of the body's pixels once. The body is then drawn as a point, the cheapest primitive of OpenGL. A larger body, or a
+body around the eye, is drawn as a rectangle. The ray of each of its pixels is cast exactly. Each body is drawn in
+exactly one of these two ways. shape_draws.py chooses the sizes that are drawn as points, and one of two qualities of
+points.
 
-Each shape defines `support`, its extent along a direction. Visibility, the size of a point and the rectangle follow
-from that. Pixels get the depth of the surface. Edges are smoothed by coverage, except in the plain quality.
+Each shape defines `support`, its extent along a direction. The visibility of a body, the size of its point and its
+rectangle follow from this extent. Each pixel gets the depth of the surface. Edges are smoothed by coverage (alpha),
+except in the plain quality.
 
-The following costs are those of software rendering. It executes the whole shader for each pixel, at about 3 ns for
-each operation on eight pixels. Each further flat vec4 costs 30 ns a body. `discard` costs more than it saves. A pixel
-that is not covered therefore gets the depth of the background, which never passes the depth test.
+The following costs are for software rendering. Software rendering executes the whole shader for each pixel. Each
+operation on eight pixels takes about 3 ns. Each additional flat vec4 costs 30 ns for each body. `discard` costs more
+than it saves. So a pixel that is not covered gets the depth of the background instead, which never passes the depth
+test.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ DETAIL_PX = 22.0
 class PointCast(NamedTuple):
     """GLSL of a shape drawn as points.
 
-    vertex: `void show(Body, vec2 middle)`, which fills its own flat outputs. fragment: a `main` that reads them.
+    vertex: `void show(Body, vec2 middle)`, which sets the flat outputs of the shape. fragment: a `main` that reads
+    them.
     """
 
     vertex: str
@@ -44,12 +48,13 @@ class CastShape(NamedTuple):
     support: `float support(vec3 size, vec3 along)`, extent from the centre along a direction, times the length of
     `along`.
     around: `float around(vec3 size)`, radius of a ball around the whole shape.
-    points, plain_points: the two qualities.
-    quad_geometry: `void paint(Body)`, which fills `tone_x`, `tone_y`, `tone_z` and `extent`, and may scale the ray.
-    quad_fragment: three functions, which work in the body's frame. `void meet(p, d, per_px, out t, out covered)` finds
-    the place of the surface along the ray, and the covered share of the pixel. `vec3 shade(q, d, per_px)` returns the
-    colour of that place. `void on_surface(q, d, out face, out at, out half_size, out along)` is for materials. It
-    finds the unit normal, the place in half extents from the middle, the half extents, and the ray in metres.
+    points, plain_points: the two qualities of points.
+    quad_geometry: `void paint(Body)`, which sets `tone_x`, `tone_y`, `tone_z` and `extent`, and may scale the ray.
+    quad_fragment: three functions that work in the body's frame. `void meet(p, d, per_px, out t, out covered)`
+    computes the place of the surface along the ray, and the covered share of the pixel. `vec3 shade(q, d, per_px)`
+    returns the colour of this place. `void on_surface(q, d, out face, out at, out half_size, out along)` is called for
+    materials. It computes the unit normal, the place in half extents from the middle, the half extents, and the
+    direction of the ray in metres.
     """
 
     size: str
@@ -61,17 +66,17 @@ class CastShape(NamedTuple):
     quad_fragment: str
 
 
-# A body in eye space, for points and rectangles.
+# A body in eye space, used for points and rectangles.
 _BODY = """
 struct Body {
-    vec3 center;            // eye space
-    vec3 right, up, back;   // the eye's axes in the body's frame
+    vec3 center;            // in eye space
+    vec3 right, up, back;   // axes of the eye in the body's frame
     vec3 size;
     vec4 color;             // w: alpha
     float depth, half_depth;
-    vec2 at, spread;        // the middle in the plane at 1 m, and from there to the sides
-    vec2 lean;              // of the ray through the middle: its x and y by a metre of depth
-    vec3 sight;             // along that ray, eye space, of any length
+    vec2 at, spread;        // the body's middle in the plane at 1 m, and the distances from there to its sides
+    vec2 lean;              // ray through the middle: its x and y for each metre of depth
+    vec3 sight;             // direction of this ray, eye space, of any length
     float width_px, metres_px;
 };
 
@@ -105,9 +110,9 @@ Body body_of(vec3 center, vec4 to_body, vec3 size, vec4 color) {
 """
 
 _SEEN = """
-uniform vec2 range_px;  // y: the widest point
+uniform vec2 range_px;  // y: width of the widest point
 
-// Inside the view's four sides, and not behind the eye.
+// True if the body is inside the four sides of the view and not behind the eye.
 bool is_seen(Body body) {
     vec2 slope = 1.0 / lens.xy, side = vec2(body.center.x < 0.0 ? -1.0 : 1.0, body.center.y < 0.0 ? -1.0 : 1.0);
     vec2 beyond = abs(body.center.xy) - w_at(body.depth) * slope;
@@ -149,8 +154,8 @@ void main() {
 }
 """
 
-# Occlusion query as for spheres in sphere_common.py. It tests the balls around bodies, so it needs no orientation,
-# which is half of a pose's cost.
+# Occlusion query, as for spheres in sphere_common.py. It tests balls around bodies. So it does not need the
+# orientation, which causes half of a pose's cost.
 _BEYOND_MAIN = """
 uniform vec2 range_px;
 
@@ -180,8 +185,9 @@ _BEYOND_FRAGMENT = "out vec4 color; void main() { color = vec4(0.0); }"
 
 _POINT_FRAGMENT = """
 out vec4 color;
-// Pixels that are not covered get the background's depth. So does the faint outer half of an edge: with its depth it
-// would hide bodies behind it that are drawn later, and show the background through the edge.
+// A pixel that is not covered gets the depth of the background. So does the faint outer half of an edge. With the
+// depth of the surface, this half would hide bodies behind the edge that are drawn later, and the background would
+// show through the edge.
 float depth_of(float depth, float covered) { return covered < FAINT_BELOW ? 1.0 - 2e-6 * covered : depth; }
 
 vec4 covering(vec3 tone, float covered, float width_px) {
@@ -200,7 +206,7 @@ void main() {
 }
 """
 
-# Inputs of a rectangle's pixels, each a flat vec4.
+# Inputs for the pixels of a rectangle; each is a flat vec4.
 _TOLD = {
     "across": "what a pixel to the right moves the ray by, body's frame; w: constant part of the depth",
     "upward": "the same of a pixel up; w: depth by 1 / distance, or by distance if orthographic",
@@ -216,7 +222,7 @@ _QUAD_GEOMETRY = (
     "in vec4 vertex_center[], vertex_turn[], vertex_size[], vertex_color[];\n"
     + "".join(f"vec4 {name};  // {meaning}\nflat out vec4 told_{name};\n" for name, meaning in _TOLD.items())
     + """
-// Details that small bodies lack.
+// Strength of details that small bodies do not have.
 float detail(Body body) {
     if (!PARALLEL && body.depth <= body.half_depth) return 1.0;
     return clamp(body.width_px / DETAIL_PX - 1.0, 0.0, 1.0);
@@ -258,16 +264,17 @@ _QUAD_FRAGMENT = (
     + """
 out vec4 color;
 const float FAINT_DEPTH = 0.999999;
-float px_move;  // times `across` and `upward`: how far a pixel moves the ray near the body
+float px_move;  // factor on `across` and `upward`: movement of the ray near the body for each pixel
 
 MEET
 
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(tone_y.w, tone_z.w);
-    // Rays differ in their direction, or, if orthographic, in their origin.
+    // Rays differ in direction (perspective) or in origin (orthographic).
     vec3 moved = across.xyz * off.x + upward.xyz * off.y, d = way.xyz, from = from_eye.xyz;
     if (PARALLEL) from -= moved; else d += moved;
-    // Measured from the ray's point nearest to the body's middle: keeps its digits where that is far.
+    // Distances are measured from the point of the ray that is nearest to the body's middle; so they keep their digits
+    // if the body is far away.
     float nearest = dot(from, d) / dot(d, d);
     float ahead = PARALLEL ? 1.0 : inversesqrt(1.0 + dot(off, off) * way.w * way.w);
     px_move = PARALLEL ? 1.0 : max(nearest, 1e-12);
@@ -302,7 +309,8 @@ void main() {
 def cast_point_program(
     context: moderngl.Context, variant: PoseVariant, shape: CastShape, points: PointCast
 ) -> moderngl.Program:
-    """Program that draws the small bodies of this shape; takes GL_POINTS of bodies, into the guarded viewport."""
+    """Program that draws the small bodies of this shape. Draw it with GL_POINTS of bodies, into the guarded
+    viewport."""
     head = frame_glsl(variant), pose_glsl(variant), LIGHT_GLSL, POLYNOMIAL_GLSL, _seen(shape)
     return context.program(
         vertex_shader=_text(*head, points.vertex, _POINT_MAIN),
@@ -311,9 +319,10 @@ def cast_point_program(
 
 
 def cast_beyond_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:
-    """Program of the occlusion query: a sample passes for each visible body of this shape that may not fit a point.
+    """Program of the occlusion query: a sample passes for each visible body of this shape that may be too large for a
+    point.
 
-    Takes GL_POINTS of bodies.
+    Draw it with GL_POINTS of bodies.
     """
     main = _BEYOND_MAIN.replace("SIZE", shape.size).replace("AROUND", shape.around)
     vertex = _text(frame_glsl(variant), pose_glsl(variant), main)
@@ -321,7 +330,8 @@ def cast_beyond_program(context: moderngl.Context, variant: PoseVariant, shape: 
 
 
 def cast_quad_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:
-    """Program that draws bodies of this shape that do not fit a point, as rectangles; takes GL_POINTS of bodies."""
+    """Program that draws the bodies of this shape that are too large for a point, as rectangles. Draw it with
+    GL_POINTS of bodies."""
     strip = "layout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     paint = _QUAD_GEOMETRY.replace("PAINT", shape.quad_geometry)
     return context.program(

@@ -1,13 +1,14 @@
-"""Cached picture of background, grid and floors that stand still. It is drawn again when the camera moves.
+"""Cached picture of the background, the grid and the floors that stand still. The picture is drawn again when the
+camera moves.
 
-Copying pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills them with one
-colour, and the grid's lines need not be drawn. Including its depth, a floor that fills the picture is copied in 0.1
-ms. If the framebuffer still has the last frame's pixels, only some areas are copied: those where the last frame or
-this one draws more than the background.
+If the formats are equal, copying pixels (kept_pixels.py) takes a fifth of the time that the CPU needs to fill them
+with one colour. Besides, the lines of the grid do not have to be drawn again. A floor that covers the whole picture is
+copied in 0.1 ms, with its depth. If the framebuffer still contains the last frame's pixels, only some areas are
+copied: the areas in which the last frame or this frame draws more than the background.
 
-Copied pixels are identical to drawn ones, because the key holds everything that they depend on. In the frame after the
-first picture was cached, copying is timed against drawing (between different formats copying is slower). If it is not
-faster, no picture is cached from then on.
+Copied pixels are identical to drawn pixels, because the key contains everything that determines them. In the frame
+after the first picture was cached, copying and drawing are timed (copying is slower between different formats). If
+copying is not faster, no picture is cached from then on.
 """
 
 from __future__ import annotations
@@ -22,26 +23,27 @@ from twixt.render.draw.frame.context import read_pixels
 from twixt.render.draw.frame.frame_block import Viewport
 from twixt.render.draw.software.kept_pixels import DEPTH_BIT, STENCIL_BIT, Pixels, functions
 
-# Number of pictures cached: the halves of a split window and the whole window, or pictures of two framebuffers.
+# Largest number of cached pictures: the halves of a split window and the whole window, or pictures of two
+# framebuffers.
 MOST_KEPT = 3
-# Number of timings of copying and of drawing; the shortest of each counts.
+# Number of timings of copying and of drawing. The shortest time of each counts.
 TRIES = 3
 
-# Largest fraction of a picture that is copied in areas. Copying an area takes twice as long as the same number of
-# pixels of a whole copy, because its rows are not contiguous in memory.
+# Largest share of a picture that is copied in areas. In an area, copying takes twice as long for each pixel as in a
+# whole picture, because the rows of an area are not contiguous in memory.
 MOST_SHARE = 0.5
 # A window clears this pixel to wait until its next buffer is free.
 FENCE_PIXEL: Viewport = (0, 0, 1, 1)
 
-Place = tuple[int, Viewport]  # a framebuffer's name, and an area of it
+Place = tuple[int, Viewport]  # name of a framebuffer, and an area of this framebuffer
 
 
 class _Kept:
-    """Cached picture of one area of one framebuffer. Framebuffers are cached separately, because another one may store
-    its rows in the opposite order.
+    """Cached picture of one area of one framebuffer. Framebuffers are cached separately, because another framebuffer
+    may store its rows in the opposite order.
 
-    has_depth: True if the depth is not 1.0 everywhere. stale: areas in which `framebuffer`, the last frame's, may
-    differ from the picture, starting with the area that has bodies; None: it may differ anywhere.
+    has_depth: True if the depth is not 1.0 everywhere. stale: areas in which `framebuffer` (the framebuffer of the
+    last frame) may differ from the picture, starting with the area that has bodies; None: it may differ anywhere.
     """
 
     def __init__(self, key: Hashable) -> None:
@@ -62,7 +64,8 @@ class BackgroundCache:
         self._is_faster: bool | None = None  # True if copying is faster than drawing; None: not measured yet
         self._copies_depth = True  # False once a copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
-        self._prepared: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, areas
+        # Place, key and areas of a prepared background.
+        self._prepared: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None
         self._drawn: _Kept | None = None  # the picture used in this frame, if its bounds are known
         self._trial = KeepingTrial()
 
@@ -77,10 +80,11 @@ class BackgroundCache:
     ) -> tuple[Viewport, ...]:
         """Fills the area of `target` with the background.
 
-        key: everything that the pixels depend on. draw: function that draws the background. has_depth: True if its
-        depth is cached and copied too; otherwise the depth is 1.0 (farthest) everywhere. bounds: area in which the
-        frame draws bodies, if the frame has only one picture; None: not known. Returns the areas that were filled. The
-        first of them contains `bounds`. Elsewhere the last frame's background is still there.
+        key: everything that determines the pixels. draw: function that draws the background. has_depth: True if the
+        depth of the background is also cached and copied; otherwise the depth is 1.0 (farthest) everywhere. bounds:
+        area in which the frame draws bodies, if the frame has only one picture; None: unknown. Returns the areas that
+        were filled. The first area contains `bounds`. Outside these areas, the background of the last frame is still
+        there.
         """
         place, (prepared, self._prepared) = (target.glo, viewport), (self._prepared, None)
         kept = self._kept.get(place)
@@ -107,7 +111,8 @@ class BackgroundCache:
             kept.key, kept.is_filled, kept.has_depth = key, False, has_depth
             draw()
         elif kept.is_filled:
-            if self._is_faster is None:  # not in the frame that cached it: caching and timing take long
+            # Not in the frame that cached the picture, because caching and timing take long.
+            if self._is_faster is None:
                 self._compare(target, viewport, kept, draw)
             else:
                 self._copy(target, viewport, kept)
@@ -116,7 +121,7 @@ class BackgroundCache:
             self._context.error  # noqa: B018  # clears an older error
             keeps_depth = has_depth or (bounds is not None and self._copies_depth)
             self._keep(target, viewport, kept, keeps_depth)
-            # Some framebuffers cannot be copied from, such as multisampled ones.
+            # Some framebuffers cannot be copied, for example multisampled framebuffers.
             if (self._is_faster is None or keeps_depth) and self._context.error != "GL_NO_ERROR":
                 if keeps_depth:
                     self._copies_depth = False
@@ -129,9 +134,9 @@ class BackgroundCache:
         return areas
 
     def prepare(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
-        """Fills the area in advance, so that the next `fill` has nothing to copy. Returns False if nothing was done.
+        """Fills the area in advance. The next `fill` then has nothing to copy. Returns False if nothing was done.
 
-        Nothing may be drawn there between the two calls.
+        Draw nothing into the area between the two calls.
         """
         kept = self._kept.get((target.glo, viewport))
         if kept is None or not self._is_valid(kept, key):
@@ -146,7 +151,7 @@ class BackgroundCache:
         return True
 
     def end_frame(self, over: Sequence[Viewport] | None) -> None:
-        """Ends the frame. over: all areas in which the frame drew over the picture; None: not known."""
+        """Ends the frame. over: all areas in which the frame drew over the picture; None: unknown."""
         self._prepared, kept, self._drawn = None, self._drawn, None
         if kept is None or kept.stale is None or over is None:
             self.invalidate()
@@ -172,7 +177,7 @@ class BackgroundCache:
         self._kept.clear()
 
     def invalidate(self) -> None:
-        """Makes the next frame fill the whole picture, because other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture. Call it when other code has drawn into the framebuffer."""
         for kept in self._kept.values():
             kept.stale = None
 
@@ -196,7 +201,7 @@ class BackgroundCache:
     def _copy_areas(
         self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, areas: tuple[Viewport, ...]
     ) -> None:
-        """Copies the background into these areas; its depth only into the first area."""
+        """Copies the background into these areas. Copies its depth only into the first area."""
         assert kept.pixels is not None
         kept.pixels.restore_areas(areas, viewport[:2], is_far=not kept.has_depth)
         self._restore(target, viewport)
@@ -206,7 +211,6 @@ class BackgroundCache:
             self._release_picture(self._kept.pop(next(iter(self._kept))))
 
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, keeps_depth: bool) -> None:
-        """Caches the pixels that were just drawn."""
         if kept.pixels is not None and kept.pixels.has_depth != keeps_depth:
             self._release_picture(kept)
         if kept.pixels is None:
@@ -221,8 +225,8 @@ class BackgroundCache:
         self._restore(target, viewport)
         if kept.has_depth:
             return
-        self._gl.glClearDepth(1.0)  # other code with this context may have set another value
-        # If depth and stencil share a word, clearing depth alone reads, masks and writes the word, which takes twice
+        self._gl.glClearDepth(1.0)  # other code may have set another value in this context
+        # If depth and stencil share a word, clearing only depth reads, masks and writes each word, which takes twice
         # as long.
         self._gl.glClear(DEPTH_BIT | STENCIL_BIT)
 
@@ -253,31 +257,33 @@ class BackgroundCache:
 
 
 def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, ...] | None:
-    """The same pixels as disjoint areas; None if copying the whole picture is cheaper."""
+    """The same pixels as areas that do not overlap; None if copying the whole picture is cheaper."""
     areas = apart(stale)
     return areas if sum([area[2] * area[3] for area in areas]) <= MOST_SHARE * viewport[2] * viewport[3] else None
 
 
-# Parts of a framebuffer that no longer show the cached background, and a test whether a swap preserves its pixels.
+# Areas of a framebuffer that no longer show the cached background, and a test that a swap preserves pixels.
 #
-# If the framebuffer still has the last frame's pixels, this frame need not copy the background where the last frame
-# drew nothing else. OpenGL does not guarantee that pixels survive a swap, but Mesa's software drivers draw all frames
-# of a window into the same memory. `KeepingTrial` tests it: it reads a few pixels before and after some swaps.
+# If the framebuffer still contains the last frame's pixels, the background has to be copied only where the last frame
+# drew something else. OpenGL does not guarantee that pixels survive a swap. But Mesa's software drivers draw all
+# frames of a window into the same memory. `KeepingTrial` tests this: it reads a few pixels before and after some
+# swaps.
 #
-# Areas are (left, bottom, width, height), px. Pure: pixels come from the caller's `read`.
+# Areas are (left, bottom, width, height), px. Pure: the function `read` of the caller supplies the pixels.
 
 
-# Number of samples of changed pixels that must be equal after a swap before the framebuffer counts as preserving
-# pixels.
+# Number of samples of changed pixels that must be equal before and after a swap. Then the framebuffer counts as
+# preserving pixels.
 TRIED = 8
 # Side of the sampled area, px.
 SAMPLE_PX = 16
-# Margin on each side of an area that is filled before the bodies' next positions are known, px.
+# Margin in px on each side of an area. It is used when an area is filled before the next positions of bodies are
+# known.
 ROOM_PX = 24
 
 
 def around(one: Viewport, other: Viewport) -> Viewport:
-    """Smallest area that contains both areas; an area without pixels is ignored."""
+    """Smallest area that contains both areas. If one has no pixels, it is ignored."""
     if not (one[2] and one[3]) or not (other[2] and other[3]):
         return one if one[2] and one[3] else other
     left, bottom = min(one[0], other[0]), min(one[1], other[1])
@@ -307,7 +313,7 @@ def meet(one: Viewport, other: Viewport) -> bool:
 
 
 def apart(areas: Iterable[Viewport]) -> tuple[Viewport, ...]:
-    """Disjoint areas that cover the same pixels. The first area is not divided."""
+    """Areas that do not overlap and cover the same pixels. The first area is not divided."""
     found: list[Viewport] = []
     for area in areas:
         rest = [area]
@@ -339,13 +345,13 @@ class KeepingTrial:
         self.keeps: bool | None = None  # None: not known yet
         self._sampled: Viewport | None = None
         self._before = b""  # pixels of the sampled area at the end of the last frame
-        self._older = b""  # pixels of the same area at the end of the frame before that
+        self._older = b""  # pixels of the same area at the end of the frame before the last one
         self._found = 0
 
     def frame_ended(self, area: Viewport, over: Sequence[Viewport], read: Callable[[Viewport], bytes]) -> None:
-        """Samples the middle of an area in which bodies move. read: returns the pixels of an area of the framebuffer.
-        over: areas that may still change until the swap, such as panels. If one of them overlaps the middle, nothing
-        is sampled."""
+        """Samples the middle of an area in which bodies move. read: function that returns the pixels of an area of the
+        framebuffer. over: areas that may still change until the swap, such as panels. If one of these areas overlaps
+        the middle, takes no sample."""
         if self.keeps is not None:
             return
         left, bottom, width, height = area
@@ -357,12 +363,12 @@ class KeepingTrial:
         self._older, self._before = self._before, read(sampled)
 
     def frame_begins(self, read: Callable[[Viewport], bytes]) -> None:
-        """Compares the sample. Call it before the next frame draws anything."""
+        """Compares the sample with the current pixels. Call it before the next frame draws anything."""
         if self.keeps is not None or self._sampled is None:
             return
         if read(self._sampled) != self._before:
             self.keeps = False
-        elif self._before != self._older:  # otherwise a buffer with the older pixels would look the same
+        elif self._before != self._older:  # otherwise, a buffer with the pixels of the older frame would look the same
             self._found += 1
             self.keeps = True if self._found >= TRIED else None
         self._sampled = None

@@ -1,10 +1,11 @@
-"""Pixels cached in a texture, copied from and to a framebuffer; and pictures that are drawn small and enlarged.
+"""Pixels cached in a texture, which are copied from and to a framebuffer. Also pictures that are drawn small and then
+enlarged.
 
-If two formats are equal, copying pixels is copying memory. So the texture has the framebuffer's order of channels and
-rows. A window stores B, G, R, A from the top down, so its pixels are cached upside down. Depth is cached in the
-framebuffer's format, together with the stencil that shares its words.
+If two formats are equal, copying pixels only copies memory. So the texture has the same order of channels and rows as
+the framebuffer. A window stores B, G, R, A from the top to the bottom, so its pixels are cached upside down. Depth is
+cached in the framebuffer's format, together with the stencil in the same words.
 
-Positions are counted from the bottom left, in the texture as in the framebuffer.
+Positions are counted from the bottom left, both in the texture and in the framebuffer.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from twixt.render.draw.frame.frame_block import FrameTarget, Viewport
 COLOR_BIT, DEPTH_BIT, STENCIL_BIT = 0x4000, 0x100, 0x400
 READ_FRAMEBUFFER, DRAW_FRAMEBUFFER, FRAMEBUFFER = 0x8CA8, 0x8CA9, 0x8D40
 SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x8CE0
-# RGBA without a size has the channel order of the data passed with it: B, G, R, A for windows. Other framebuffers use
-# RGBA8.
+# RGBA without a size has the channel order of the data that is passed with it: B, G, R, A for windows. Other
+# framebuffers use RGBA8.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
 RENDERBUFFER, OBJECT_TYPE, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8CD0, 0x8216, 0x8217
-# OpenGL's names of depth and stencil: in a window, and in other framebuffers.
+# OpenGL's names of depth and stencil: first for a window, then for other framebuffers.
 WINDOW_PARTS, OTHER_PARTS = (0x1801, 0x1802), (0x8D00, 0x8D20)
 DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
 # Depth formats by the number of bits of depth and of stencil.
 DEPTH_FORMATS = {(24, 8): 0x88F0, (24, 0): 0x81A6, (16, 0): 0x81A5, (32, 0): 0x81A7}
 COLOR_READ_FORMAT = 0x8B9B
-# Number of rows of depth that are copied to all other rows if the depth is the same everywhere.
+# Number of rows of depth that are copied to all other rows. Used if the depth is the same everywhere.
 STRIP_PX = 64
 
 
 class Functions:
-    """OpenGL functions by name. are_there: True if all were found."""
+    """OpenGL functions by name. are_there: True if all functions were found."""
 
     def __init__(self) -> None:
         whole, names = c_int, POINTER(c_uint)
@@ -71,18 +72,18 @@ class Functions:
 
 @cache
 def functions() -> Functions:
-    """Looks up the functions, once in a process. They act on the current context."""
+    """Looks up the functions once in each process. The functions act on the current context."""
     return Functions()
 
 
 class Pixels:
-    """A cached picture of `size_px`. framebuffer: OpenGL name of the framebuffer that it is copied from and to; 0: a
-    window's.
+    """A cached picture of `size_px`. framebuffer: OpenGL name of the framebuffer from and to which the picture is
+    copied; 0: a window.
 
-    own_framebuffer, texture: OpenGL names of the framebuffer that holds the picture, and of its colours.
-    is_upside_down: True if its rows are stored from the top down. has_depth: True if its depth is copied too; if the
-    format is not known, the copies leave an OpenGL error. `store` and `restore` bind other framebuffers and switch the
-    scissor off; the caller must set its framebuffer and scissor again.
+    own_framebuffer, texture: OpenGL names of the framebuffer that contains the picture, and of its colours.
+    is_upside_down: True if the rows are stored from top to bottom. has_depth: True if depth is also copied; if its
+    format is unknown, the copies leave an OpenGL error. `store` and `restore` bind other framebuffers and disable the
+    scissor. The caller must then set its framebuffer and scissor again.
     """
 
     def __init__(self, size_px: tuple[int, int], framebuffer: int, has_depth: bool = False) -> None:
@@ -104,17 +105,18 @@ class Pixels:
             self._add_depth()
 
     def store(self, area: Viewport) -> None:
-        """Stores an area of the framebuffer. The area must have the picture's size."""
+        """Stores an area of the framebuffer. The area must have the size of the picture."""
         self._blit(self.framebuffer, area, self.own_framebuffer, (0, 0, *self.size_px), self._bits)
 
     def restore(self, area: Viewport, colors_alone: bool = False) -> None:
-        """Copies the picture into an area of the same size of the framebuffer. colors_alone: depth does not change."""
+        """Copies the picture into an area of the framebuffer. The area must have the size of the picture.
+        colors_alone: True if depth must not change."""
         bits = COLOR_BIT if colors_alone else self._bits
         self._blit(self.own_framebuffer, (0, 0, *self.size_px), self.framebuffer, area, bits)
 
     def restore_areas(self, areas: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
-        """Copies the colours of some areas from the picture to the same places of the framebuffer, and depth into the
-        first area.
+        """Copies the colours of some areas of the picture to the same places in the framebuffer. Copies depth only
+        into the first area.
 
         left_bottom: position of the picture in the framebuffer, px. is_far: True if the depth is the same everywhere.
         Then a few rows are copied to all others, which is fast because these rows stay in the processor's cache.
@@ -139,7 +141,7 @@ class Pixels:
             self._gl.glDeleteRenderbuffers(1, byref(self._depth))
 
     def _add_depth(self) -> None:
-        """Adds a depth buffer of the same format as the framebuffer's."""
+        """Adds a depth buffer with the format of the framebuffer's depth."""
         gl, sizes = self._gl, []
         gl.glBindFramebuffer(FRAMEBUFFER, self.framebuffer)
         for attachment, size in zip(
@@ -147,7 +149,7 @@ class Pixels:
         ):
             found = c_int(0)
             gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, attachment, OBJECT_TYPE, byref(found))
-            if found.value:  # the framebuffer has this part
+            if found.value:  # the framebuffer has depth or stencil
                 gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, attachment, size, byref(found))
             sizes.append(found.value)
         has_stencil = sizes[1] > 0
@@ -157,7 +159,7 @@ class Pixels:
         gl.glBindFramebuffer(FRAMEBUFFER, self.own_framebuffer)
         attachment = DEPTH_STENCIL_ATTACHMENT if has_stencil else DEPTH_ATTACHMENT
         gl.glFramebufferRenderbuffer(FRAMEBUFFER, attachment, RENDERBUFFER, self._depth.value)
-        # Copies the stencil if it shares the words of depth, because depth alone could not be copied as memory.
+        # Also copies the stencil if it shares words with depth; otherwise depth could not be copied as plain memory.
         self._bits = COLOR_BIT | DEPTH_BIT | (STENCIL_BIT if has_stencil else 0)
 
     def _row(self, bottom: int, height: int) -> int:
@@ -173,8 +175,8 @@ class Pixels:
         )
 
     def _copy(self, area: Viewport, left_bottom: tuple[int, int], kept_bottom: int, bits: int) -> None:
-        """Copies an area of the framebuffer from the picture's rows that start at `kept_bottom`. Both framebuffers are
-        bound."""
+        """Copies an area of the framebuffer from rows of the picture, starting at the row `kept_bottom`. Both
+        framebuffers are bound."""
         left, bottom, width, height = area
         at, row = left - left_bottom[0], self._row(kept_bottom, height)
         ends = (bottom + height, bottom) if self.is_upside_down else (bottom, bottom + height)
@@ -189,27 +191,28 @@ class Pixels:
 
 
 def _is_bgra(gl: Functions, framebuffer: int) -> bool:
-    """Binds a framebuffer and returns True if it stores B, G, R, A, as windows do."""
+    """Binds a framebuffer. Returns True if it stores B, G, R, A, as windows do."""
     if not framebuffer:
         return True
     gl.glBindFramebuffer(FRAMEBUFFER, framebuffer)
     found = c_int(0)
     gl.glGetIntegerv(COLOR_READ_FORMAT, byref(found))
-    gl.glGetError()  # clears the error of an OpenGL that does not report the format
+    gl.glGetError()  # clears the error that OpenGL sets if it does not report the format
     return found.value == BGRA
 
 
 # Pictures that are drawn small and enlarged to their place in the frame, for the coarsest quality level.
 #
-# llvmpipe has a faster rasterizer for textured rectangles. It is used only under three conditions: the framebuffer has
-# no depth buffer, framebuffer and texture both store B, G, R, A, and texture coordinates are interpolated with
-# perspective. A window has a depth buffer, so the picture is enlarged into a texture, whose memory is then copied. At
-# 1280x800 this takes 1.3 ms; a rectangle drawn into the window takes 3.5 ms, an enlarging blit 6 ms, and numpy 1.5 ms.
-# Blending neighbouring pixels would take 0.9 ms more. With few bodies, as in the default world, this level would then
-# save nothing.
+# llvmpipe has a faster rasterizer for textured rectangles. This rasterizer is used only if three conditions hold: the
+# framebuffer has no depth buffer, framebuffer and texture both store B, G, R, A, and texture coordinates are
+# interpolated with perspective. A window has a depth buffer. So the picture is enlarged into a texture, and the memory
+# of this texture is then copied. At 1280x800 this takes 1.3 ms. The alternatives take longer: a rectangle drawn into
+# the window 3.5 ms, an enlarging blit 6 ms, numpy 1.5 ms. Pixels are repeated, not blended, because blending
+# neighbouring pixels would take 0.9 ms more. With few bodies, as in the default world, this level would save no time
+# if it blended pixels.
 #
-# Pixels are repeated, not blended. Small framebuffers have the formats of the frame's framebuffer, because the bodies'
-# programs are already compiled for them. Formats other than a window's give the same pixels, but more slowly.
+# Small framebuffers have the formats of the frame's framebuffer, because the programs of bodies are already compiled
+# for these formats. If the formats are not those of a window, the pixels are the same, but enlarging is slower.
 
 
 _VERTEX = """#version 330 core
@@ -226,15 +229,17 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(small, at); }
 """
-# Two triangles that llvmpipe recognizes as a rectangle: they have the same winding and two common corners.
+# Two triangles that llvmpipe recognizes as a rectangle, because they have the same winding and two common corners.
 SQUARE = ((0, 0), (1, 0), (1, 1), (0, 0), (1, 1), (0, 1))
 
-# Area for compiling in advance. Its size is not a power of two, because llvmpipe compiles another program for that.
+# Area that is drawn to compile the program in advance. Its size is not a power of two, because llvmpipe compiles
+# another program for powers of two.
 COMPILED_PART = 0, 0, 3, 3
 
 
 class SmallPicture:
-    """A picture of an area of `screen`, drawn into `framebuffer` at `scale` times its width and height (`size_px`)."""
+    """A picture of an area of `screen`. It is drawn into `framebuffer` at `scale` times the width and height of the
+    area (`size_px`)."""
 
     def __init__(self, context: moderngl.Context, screen: moderngl.Framebuffer, area: Viewport, scale: float) -> None:
         self.area, self._context = area, context
@@ -247,7 +252,7 @@ class SmallPicture:
         self._texture.repeat_x = self._texture.repeat_y = False
 
     def seen_in(self, viewport: Viewport) -> Viewport:
-        """Converts a viewport of the frame into one of the small framebuffer."""
+        """Converts a viewport of the frame to a viewport of the small framebuffer."""
         return (
             round((viewport[0] - self.area[0]) * self.size_px[0] / self.area[2]),
             round((viewport[1] - self.area[1]) * self.size_px[1] / self.area[3]),
@@ -256,7 +261,7 @@ class SmallPicture:
         )
 
     def enlarge(self, square: moderngl.VertexArray) -> None:
-        """Enlarges the picture into a texture. square: as from `SmallPictures._squares`."""
+        """Enlarges the picture into a texture. square: vertices from `SmallPictures._squares`."""
         self._whole.use()
         self._whole.viewport = (0, 0, *self.area[2:])
         self._texture.use(0)
@@ -264,7 +269,7 @@ class SmallPicture:
         square.render(moderngl.TRIANGLES, vertices=len(SQUARE), first=len(SQUARE) * self._enlarged.is_upside_down)
 
     def copy(self) -> None:
-        """Copies the enlarged picture to its place in the frame. The caller must set the framebuffer to use next."""
+        """Copies the enlarged picture to its place in the frame. After this, the caller must set the framebuffer."""
         self._enlarged.restore(self.area)
 
     def release(self) -> None:
@@ -274,18 +279,19 @@ class SmallPicture:
 
 
 class SmallPictures:
-    """Small pictures of a frame, one for each area of `target` into which the frame draws a picture."""
+    """Small pictures of a frame: one for each area of `target` into which the frame draws a picture."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget) -> None:
         self._context, self._target = context, target
         self._square: moderngl.VertexArray | None = None
         self._made: dict[tuple[object, ...], SmallPicture] = {}
-        self._used: set[tuple[object, ...]] = set()  # pictures used in this frame
-        self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None  # with the frame's framebuffer
+        self._used: set[tuple[object, ...]] = set()  # pictures that this frame has used
+        # The picture between `begin` and `end`, and the framebuffer of the frame.
+        self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None
 
     def begin(self, viewport: Viewport, area: Viewport, scale: float) -> Viewport:
-        """Starts the next picture, of this area of the frame's viewport, drawn at `scale` times its size. Returns its
-        viewport in the small framebuffer."""
+        """Begins the next small picture. It shows this area of the frame's viewport and is drawn at `scale` times the
+        area's size. Returns the picture's viewport in the small framebuffer."""
         screen = self._target.framebuffer
         key = screen.glo, area, scale
         if key not in self._made:
@@ -321,7 +327,7 @@ class SmallPictures:
         self._used.clear()
 
     def prepare(self) -> bool:
-        """Compiles the program that enlarges; no picture changes. Returns False if it was compiled before."""
+        """Compiles the program that enlarges pictures; changes no picture. Returns False if it is compiled already."""
         if self._square is not None:
             return False
         screen = self._target.framebuffer

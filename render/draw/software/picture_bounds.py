@@ -1,11 +1,11 @@
-"""Rectangle of a picture that contains all visible bodies and shadows.
+"""Rectangle that contains all visible bodies and shadows of a picture.
 
-Each body of a snapshot, and its shadow, is bounded by a ball. The ball is enlarged by the largest distance between the
-path to the next snapshot and a straight line. The rectangle of a snapshot contains the projections of all its balls.
-The rectangle of a pair of snapshots contains the rectangles of both, so each snapshot is computed only once. If there
-are many bodies, one box bounds all of them.
+Each body of a snapshot, with its shadow, is bounded by a ball. The path of a body to the next snapshot may deviate
+from a straight line; the ball is enlarged by the largest deviation. The rectangle of a snapshot contains the
+projections of all its balls. The rectangle of a pair of snapshots contains the rectangles of both. So the rectangle of
+each snapshot is computed only once. If there are many bodies, one box bounds all bodies.
 
-The result is None if no such rectangle can be guaranteed.
+If no rectangle can be guaranteed, the result is None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from twixt.render.draw.shapes.shadows import FADE_RADII, FOOT_REACH, LOWEST_LIGH
 from twixt.render.draw.software.background_cache import around
 from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 
-# Margin added on each side for soft edges, outlines and rounding.
+# Margin in px on each side, for soft edges, outlines and rounding.
 MARGIN_PX = 4
 # Number of slots whose rectangles are cached.
 MOST_KEPT = 16
@@ -38,26 +38,27 @@ CORNERS = np.array([[bit & 1, bit >> 1 & 1, bit >> 2] for bit in range(8)], np.f
 HEIGHT_STEP = 1.25
 NONE_SEEN: Viewport = (0, 0, 0, 0)
 
-# Factor on radii. It covers spheres drawn as circles, and sizes between two snapshots.
+# Factor on the radii of balls, for spheres that are drawn as circles, and for sizes between two snapshots.
 RADIUS_MARGIN = 1.1
-# Largest distance of a curve from the straight line, relative to the gap times the sum of the speeds at both ends.
-# Hermite's weights give 4/27.
+# Largest distance between the curve of motion and the straight line. It is relative to the product of the gap and the
+# sum of the speeds at both ends. Hermite's weights give 4/27.
 BENT = 0.15
-# Largest float32 rounding error of a position, relative to its largest coordinate. For poses made by the CPU, drawing
-# adds the error back.
+# Largest rounding error of a float32 position, relative to the largest coordinate of the position. For poses computed
+# by the CPU, drawing adds this error again.
 ROUNDING = 3**0.5 * 2.0**-24
-# BALL_SPOT: radius of a ball's shadow. LONG_FOOT: radius of the shadow below any other body. LONG_SPOT: radius of that
-# body's shadow ellipse before the light's slant stretches it. All are in radii of the bounding ball. Two rods in that
-# ball, one that moves the ellipse and one that stretches it, give 1 + FOOT_REACH.
+# BALL_SPOT: radius of a ball's shadow. LONG_FOOT: radius of the shadow below a body that is not a ball. LONG_SPOT:
+# radius of the ellipse of this body's shadow, before the slant of the light stretches the ellipse. All three are in
+# radii of the bounding ball. Two rods in the ball give 1 + FOOT_REACH: one rod moves the ellipse, the other stretches
+# it.
 BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
-# A body that is not a ball may extend this many more radii of its bounding ball towards the ground.
+# A body that is not a ball may extend towards the ground by this many additional radii of its bounding ball.
 RODS_DOWN = 3**0.5
 
 
 class Ground(NamedTuple):
-    """The ground that shadows fall on. height_m: world height, metres. light: unit vector towards the light, world.
+    """The ground for shadows. height_m: world height, metres. light: unit vector towards the light, world.
 
-    fade_radii: height above the ground, in radii, from which on a ball has no shadow.
+    fade_radii: from this height above the ground on, in radii, a ball has no shadow.
     """
 
     height_m: float
@@ -66,11 +67,11 @@ class Ground(NamedTuple):
 
 
 class ShadowReach(NamedTuple):
-    """How far the shadows of bodies reach on the ground.
+    """Limits of the shadows of bodies on the ground.
 
-    away: offset of a shadow along x and y for each metre of height above the ground. lean: sum of the two magnitudes.
-    highest: height from which on there is no shadow. spot: radius of a shadow. Both are in radii of the body's
-    bounding ball.
+    away: offset of a shadow along x and y for each metre of height above the ground. lean: sum of the magnitudes of
+    these two offsets. highest: height from which on there is no shadow. spot: radius of a shadow. highest and spot are
+    in radii of the body's bounding ball.
     """
 
     away: NDArray[np.floating]
@@ -80,7 +81,8 @@ class ShadowReach(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Largest radius of a body's bounding ball, and its largest distance from the body's position, at scale 1, metres.
+    """Largest radius of a body's bounding ball, and largest distance of the ball from the body's position, at scale 1,
+    metres.
 
     Planes are left out. are_balls: True if each body is a sphere. has_planes: True if there are also planes.
     """
@@ -92,14 +94,14 @@ class Reach(NamedTuple):
 
 
 class Shadows(NamedTuple):
-    """Ground that shadows fall on (None: no shadows), and the largest height of a body's position above it, metres."""
+    """Ground for shadows (None: no shadows), and the largest height of a body's position above the ground, metres."""
 
     ground: Ground | None
     height_m: float
 
 
 class PictureBounds:
-    """Finds the rectangle of each picture of one renderer's bodies."""
+    """Finds the rectangle of each picture's bodies, for one renderer."""
 
     def __init__(self, bodies: BodyDraws) -> None:
         self._bodies = bodies
@@ -107,22 +109,22 @@ class PictureBounds:
         self._reach_of: Membership | None = None
         self._ground: Ground | None = None
         self._ground_of: tuple[Scene, Floor | None] | None = None
-        self._key: tuple[object, ...] = ()  # everything that the cached rectangles depend on, besides the gap
-        self._gap_s = 0.0  # largest gap for which they are valid
+        self._key: tuple[object, ...] = ()  # everything, except the gap, that determines the cached rectangles
+        self._gap_s = 0.0  # largest gap for which the cached rectangles are valid
         self._of_slots: dict[int, tuple[Extent, Viewport | None]] = {}
         self._outline_of: tuple[object, ...] = ()
         self._outline: Viewport | None = None
 
     def of_picture(self, view: SceneView, layers: Sequence[PlacedLayer], are_planes_still: bool) -> Viewport | None:
-        """Part of the picture outside which no body and no shadow is visible; None: not known. are_planes_still: True
-        if planes are drawn with the background; they are then left out."""
+        """The area of the picture outside which no body and no shadow is visible; None: unknown. are_planes_still:
+        True if planes are drawn with the background and are therefore left out."""
         members = self._bodies.members
         if members is not self._reach_of:
             self._reach_of, self._reach = members, _reach_of(self._bodies)
         reach = self._reach
         if not layers or reach is None:
             return None
-        # Transparent bodies are drawn after the background, even planes that stand still.
+        # Transparent bodies are drawn after the background. This includes planes that stand still.
         if reach.has_planes and (not are_planes_still or any([layer.uniforms.has_transparent for layer in layers])):
             return None
         ground = self._ground_under(view, layers)
@@ -139,7 +141,8 @@ class PictureBounds:
             height_m,
         )
         if key != self._key or gap_s > self._gap_s:
-            self._key, self._gap_s, self._of_slots = key, 1.25 * gap_s, {}  # also valid for slightly longer gaps
+            # 1.25: so that the rectangles are also valid for slightly longer gaps
+            self._key, self._gap_s, self._of_slots = key, 1.25 * gap_s, {}
         found: Viewport | None = None
         for layer in layers:
             if layer.variant.stretched:
@@ -152,7 +155,7 @@ class PictureBounds:
         return found
 
     def of_outline(self, view: SceneView) -> Viewport | None:
-        """Part of the picture outside which the scene's outline is not visible; None: not known."""
+        """The area of the picture outside which the scene's outline is not visible; None: unknown."""
         camera, outline = view.camera, view.scene.outline
         key = outline, view.viewport, camera.view.tobytes(), camera.projection.tobytes(), camera.eye
         if key != self._outline_of:
@@ -163,7 +166,7 @@ class PictureBounds:
         return self._outline
 
     def _ground_under(self, view: SceneView, layers: Sequence[PlacedLayer]) -> Ground | None:
-        """Ground that the picture's shadows fall on; None: no shadows."""
+        """Ground for the shadows of the picture; None: no shadows."""
         scene, floor = view.scene, view.floor
         if not view.level.shadows or not has_shadows(scene, max([layer.bodies for layer in layers]), floor):
             return None
@@ -172,8 +175,8 @@ class PictureBounds:
         return self._ground
 
     def _height_m(self, layers: Sequence[PlacedLayer], ground: Ground) -> float:
-        """Upper bound of the heights of the layers' bodies above the ground, metres. It is rounded so that it seldom
-        changes."""
+        """Upper bound of the heights of the layers' bodies above the ground, metres. The bound is rounded so that it
+        changes seldom."""
         ring = self._bodies.ring
         extents = [ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]]
         highest_m = max([extent.high[2] for extent in extents if extent is not None], default=0.0) - ground.height_m
@@ -196,14 +199,14 @@ class PictureBounds:
 
 
 def _reach_of(bodies: BodyDraws) -> Reach | None:
-    """Reach of a scene's bodies; None if some shape deforms."""
+    """Reach of a scene's bodies; None if a shape deforms."""
     members, parts = bodies.members, bodies.parts
     distinct = members.scene.distinct_shapes
     if any(isinstance(shape, Mesh) and shape.deforms for shape in distinct):
         return None
     rows = members.scene.shape_rows(len(members.kinds))
     radius = np.array([shape.reach for shape in distinct] or [Sphere().reach])[rows]
-    # A mesh may lie on one side of its origin.
+    # A mesh may lie completely on one side of its origin.
     arm = np.where(np.array([isinstance(shape, Mesh) for shape in distinct] or [False])[rows], radius, 0.0)
     if parts is not None:
         arm += np.linalg.norm(parts.poses[:, :3].astype(np.float64), axis=1)
@@ -213,7 +216,6 @@ def _reach_of(bodies: BodyDraws) -> Reach | None:
 
 
 def _ground_of(scene: Scene, floor: Floor | None) -> Ground:
-    """The ground of a picture that has shadows."""
     light = np.divide(scene.light, math.hypot(*scene.light))
     if floor is None:
         return Ground(scene.ground or 0.0, light, FADE_RADII)
@@ -221,7 +223,7 @@ def _ground_of(scene: Scene, floor: Floor | None) -> Ground:
 
 
 def _shadow_reach(ground: Ground, are_balls: bool) -> ShadowReach:
-    """Reach of the shadows on this ground. are_balls: each body is a sphere."""
+    """Limits of the shadows on this ground. are_balls: True if each body is a sphere."""
     away = -np.asarray(ground.light[:2]) / max(ground.light[2], LOWEST_LIGHT)
     lean = float(np.abs(away).sum())
     if are_balls:
@@ -238,11 +240,11 @@ def corners_of(extent: Extent) -> NDArray[np.float64]:
 def balls_around(
     places: NDArray[np.float64], extent: Extent, reach: Reach, gap_s: float, shadows: Shadows
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns balls that contain the bodies at these positions (n, 3) and their shadows: centres (m, 3) and radii
-    (m,), metres.
+    """Returns balls that contain the bodies at the positions `places` (n, 3) and their shadows: centres (m, 3) and
+    radii (m,), metres.
 
-    extent: of these bodies. gap_s: interval to the next snapshot. Poses between two snapshots lie between the balls of
-    the two, if both were computed with the same `shadows`.
+    extent: extent of these bodies. gap_s: time to the next snapshot. If the balls of two snapshots were computed with
+    the same `shadows`, poses between the snapshots lie between these balls.
     """
     ground, height_m = shadows
     scale = extent.scale * RADIUS_MARGIN
@@ -265,8 +267,9 @@ def balls_around(
 def rectangle_of(
     middles: NDArray[np.float64], radii: NDArray[np.float64], camera: CameraMatrices, viewport: Viewport
 ) -> Viewport | None:
-    """Part of the viewport that contains all balls and the lines between them. None if any ball is not entirely beyond
-    the near plane. NONE_SEEN if all are outside the picture. middles: (n, 3), metres, world; radii: (n,), metres."""
+    """Area of the viewport that contains all balls and the lines between them. None if a ball is not entirely beyond
+    the near plane. NONE_SEEN if all balls are outside the picture. middles: (n, 3), metres, world; radii: (n,),
+    metres."""
     seen = (middles - camera.eye) @ camera.view[:3, :3].T.astype(np.float64)
     (across, _, _, _), (_, along, _, _), (_, _, depth, offset), _ = camera.projection.tolist()
     nearest = float((-seen[:, 2] - radii).min(initial=math.inf))

@@ -1,3 +1,2 @@
-"""fine_spheres, point_spheres, sphere_common: programs. sphere_detail: level of detail. snapshot_bounds: bounds of a
-snapshot.
-"""
+"""Spheres. fine_spheres, point_spheres, sphere_common: programs. sphere_detail: level of detail. snapshot_bounds:
+bounds of a snapshot."""

@@ -1,12 +1,13 @@
-"""Spheres at the finest quality: true outline, smooth edge, true depth, a two-tone skin that shows spin.
+"""Spheres in the finest quality: true outline, smooth edge, true depth, and a two-tone skin that shows spin.
 
-A small sphere is drawn as a point, the cheapest primitive of OpenGL. Its outline is an ellipse. A matrix for each
-sphere maps the ellipse to the unit circle, and the sphere to a hemisphere over this circle, so a pixel needs no ray. A
-sphere that is too wide for a point, or is around the eye, is drawn as a rectangle whose pixels cast true rays.
+A small sphere is drawn as a point, the cheapest primitive of OpenGL. The outline of a sphere in the picture is an
+ellipse. A matrix for each sphere maps this ellipse to the unit circle, and the sphere to a hemisphere over this
+circle. So a pixel needs no ray. If a sphere is too wide for a point, or is around the eye, it is drawn as a rectangle.
+The ray of each of its pixels is cast exactly.
 
-Edges are smoothed by coverage (alpha), so spheres are drawn after planes and ray cast shapes. Values that are the same
-in all pixels of a sphere are computed once, in the vertex shader, and passed on as flat outputs. Values that are the
-same for all spheres are passed on in the same way, because llvmpipe checks the bounds of a uniform block at each
+Edges are smoothed by coverage (alpha). So spheres are drawn after planes and ray cast shapes. Values that are the same
+in all pixels of a sphere are computed once, in the vertex shader, and passed to the pixels as flat outputs. Values
+that are the same for all spheres are passed in the same way. llvmpipe checks the bounds of a uniform block at each
 access in each pixel, which would be a quarter of the cost. If there are many spheres, the programs of point_spheres.py
 draw them.
 """
@@ -34,14 +35,14 @@ _POINT_VERTEX = (
     + """
 #if FINISH
 uniform vec4 finish;
-flat out vec3 shine_by;  // of the highlight: strength, and what `highlight` takes
+flat out vec3 shine_by;  // strength of the highlight, and two arguments of `highlight`
 #endif
-flat out vec4 outline;  // to the unit circle: xx, xy, yy of the matrix (1 / px); w: radius in px
-flat out vec4 middle;   // of the ellipse, px; z: radius over distance; w: depth of the pattern, below 0: plain colour
-flat out vec4 front;    // away from the picture's plane, ball's frame; w: red
-flat out vec4 linear;   // brightness by the normal; w: green
-flat out vec4 light;    // towards the light; w: blue
-flat out vec4 first_axis, second_axis;  // of the body, over a pixel; w: what red and blue gain in the sun
+flat out vec4 outline;  // matrix to the unit circle: xx, xy, yy (1 / px); w: half the radius in px
+flat out vec4 middle;   // xy: middle of the ellipse, px; z: radius / distance; w: depth of pattern, < 0: plain colour
+flat out vec4 front;    // direction out of the picture's plane, in the ball's frame; w: red
+flat out vec4 linear;   // factors of the normal on the brightness; w: green
+flat out vec4 light;    // direction towards the light; w: blue
+flat out vec4 first_axis, second_axis;  // axes of the body per pixel size; w: gain of red and of blue in the sun
 const vec3 COOL = vec3(0.93, 0.99, 1.08), SUNNY = vec3(0.09, 0.0, -0.14);
 
 void main() {
@@ -56,7 +57,8 @@ void main() {
     float depth = drawn ? -ball.z : 1.0, radius = drawn ? ball.w : 0.1;
     vec3 center = drawn ? ball.xyz : vec3(0.0, 0.0, -1.0);
 
-    // The ellipse in the plane at 1 m: along the way from the picture's middle, and across. Orthographic: a circle.
+    // The ellipse in the plane at 1 m: half its length along the direction from the picture's middle, and half its
+    // width. For an orthographic camera it is a circle.
     vec2 tangent = vec2(0.0), at = center.xy;
     float along = radius, across = radius, sine = 0.0;
     if (!PARALLEL) {
@@ -88,8 +90,9 @@ void main() {
     }
 #else
     if (drawn) {
-        gl_PointSize = 2.0 * along / picture.z + 1.0;  // half a pixel of edge on each side
-        // Its w may have any value and is interpolated at no cost: the radius as a difference in depth.
+        gl_PointSize = 2.0 * along / picture.z + 1.0;  // plus half a pixel of edge on each side
+        // The w of a point may have any value and is interpolated at no cost. Here it contains the radius as a
+        // difference in depth.
         float radius_depth = -depth_by_metre(depth) * radius;
         gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0) / radius_depth;
     }
@@ -112,26 +115,27 @@ void main() {
     vec2 off = gl_FragCoord.xy - middle.xy;
     vec2 side = vec2(outline.x * off.x + outline.y * off.y, outline.y * off.x + outline.z * off.y);
     float off2 = dot(side, side);
-    float covered = (1.0 - off2) * outline.w + 0.5;  // above 1 is cut off when it is written
+    float covered = (1.0 - off2) * outline.w + 0.5;  // values above 1 are clamped when the colour is written
     float inside_px = covered - 0.5;
     float height = sqrt(max(1.0 - off2, 0.0));
-    // Seen from near, the outline is nearer than the ball's middle.
+    // Seen from near, the outline is nearer to the eye than the ball's middle.
     vec3 normal = vec3(side * (1.0 - middle.z * height), height + middle.z * off2);
 #if APART
-    // Bodies behind are drawn later and cannot be blended with: half an edge, and less of the colour drawn before.
+    // Bodies behind are drawn later, so the edge cannot be blended with them. So only the inner half of the edge is
+    // drawn, and it is blended less with the pixels drawn before.
     if (covered < 0.5) discard;
     covered = 0.5 + 0.5 * covered;
 #else
     float nearer = dot(normal, front.xyz);
     float depth = gl_FragCoord.z - gl_FragCoord.w * nearer * (1.0 + middle.z * nearer);
-    // The faint outer half of the edge gets the background's depth: with its true depth it would hide a ball behind it
-    // that is drawn later, and show the background. Pixels that are not covered never pass: a discard costs more than
-    // it saves.
+    // The faint outer half of the edge gets the depth of the background. With the depth of the surface, this half
+    // would hide a ball behind the edge that is drawn later, and the background would show through the edge. Pixels
+    // that are not covered never pass the depth test; this costs less than a discard.
     gl_FragDepth = covered < FAINT_BELOW ? max(depth, 1.0 - 2e-6 * covered) : depth;
 #endif
 
     vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
-    // As `lit_by_polynomial`, without the terms that are the same in all pixels.
+    // Like `lit_by_polynomial`, without the terms that are the same in all pixels.
     float towards = dot(normal, light.xyz), sun = max(towards * 0.85 + 0.15, 0.0), grazing = 1.0 - height;
 #if FINISH
     float gloss = shine_by.x * (highlight(2.0 * height * towards - light.z, shine_by.yz) + 0.5 * grazing * grazing);
@@ -172,7 +176,7 @@ void main() {
     if (ball.w > 0.0 && !fits_point(ball)) {
         vertex_ball = ball;
         vec4 turn = turn_after(view_turn, pose.orientation);
-        // A pixel in radii: borders in the pattern are that wide.
+        // Size of a pixel in radii; it is the width of the borders in the pattern.
         float px = (PARALLEL ? 1.0 : max(-ball.z, ball.w)) * picture.z / ball.w;
         vertex_first = vec4(rotate(turn, vec3(1.0, 0.0, 0.0)) / px, 1.0 / ball.w);
         vertex_second = vec4(rotate(turn, vec3(0.0, 1.0, 0.0)) / px, 0.5 / (ball.w * ball.w * px));
@@ -193,7 +197,7 @@ in float vertex_alpha[];
 flat out float alpha;
 #endif
 
-// The outline's lowest and highest tangent along one axis: tan(theta -+ half angle).
+// Lowest and highest tangent of the outline along one axis: tan(theta -+ half angle).
 vec2 outline(float sideways, float depth, float radius) {
     if (PARALLEL) return vec2(sideways - radius, sideways + radius);
     float distance2 = sideways * sideways + depth * depth;
@@ -235,14 +239,14 @@ _QUAD_FRAGMENT = (
     + FINISH_GLSL
     + OUTLINE_GLSL
     + """
-const float WIDE_PX = 100.0;  // all spheres here are at least this wide, or nearly
-flat in vec4 ball;         // centre in eye space, radius
-flat in vec4 first_axis;   // the body's x over a pixel; 1 / radius
-flat in vec4 second_axis;  // the body's y over a pixel; what turns the room to the outline into coverage
-flat in vec4 albedo;       // colour; depth of the pattern, below 0: plain colour without light
-flat in vec4 light;        // towards the light; y of up
-flat in vec4 lens_flat;    // depth = x + y / distance, or x + y distance; metres a pixel spans at 1 m; z of up
-flat in vec3 middle;       // of the picture in the framebuffer, px; x of up
+const float WIDE_PX = 100.0;  // least width of all spheres here, roughly
+flat in vec4 ball;         // xyz: centre in eye space; w: radius
+flat in vec4 first_axis;   // the body's x axis per pixel size; w: 1 / radius
+flat in vec4 second_axis;  // the body's y axis per pixel size; w: converts the room to the outline into coverage
+flat in vec4 albedo;       // colour; w: depth of the pattern, < 0: plain colour without light
+flat in vec4 light;        // direction towards the light; w: y of the direction up
+flat in vec4 lens_flat;    // depth: x + y / distance (orthographic: x + y distance); z: pixel at 1 m, metres; w: up.z
+flat in vec3 middle;       // xy: middle of the picture in the framebuffer, px; z: x of up
 #if TRANSPARENT
 flat in float alpha;
 #endif
@@ -256,7 +260,7 @@ void main() {
         ray.xy = vec2(0.0);
     }
     float per_square = 1.0 / dot(ray, ray);
-    // From the centre to the nearest point of the ray: keeps its digits for small and far spheres.
+    // Distance along the ray to its point nearest to the centre. It keeps its digits for small and far spheres.
     float along = dot(ray, from) * per_square;
     vec3 aside = ray * along - from;
     float room = ball.w * ball.w - dot(aside, aside);
@@ -292,12 +296,13 @@ void main() {
 
 
 def point_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that draws the spheres that fit a point; takes GL_POINTS of bodies, into the guarded viewport."""
+    """Program that draws the spheres that are small enough for a point. Draw it with GL_POINTS of bodies, into the
+    guarded viewport."""
     return _points(context, variant, apart=False)
 
 
 def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """As `point_program`, but for spheres that do not intersect, each with one depth: see
+    """Like `point_program`, but for spheres that do not intersect. Each has a single depth, see
     draw/bodies/shape_draws.py."""
     return _points(context, variant, apart=True)
 
@@ -308,7 +313,7 @@ def _points(context: moderngl.Context, variant: PoseVariant, *, apart: bool) -> 
 
 
 def quad_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that draws the spheres that do not fit a point; takes GL_POINTS of bodies."""
+    """Program that draws the spheres that are too large for a point. Draw it with GL_POINTS of bodies."""
     vertex, head = sphere_vertex_glsl(variant, _QUAD_VERTEX), "#version 330 core\n" + switches_glsl(variant)
     strip = "layout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     return context.program(

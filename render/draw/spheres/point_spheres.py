@@ -1,25 +1,26 @@
-"""Programs for many spheres: five levels of detail (LOD), each as cheap as the visible size of its spheres allows.
+"""Programs for many spheres: five levels of detail (LOD). Each is as cheap as the visible size of its spheres allows.
 
-    LOD 4   any size    lit, two-tone skin, true depth (one depth where no two intersect: shape_draws.py)
-    LOD 3   to 24 px    lit and toned by a polynomial, nearly true depth
-    LOD 2   to 16 px    as LOD 3, of one depth
-    LOD 1   to 6.5 px   as LOD 2, without a skin
-    LOD 0   to 2.5 px   squares of the disc's area and mean brightness
+    LOD 4   any size    lit, skin of two tones, true depth (a single depth if no spheres intersect: shape_draws.py)
+    LOD 3   to 24 px    light and skin as a polynomial, nearly true depth
+    LOD 2   to 16 px    like LOD 3, with a single depth
+    LOD 1   to 6.5 px   like LOD 2, without a skin
+    LOD 0   to 2.5 px   squares with the area and the mean brightness of the disc
 
-Spheres are drawn as points. A pixel's place in the point gives its normal. A single direction replaces light and sky.
-The skin is the product of the pixel's coordinates along two axes of the body. Edges are hard, and there is no
-highlight.
+Spheres are drawn as points. The place of a pixel in the point gives the pixel's normal. A single direction replaces
+light and sky. The skin is the product of the pixel's coordinates along two axes of the body. Edges are hard, and there
+is no highlight.
 
-From a width of ten pixels on, most of a sphere's cost is in its pixels: a third of a nanosecond for each operation in
-each pixel. So the vertex shader computes, once for each sphere, a polynomial of second degree in a pixel's place,
-which is the best fit to light and skin together. It takes five operations, where normal, light and skin take twenty.
-The skin's borders become softer, but its rotation stays visible.
+If a sphere is wider than ten pixels, most of its cost is in its pixels: each operation in each pixel takes a third of
+a nanosecond. So the vertex shader computes, once for each sphere, a polynomial of second degree in a pixel's place.
+The polynomial is the best fit to light and skin together. It takes five operations; normal, light and skin would take
+twenty. The borders in the skin become softer, but the rotation of the skin stays visible.
 
-"Of one depth" means that a sphere is drawn as the disc through its centre. If bodies do not intersect, this changes no
-pixel, since the disc is inside the ball. If they intersect, their seam is off by at most a radius. In return, hidden
-pixels are not computed, which halves the cost of bodies behind others: software rendering tests a pixel's depth before
-it computes the colour only if the shader does not write the depth. "Nearly true depth" is the depth of a paraboloid.
-Its seams are straight where they should bend a little.
+"A single depth" means that a sphere is drawn as the disc through its centre. If bodies do not intersect, this changes
+no pixel, because the disc is inside the ball. If bodies intersect, the seam between them is misplaced by at most a
+radius. The advantage: software rendering tests the depth of a pixel before it computes the colour, but only if the
+shader does not write the depth. So hidden pixels are not computed, which halves the cost of bodies behind others.
+
+"Nearly true depth" is the depth of a paraboloid: seams are straight where they should be slightly curved.
 """
 
 from __future__ import annotations
@@ -33,24 +34,26 @@ from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points, wide_glsl
 
-# TONES: difference of the pattern's two tones from their mean, as a share of the mean. The mean depends on the size.
+# TONES: difference between each of the pattern's two tones and their mean, as a share of the mean. The mean depends on
+# the size of the sphere.
 _TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
 
-# Added to the polynomial's mean brightness over the disc, to give that of the square.
+# Added to the polynomial's mean brightness over the disc. The sum is the mean brightness of the square.
 SQUARE_OFFSET = 0.02
-# Weights of light and sky in the single direction that replaces them. The mean error is 0.033 of the brightness.
+# Weights of light and sky in the single direction that replaces both. The mean error is 0.033 of the brightness.
 ONE_LIGHT, ONE_UP = 0.28, 0.09
-# Brightness where the normal is at right angles to that direction, and the factor of the cosine's square.
+# ACROSS: brightness where the normal is at right angles to the single direction. SQUARES: factor on the square of the
+# cosine.
 ACROSS, SQUARES = 0.63, 1.07
-# Factors of the best fits over the disc: of 1 and x^2 + y^2 for the normal's z, and of x for x z.
+# Factors of the best fits over the disc. HEIGHT: of 1 and x^2 + y^2, for the z of the normal. ALONG: of x, for x z.
 HEIGHT, ALONG = (1.067, -0.8), 0.533
 
 _PLACE = """
 #if WIDE
-flat out vec3 circle;  // from the point, an ellipse, to the unit circle: xx, xy, yy
+flat out vec3 circle;  // matrix from the ellipse in the point to the unit circle: xx, xy, yy
 #endif
 
-// share: of the diameter of a circle, the side of the point.
+// share: side of the point, as a share of the diameter of a circle.
 void place(vec4 ball, bool drawn, float share) {
     float side = length_px(ball) * share;
     gl_Position = NOWHERE;
@@ -60,13 +63,14 @@ void place(vec4 ball, bool drawn, float share) {
     float narrow = drawn_out.x - 1.0;
     circle = vec3(1.0 + narrow * along.y * along.y, narrow * along.x * along.y, 1.0 + narrow * along.x * along.x);
     middle *= drawn_out.y;
-    if (share < 1.0) side *= inversesqrt(drawn_out.x);  // a square
+    if (share < 1.0) side *= inversesqrt(drawn_out.x);  // the point is a square
 #endif
     gl_PointSize = drawn ? max(side, 1.0) : 1.0;
     if (drawn) gl_Position = vec4(middle * guard.xy, lens.z * ball.z + lens.w, w_at(-ball.z));
 }
 
-// A point's w may have any value and is interpolated at no cost: the radius as a difference in depth, towards the eye.
+// The w of a point may have any value and is interpolated at no cost. Here it contains the radius as a difference in
+// depth, towards the eye.
 float radius_depth(vec4 ball) {
     return PARALLEL ? -0.5 * lens.z * ball.w : 0.5 * lens.w * ball.w / (ball.z + ball.w);
 }
@@ -82,7 +86,7 @@ void main() {
     Pose pose = drawn_pose();
     vec4 ball = ball_of(pose);
     bool drawn = is_drawn_as_point(ball);
-    // A square of the disc's area. Over a disc the mean of z is 2/3, of x^2 and of y^2 1/4.
+    // A square with the area of the disc. Over a disc, the mean of z is 2/3, and the means of x^2 and y^2 are 1/4.
     place(ball, drawn, 0.886);
     vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_eye.xyz, to_eye);
     float linear = dot(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye);
@@ -97,7 +101,7 @@ out vec4 color;
 void main() { color = vec4(albedo, 1.0); }
 """
 
-# A pixel's place in the unit circle; y points down, as in gl_PointCoord.
+# Place of a pixel in the unit circle. y points down, as in gl_PointCoord.
 _AT = """
 #if WIDE
 flat in vec3 circle;
@@ -120,9 +124,9 @@ _SMOOTH_VERTEX = (
     + _ONE_LIGHT
     + f"const vec2 HEIGHT = vec2{HEIGHT};\nconst float ALONG = {ALONG};\n"
     + """
-flat out vec4 albedo;   // times the brightness in the middle; w: what that is times by x y
-flat out vec4 shading;  // by x, y, x^2, y^2; x: half the radius in px where it is outlined
-// How far x y of the body's axes is seen: not at all up to 6 px, in full from 15 px.
+flat out vec4 albedo;   // colour times the brightness in the middle; w: factor on x y
+flat out vec4 shading;  // factors on x, y, x^2, y^2; with an outline, x is half the radius in px
+// Strength of the pattern: 0 up to a width of 6 px, full from 15 px on.
 float pattern(float width) { return PATTERN * TONES * clamp(0.4 * width - 2.4, 0.0, 3.5); }
 
 void main() {
@@ -132,14 +136,16 @@ void main() {
     bool drawn = is_drawn_as_point(ball);
     place(ball, drawn, 1.0);
 #if OWN_DEPTH
-    // Passed to the pixels: the depth of the nearest point, and as w the difference to add towards the outline.
+    // Two values for the pixels: z is the depth of the nearest point, w is the difference that is added towards the
+    // outline.
     if (drawn) {
         gl_Position /= -HEIGHT.y * radius_depth(ball);
         gl_Position.z = max(gl_Position.z + HEIGHT.x / HEIGHT.y * 2.0, -0.9999 * gl_Position.w);
     }
 #endif
     vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_by_one(), to_eye) * (1.0 / ACROSS);
-    // 1 + t + SQUARES t^2 of the light, and the pattern, as a polynomial of the normal: by squares, by xy, xz, yz.
+    // Light and pattern as a polynomial of the normal: 1 + t + SQUARES t^2 of the light, plus the pattern. Terms:
+    // squares, and xy, xz, yz.
     vec3 squares = SQUARES * light * light, mixed = 2.0 * SQUARES * light.xxy * light.yzz;
 #if SKIN
     vec4 turn = turn_after(view_turn, pose.orientation);
@@ -148,10 +154,10 @@ void main() {
     squares += first * second;
     mixed += first.xxy * second.yzz + first.yzz * second.xxy;
 #endif
-    // ... and of x and y alone.
+    // The same as a polynomial of x and y alone.
     float middle = 1.0 + HEIGHT.x * light.z + squares.z;
     shading = vec4(light.xy + ALONG * mixed.yz, HEIGHT.y * light.z + squares.xy - squares.z) * (1.0 / middle);
-    shading.y = -shading.y;  // a point's y goes down
+    shading.y = -shading.y;  // the y of a point points down
     albedo = vec4(pose.color * (ACROSS * middle), -mixed.x / middle);
     if (light_eye.w > 0.5) {
         shading = vec4(OUTLINED ? 0.25 * width : 0.0, 0.0, 0.0, 0.0);
@@ -182,8 +188,8 @@ _SKIN_VERTEX = (
     _PLACE
     + _ONE_LIGHT
     + """
-flat out vec4 light;   // over the brightness across it; w: red
-flat out vec4 first_axis, second_axis;  // of the body; their product is the pattern; w: green, blue
+flat out vec4 light;   // direction of the light, divided by ACROSS; w: red
+flat out vec4 first_axis, second_axis;  // axes of the body; their product is the pattern; w: green, blue
 void main() {
     Pose pose = drawn_pose();
     vec4 ball = ball_of(pose);
@@ -213,11 +219,12 @@ out vec4 color;
 void main() {
     vec2 at = on_circle();
     float off2 = dot(at, at), room = 1.0 - off2;
-    float height = room * (2.2 + room * (0.9 * room - 2.1));  // near its root, which costs more
+    float height = room * (2.2 + room * (0.9 * room - 2.1));  // nearly the root of `room`, but cheaper
 #if APART
     if (off2 > 1.0) discard;
 #else
-    // Beyond the outline the depth of the background, which is drawn nowhere: cheaper than a discard.
+    // Outside the outline, the depth is that of the background and never passes the depth test. This is cheaper than a
+    // discard.
     gl_FragDepth = off2 > 1.0 ? 1.0 : gl_FragCoord.z - gl_FragCoord.w * height;
 #endif
     vec3 normal = vec3(at.x, -at.y, height);
@@ -232,12 +239,12 @@ void main() {
 
 
 def square_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of LOD 0. Like the other programs here, it takes GL_POINTS of bodies, into the guarded viewport."""
+    """Program of LOD 0. Draw it, like the other programs here, with GL_POINTS of bodies, into the guarded viewport."""
     return sphere_points(context, variant, _SQUARE_VERTEX, _SQUARE_FRAGMENT)
 
 
 def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program of LOD 4 for spheres that do not intersect, each drawn with one depth."""
+    """Program of LOD 4 for spheres that do not intersect. Each is drawn with a single depth."""
     return _skinned(context, variant, apart=True)
 
 

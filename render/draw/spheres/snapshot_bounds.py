@@ -1,12 +1,12 @@
-"""Bounding box of a snapshot's bodies, and a test that all of them fit points.
+"""Bounding box of the bodies of a snapshot, and a test that all bodies are small enough for points.
 
-The box around all bodies is computed once for each snapshot. In most pictures all bodies are seen from outside and
-none is near, so it is enough to test the box. Without it, each picture would have to test every body. A curve between
-two snapshots stays within the hull of its four Bezier points. These are its two ends, and each end moved along its
-velocity for a third of the gap.
+The box around all bodies is computed once for each snapshot. In most pictures the camera is outside all bodies and
+none is near. Then it is enough to test the box. Without the box, each picture would have to test every body. A curve
+between two snapshots stays within the hull of its four Bezier points. These points are the two ends of the curve, and
+each end moved along its velocity for a third of the gap.
 
-Always: a body that does not fit a point is never missed. The extent is unknown (None) if a number is not finite, or
-for more than MOST bodies. Pure.
+Always: a body that is too large for a point is never missed. The extent is None (unknown) if a number is not finite,
+or if there are more than MOST bodies. Pure.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from twixt.render.draw.frame.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import GUARD_PX
 from twixt.render.draw.spheres.sphere_common import is_wide
 
-# With more bodies, the box costs more for each snapshot than it saves in each picture. For 100,000 bodies, which do
-# not fit the cache, it takes 0.5 to 4 ms.
+# With more bodies than this, computing the box for each snapshot costs more than it saves in the pictures. For 100,000
+# bodies, which do not fit into the cache, the box takes 0.5 to 4 ms.
 MOST = 1 << 15
-# Number of records that are reduced side by side. Reducing them one by one takes ten times as long.
+# Number of records that are reduced side by side. Reducing records one by one takes ten times as long.
 ABREAST = 64
 WORDS = BODY.itemsize // 4
 PLACE, VELOCITY = (
@@ -37,7 +37,7 @@ SIZE_BITS = 0x7FFF
 
 
 class Extent(NamedTuple):
-    """Bounding box of a snapshot. low, high: corners, metres, world. speed: largest velocity component, m/s.
+    """Bounding box of a snapshot. low, high: corners, metres, world. speed: largest component of a velocity, m/s.
 
     scale: largest magnitude of a scale.
     """
@@ -49,14 +49,14 @@ class Extent(NamedTuple):
 
 
 def extent_of(records: NDArray[np.void]) -> Extent | None:
-    """Extent of records (n,) of dtype `BODY`; None if it is unknown."""
+    """Extent of records (n,) of dtype `BODY`; None if unknown."""
     if not 0 < len(records) <= MOST:
         return None
     words = records.view(np.float32).reshape(-1, WORDS)
-    with np.errstate(invalid="ignore"):  # records may hold anything
+    with np.errstate(invalid="ignore"):  # records may contain any bits, also infinity and NaN
         lowest, highest = _ends(words, np.minimum), _ends(words, np.maximum)
-        # Compared as integers, which have the same order as the magnitudes. Comparing half floats takes ten times as
-        # long.
+        # The bits are compared as integers, which have the same order as the magnitudes. Comparing half floats takes
+        # ten times as long.
         scale = float(np.uint16((records["scale"].view(np.uint16) & SIZE_BITS).max()).view(np.float16))
     low, high = lowest[PLACE], highest[PLACE]
     speeds = [*lowest[VELOCITY], *highest[VELOCITY]]
@@ -66,7 +66,7 @@ def extent_of(records: NDArray[np.void]) -> Extent | None:
 
 
 def _ends(words: NDArray[np.float32], end: np.ufunc) -> list[float]:
-    """Least or largest value of each word of records (n, WORDS); NaN if one of them is NaN."""
+    """Least or largest value of each word of records (n, WORDS). NaN if one of the values is NaN."""
     whole = len(words) // ABREAST * ABREAST
     found = words[whole:]
     if whole:
@@ -79,7 +79,8 @@ def _ends(words: NDArray[np.float32], end: np.ufunc) -> list[float]:
 def fits_points(
     extent: Extent, radius: float, gap_s: float, camera: CameraMatrices, size_px: tuple[int, int], largest_px: float
 ) -> bool:
-    """True if spheres up to `radius` (at scale 1, metres) anywhere in `extent` fit points up to `largest_px`.
+    """True if spheres with up to `radius` (at scale 1, metres), anywhere in `extent`, are small enough for points of
+    at most `largest_px`.
 
     gap_s: time from the older to the newer snapshot, during which spheres move on their curves.
     """
@@ -100,7 +101,7 @@ def fits_points(
         )
     longer = 1.0
     if is_wide(camera):
-        # Stretch of a ball in the corner of the guard, at a depth of twice its radius.
+        # Stretch of a ball in the corner of the guard, if its depth is twice its radius.
         sides = (1 + 2 * GUARD_PX / width_px) / across, (1 + 2 * GUARD_PX / height_px) / along
         longer = math.hypot(1, *sides) * 4 / 3
     return (
@@ -114,7 +115,7 @@ def fits_points(
 
 
 def grown(extent: Extent, arm_m: float) -> Extent:
-    """The extent of parts that are up to `arm_m` metres (at scale 1) from the positions of their bodies."""
+    """Extent of parts whose distance from the positions of their bodies is up to `arm_m` metres (at scale 1)."""
     reach = arm_m * extent.scale
     (x, y, z), (right, top, front) = extent.low, extent.high
     low, high = (x - reach, y - reach, z - reach), (right + reach, top + reach, front + reach)
@@ -122,14 +123,10 @@ def grown(extent: Extent, arm_m: float) -> Extent:
 
 
 def together(extents: Sequence[Extent | None]) -> Extent | None:
-    """Extent around all of these; None if one is unknown, or there is none."""
+    """Extent around all of these extents; None if one of them is unknown, or if there are none."""
     known = [extent for extent in extents if extent is not None]
     if not known or len(known) < len(extents):
         return None
-    low, high = [extent.low for extent in known], [extent.high for extent in known]
-    return Extent(
-        (min(at[0] for at in low), min(at[1] for at in low), min(at[2] for at in low)),
-        (max(at[0] for at in high), max(at[1] for at in high), max(at[2] for at in high)),
-        max(extent.speed for extent in known),
-        max(extent.scale for extent in known),
-    )
+    lows, highs, speeds, scales = zip(*known, strict=True)
+    (x, y, z), (high_x, high_y, high_z) = map(min, zip(*lows, strict=True)), map(max, zip(*highs, strict=True))
+    return Extent((x, y, z), (high_x, high_y, high_z), max(speeds), max(scales))

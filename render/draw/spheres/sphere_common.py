@@ -1,18 +1,18 @@
-"""GLSL of all sphere programs: position, choice of program, frame and skin.
+"""GLSL of all programs of spheres: position, choice of program, frame and skin.
 
 In a picture, each ball is drawn by exactly one program. A ball "fits" a point if it is no wider than `range_px.y` and
-its centre is in the picture or near it. Programs of points draw the balls that fit and are wider than `range_px.x`;
-the program of quads draws visible balls that do not fit.
+its centre is in the picture or near the picture. Programs of points draw the balls that fit and are wider than
+`range_px.x`. The program of quads draws the visible balls that do not fit.
 
-The guard: OpenGL discards a point whose centre is outside the viewport. So points are drawn into a viewport that
-reaches GUARD_PX beyond the picture on each side, and the scissor removes the pixels outside the picture. Bodies that
-are not drawn are moved to the far corner of the guard. There they are not clipped (a single clipped point slows down
-software rendering of all points), and they are dropped before they reach a pixel. That takes 0.03 us a body, against
-0.14 us for a point in the picture that fails the depth test.
+The guard: OpenGL discards a point whose centre is outside the viewport. So points are drawn into a larger viewport,
+which reaches GUARD_PX beyond the picture on each side. The scissor removes the pixels outside the picture. Bodies that
+are not drawn are moved to the far corner of the guarded viewport. There they are not clipped, and are dropped before
+they reach a pixel. (A single clipped point slows down software rendering of all points.) A body that is moved there
+takes 0.03 us. A point in the picture that fails the depth test takes 0.14 us.
 
-The wide view: towards the corners of the picture, a ball looks like an ellipse that is stretched away from the middle.
-With many spheres, a stretch up to WIDE_STRETCH is not noticed, so circles are drawn. For a larger stretch, variants of
-the programs draw ellipses, which cost a little more.
+The wide view: near the corners of a picture, a ball looks like an ellipse that is stretched away from the middle. If
+there are many spheres, a stretch of up to WIDE_STRETCH is hardly visible, so circles are drawn. If the stretch is
+larger, variants of the programs draw ellipses, which cost a little more.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from twixt.render.draw.glsl.light import OUTLINE_GLSL
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant, frame_glsl, switches_glsl
 
-# Widest sphere drawn as a point, px: half of its width must fit into the guard, and llvmpipe's largest point is 255
-# px.
+# Largest width of a sphere that is drawn as a point, px. Half of the width must fit into the guard, and the largest
+# point of llvmpipe is 255 px wide.
 LARGEST_POINT_PX = 2 * GUARD_PX
 ALL_PX = (0.0, float(LARGEST_POINT_PX))
 
-# Limit on the stretch in the corners of the picture. With a vertical field of view of 45 degrees, the stretch is 1.2
-# at 4:3 and 1.3 at 16:9.
+# Largest stretch in the corners of the picture at which circles are drawn. With a vertical field of view of 45
+# degrees, the stretch is 1.2 at 4:3 and 1.3 at 16:9.
 WIDE_STRETCH = 1.25
 
-# Half the difference between the skin's two tones on large spheres; the lighter tone is 1.
+# Half the difference between the two tones of the skin on large spheres. The lighter tone is 1.
 FULL_CONTRAST = 0.2
 
 _BALL = (
@@ -44,11 +44,12 @@ _BALL = (
     + """
 uniform vec2 range_px;
 
-// xyz: centre in eye space, w: radius; w = 0: not seen.
+// xyz: centre in eye space. w: radius; 0 if the ball is not visible.
 vec4 ball_of(Pose pose) {
     float radius = shape_size.x * mean_scale(pose);
     vec3 center = view * pose.position;
-    // Outside the view's four sides, behind, or beyond: to the side planes by their distance, not by the angle.
+    // Tests whether the ball is outside the four sides of the view, behind the eye, or beyond the far plane. The test
+    // of the sides uses distances, not angles.
     vec2 slope = 1.0 / lens.xy, beyond = abs(center.xy) - w_at(-center.z) * slope;
     if (!PARALLEL) beyond *= inversesqrt(1.0 + slope * slope);
     float front = center.z + radius;
@@ -57,17 +58,18 @@ vec4 ball_of(Pose pose) {
     return vec4(center, seen ? radius : 0.0);
 }
 
-// Its diameter in px, as in the middle of the picture.
+// Diameter of the ball in px, as it would be in the middle of the picture.
 float width_px(vec4 ball) { return 2.0 * ball.w / (w_at(-ball.z) * picture.z); }
 
 #if WIDE
-// How much longer than broad it is seen, and how much farther from the picture's middle than its own middle is.
+// x: length of the ball's picture divided by its width. y: distance of its picture from the middle of the view,
+// divided by the distance of the picture of its centre.
 vec2 stretch(vec3 center, float radius) {
     float radius2 = radius * radius, depth2 = center.z * center.z, room2 = depth2 - radius2;
     return vec2(sqrt((dot(center, center) - radius2) / room2), depth2 / room2);
 }
 
-// Its greatest length in px.
+// Largest length of the ball's picture in px.
 float length_px(vec4 ball) {
     vec2 drawn_out = stretch(ball.xyz, ball.w);
     return width_px(ball) * drawn_out.x * sqrt(drawn_out.y);
@@ -86,10 +88,11 @@ bool is_drawn_as_point(vec4 ball) {
     return ball.w > 0.0 && fits_point(ball) && length_px(ball) > range_px.x;
 }
 
-// Position of a point that is not drawn: the guard's corner.
+// Position of a point that is not drawn: the corner of the guarded viewport.
 const vec4 NOWHERE = vec4(1.0);
 
-// A direction in eye space, in the ball's own frame: that of the eye turned, the short way, to look at the ball.
+// Converts a direction from eye space to the ball's own frame. This frame is eye space, turned the short way to look
+// at the ball.
 vec3 facing(vec3 v, vec3 to_eye) {
     vec3 both = vec3(to_eye.xy, 1.0 + to_eye.z);
     return v - both * (dot(both, v) / both.z) + vec3(0.0, 0.0, 2.0 * dot(to_eye, v));
@@ -97,22 +100,23 @@ vec3 facing(vec3 v, vec3 to_eye) {
 
 vec3 to_eye_from(vec3 center) { return normalize(-sight_to(center)); }
 
-// Depth of the pattern's darker tone: it fades where pixels cover much of it, and is gone at 9 px.
+// Depth of the darker tone of the pattern. The pattern fades where a pixel covers much of it, and has no depth at 9
+// px.
 float pattern_depth(float px_in_radii) {
     return PATTERN * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
 }
 """
 )
 
-# In each picture, an occlusion query asks the GPU whether any sphere does not fit a point. For the query, each such
-# sphere is drawn as a point of one pixel, and all others are clipped away. This draw needs only positions and sizes,
-# and changes no pixel. It takes 0.02 us a body, against 0.13 us for a draw of empty rectangles. So the few large
-# spheres of a picture are never missing, and pictures without them, which are most, do not pay for them. The query
-# must pass if a visible sphere does not fit. If it passes needlessly, the cost is one empty draw. So expensive parts
-# of a pose are left out: a straight line replaces the curve, with room for its bulge.
+# In each picture, an occlusion query asks the GPU whether any sphere does not fit a point. For the query, each sphere
+# that does not fit is drawn as a point of one pixel; all other spheres are clipped. This draw needs only positions and
+# sizes, and changes no pixel. It takes 0.02 us for each body; a draw of empty rectangles takes 0.13 us. So the few
+# large spheres of a picture are never missing. Most pictures have none and do not pay for them. The query must pass if
+# a visible sphere does not fit a point. If the query passes without need, the cost is one empty draw. So expensive
+# parts of a pose are left out: the curve is replaced by a straight line, with a margin for the curve's bulge.
 #
-# The offset of a cubic from the straight line is the sum of two terms. Each is the gap times the difference of one
-# velocity from the mean velocity, times s (1 - s)^2 or s^2 (1 - s), which are at most 4/27.
+# The offset of the cubic curve from the straight line is the sum of two terms. Each term is the gap, times the
+# difference of one velocity from the mean velocity, times s (1 - s)^2 or s^2 (1 - s). These factors are at most 4/27.
 _BEYOND_VERTEX = """
 void main() {
     bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
@@ -133,10 +137,10 @@ void main() {
     vec4 ball = vec4(view * position, shape_size.x * scale);
     float depth = -ball.z;
 #if PLACED
-    bulge += length(local_position) * scale;  // to any side
+    bulge += length(local_position) * scale;  // in any direction
 #endif
     bulge += 1e-5 * abs(depth);
-    // Nearer and farther out by the bulge.
+    // The ball may be nearer to the eye, and farther to the side, by the bulge.
     float nearest = depth - bulge;
     float wide = 1.0;
 #if WIDE
@@ -156,11 +160,11 @@ void main() {
     bool seen = (older_motion.w & VISIBLE) != 0u && (PARALLEL || ball.z < ball.w + bulge)
                 && all(lessThan(beyond, vec2(ball.w + 2.0 * bulge)));
     gl_PointSize = 1.0;
-    // The near plane: seen wherever anything stands.
+    // On the near plane a sample passes whatever has been drawn there.
     gl_Position = seen && !fits ? vec4(0.0, 0.0, -1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
 }
 """
-# Drawn with blending and an alpha of 0, so it changes no pixel.
+# Drawn with blending and alpha 0, so it changes no pixel.
 _BEYOND_FRAGMENT = """#version 330 core
 out vec4 color;
 void main() { color = vec4(0.0); }
@@ -168,12 +172,12 @@ void main() { color = vec4(0.0); }
 
 
 def sphere_vertex_glsl(variant: PoseVariant, main: str) -> str:
-    """Complete vertex shader of a sphere program. main: its own declarations and `main`."""
+    """Complete vertex shader of a sphere program. main: the program's own declarations and `main`."""
     return "#version 330 core\n" + wide_glsl(variant) + frame_glsl(variant) + pose_glsl(variant) + _BALL + main
 
 
 def wide_glsl(variant: PoseVariant) -> str:
-    """GLSL that defines WIDE: 1 for wide views, else 0."""
+    """GLSL that defines WIDE: 1 for wide views, otherwise 0."""
     return f"#define WIDE {int(variant.wide)}\n"
 
 
@@ -186,7 +190,7 @@ def is_wide(camera: CameraMatrices) -> bool:
 
 
 def sphere_points(context: moderngl.Context, variant: PoseVariant, vertex: str, fragment: str) -> moderngl.Program:
-    """Program that draws spheres as points; takes GL_POINTS of bodies. fragment: without `#version`."""
+    """Program that draws spheres as points. Draw it with GL_POINTS of bodies. fragment: shader without `#version`."""
     head = "#version 330 core\n" + switches_glsl(variant) + OUTLINE_GLSL
     return context.program(vertex_shader=sphere_vertex_glsl(variant, vertex), fragment_shader=head + fragment)
 
@@ -195,7 +199,7 @@ def beyond_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.
     """Program of the occlusion query: a sample passes for each visible sphere that may not fit a point of
     `range_px.y`.
 
-    Takes GL_POINTS of bodies.
+    Draw it with GL_POINTS of bodies.
     """
     vertex = f"#define STRAIGHT {int(variant.motion == 'linear')}\n" + _BEYOND_VERTEX
     return context.program(vertex_shader=sphere_vertex_glsl(variant, vertex), fragment_shader=_BEYOND_FRAGMENT)

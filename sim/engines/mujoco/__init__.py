@@ -1,7 +1,7 @@
 """MuJoCo: mujoco_viewer replaces MuJoCo's passive viewer by one import; model_world runs a model file as a world.
 
-This file checks that the package `mujoco` is installed; all modules can be imported without it. handle: the viewer's
-handle.
+If the package `mujoco` is not installed, the import of `mujoco_viewer` from here raises an error with advice. All
+modules can be imported without the package. handle: the viewer's handle.
 """
 
 from __future__ import annotations

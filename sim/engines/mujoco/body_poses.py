@@ -1,10 +1,10 @@
 """Converts poses and velocities of a model's bodies from MuJoCo's arrays to twixt's records.
 
 `xpos` and `xquat` are adjacent in MuJoCo's memory, so `gate` saves a state with a single copy. Records are written
-from that copy or directly from MuJoCo's memory.
+from this copy, or directly from MuJoCo's memory.
 
-Always: `data` is only read. Velocities are those of the bodies' origins. MuJoCo computes no velocity for bodies that a
-mocap body carries. Their records have no velocity, even at rest.
+Always: `data` is only read. Velocities are velocities of the bodies' origins. MuJoCo computes no velocity for a body
+that is attached to a mocap body. So the record of such a body has no velocity, even if the body is at rest.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # Number of values in a position and in a quaternion.
 POSITION, QUATERNION = 3, 4
-# Maximum number of padding bytes between the two arrays. Each array starts at a multiple of 64 bytes.
+# Maximum number of padding bytes between the arrays `xpos` and `xquat`. Each array starts at a multiple of 64 bytes.
 MOST_BETWEEN = 63
-# Maximum number of bodies for which jumps are detected. In larger models, records are written directly into the
+# Maximum number of bodies for which jumps are detected. In a larger model, records are written directly into the
 # channel, so there are no previous records to compare.
 MOST_WATCHED = 2_000
 
@@ -51,10 +51,10 @@ class PoseArrays(NamedTuple):
 
 
 class RecordViews(NamedTuple):
-    """Views of those fields of n records that are written here. Each has n rows."""
+    """Views of the fields of n records that are written here. Each view has n rows."""
 
     position: NDArray[np.float32]
-    xyz: NDArray[np.float32]  # of the quaternion
+    xyz: NDArray[np.float32]  # x, y, z of the quaternion
     w: NDArray[np.float32]
     velocity: NDArray[np.float32]
     angular_velocity: NDArray[np.float32]
@@ -74,7 +74,7 @@ class RecordViews(NamedTuple):
         )
 
     def write_poses(self, poses: PoseArrays) -> None:
-        """Writes only the poses."""
+        """Writes the poses and nothing else."""
         self.position[...] = poses.position
         self.xyz[...] = poses.quaternion[:, 1:]
         self.w[...] = poses.quaternion[:, 0]
@@ -89,7 +89,8 @@ class RecordViews(NamedTuple):
 
 class BodyPoses:
     """Poses and velocities of the bodies of `model`, read from the arrays of `data`. count: number of bodies.
-    watches_jumps: gives bodies that jump new epochs, in models of up to MOST_WATCHED bodies (`StateJumps`)."""
+    watches_jumps: if True, bodies that jump get new epochs (`StateJumps`). This needs a model of at most
+    MOST_WATCHED bodies."""
 
     def __init__(self, model: MjModel, data: MjData, watches_jumps: bool = False) -> None:
         self.count = int(model.nbody)
@@ -124,7 +125,7 @@ class BodyPoses:
         return PoseArrays(memoryview(block), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
 
     def memory(self) -> memoryview | None:
-        """MuJoCo's memory of the current poses, as `PoseArrays.memory`."""
+        """MuJoCo's memory of the current poses, in the form of `PoseArrays.memory`."""
         return self._live.memory
 
     def copy_to(self, poses: PoseArrays) -> None:
@@ -132,7 +133,7 @@ class BodyPoses:
         self._live.copy_to(poses)
 
     def present(self) -> PoseArrays:
-        """Current poses: views of MuJoCo's memory, or poses computed from `qpos` after `mj_resetData`."""
+        """The current poses, as views of MuJoCo's memory. After `mj_resetData` they are computed from `qpos`."""
         return self._live if self._live.quaternion[0].any() else self._after_reset()
 
     def write_into(self, slot: OpenSlot) -> None:
@@ -150,9 +151,9 @@ class BodyPoses:
             self._write(records)
 
     def _written(self) -> NDArray[np.uint64] | None:
-        """Updates our own copy of the records to the current state and returns its words. With few bodies, copying
-        these is far faster than writing the fields of other records. None if there is no such copy, and after
-        `mj_resetData`."""
+        """Updates a private copy of the records to the current state and returns its words. With few bodies, copying
+        these words is much faster than writing the fields of the caller's records. None if there is no private
+        copy, and after `mj_resetData`."""
         gathered = self._gathered
         if gathered is None or self._live.quaternion.item(0) == 0:
             return None
@@ -169,8 +170,8 @@ class BodyPoses:
         return gathered.words
 
     def write_surface_epochs(self, records: NDArray[np.void]) -> None:
-        """Writes the epochs of skins and flexes into records of dtype `BODY`. All of them are cut whenever any body is
-        cut."""
+        """Writes the epochs of skins and flexes into records of dtype `BODY`. If any body of the model is cut, all
+        skins and flexes are cut."""
         if self._jumps is not None and self._jumps.cuts:
             records["epoch"] = self._jumps.cuts & CONTINUITY_MASK
 
@@ -187,8 +188,9 @@ class BodyPoses:
 
     def _write(self, records: NDArray[np.void]) -> None:
         views = RecordViews.of(records)
-        with np.errstate(over="ignore", invalid="ignore"):  # in case the model diverges
-            if self._live.quaternion.item(0) == 0:  # w of the world body: always 1, except after `mj_resetData`
+        with np.errstate(over="ignore", invalid="ignore"):  # the model may diverge
+            # the w of the world body is 0 only after `mj_resetData`, otherwise 1
+            if self._live.quaternion.item(0) == 0:
                 views.write_poses(self._after_reset())
                 views.flags[...] = VISIBLE
             else:
@@ -203,8 +205,8 @@ class BodyPoses:
         views.flags[...] = VISIBLE
         if self._jumps is None or self._gathered is None:
             return
-        # The comparison uses the current velocities, because the program has hardly advanced since this state was
-        # deferred.
+        # The comparison uses the current velocities. They are close to the velocities of the deferred state, because
+        # the program has hardly advanced since then.
         gathered = self._gathered
         older = gathered.records.copy()
         self._jumps.is_suspect(gathered.read())
@@ -225,7 +227,7 @@ class BodyPoses:
 
 
 class _SummedRecords:
-    """Records for models with too many bodies for `GatheredRecords`, with the same interface. live: poses in MuJoCo's
+    """Records for models with too many bodies for `GatheredRecords`; same interface. live: poses in MuJoCo's
     memory."""
 
     def __init__(
@@ -234,7 +236,8 @@ class _SummedRecords:
         self.records = new_bodies(int(model.nbody))
         self.words = self.records.view(WORDS)
         self._views, self._live, self._velocity, self._flags = RecordViews.of(self.records), live, velocity, flags
-        # The sum contains only positions. With rotations, a publish of 1,000 bodies would take 5 % longer.
+        # The sum contains positions, but no rotations. With rotations, a publish of 1,000 bodies would take 5 %
+        # longer.
         self._weights = pose_weights(model)[0].ravel()
         self._positions = live.position.reshape(-1)
 
@@ -262,19 +265,19 @@ def _live_poses(data: MjData) -> PoseArrays:
 # `cvel` refers to the centre of mass of the body's tree, so v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root])
 # (Featherstone, "Rigid Body Dynamics Algorithms").
 #
-# Numpy is slow in loops over three numbers per body. So few bodies are computed with one matrix product, in as few
-# calls as possible. Many bodies are computed component by component, in long loops: 1,000 bodies take 30 us instead of
-# 75. The cross product is zero and is left out if each body is a tree by itself and has its centre of mass at its
-# origin.
+# Numpy is slow in loops over three numbers per body. So the velocities of few bodies are computed with one matrix
+# product, in as few calls as possible. The velocities of many bodies are computed component by component, in long
+# loops: 1,000 bodies take 30 us instead of 75. If each body is a tree by itself and has its centre of mass at its
+# origin, the cross product is zero and is not computed.
 #
 # Always: the arrays of `data` are only read.
 
 
-# Number of bodies from which computing by component is faster.
+# From this number of bodies on, computing component by component is faster.
 MANY = 150
-# A distance between centre of mass and origin below this counts as zero, metres.
+# If the distance between centre of mass and origin is below this, it counts as zero, metres.
 CENTERED_M = 1e-12
-# Matrix (9, 3) by which the nine products a_j b_k are multiplied to get a x b.
+# Matrix (9, 3). The nine products a_j b_k, multiplied by this matrix, give a x b.
 _CROSS = np.zeros((3, 3, 3))
 for _axis in range(3):
     _after, _last = (_axis + 1) % 3, (_axis + 2) % 3
@@ -292,13 +295,13 @@ class OriginVelocity:
         self._root = None if np.array_equal(root, np.arange(count)) else root
         is_alone = (model.body_subtreemass == model.body_mass) & (np.abs(model.body_ipos) < CENTERED_M).all(axis=1)
         self._has_arms = not (is_alone | (model.body_weldid == 0)).all()
-        # Views are made once, since making one takes as long as the product for few bodies.
+        # These views are made once. Making a view takes as long as the product for few bodies.
         self._omega, self._linear = self._cvel[:, :3], self._cvel[:, 3:]
         self._own_centers, self._arm = np.zeros((count, 3)), np.zeros((count, 1, 3))
         self._omega_column, self._products = self._omega[:, :, None], np.zeros((count, 3, 3))
         self._flat_products = self._products.reshape(-1, 9)
         self._is_many = count >= MANY
-        if self._is_many:  # rows x, y, z, x, y: slices then give the next axes
+        if self._is_many:  # rows are x, y, z, x, y, so a slice gives the next axes
             self._omegas, self._arms = np.zeros((5, count)), np.zeros((5, count))
             self._velocities, self._other = np.zeros((3, count)), np.zeros((3, count))
 

@@ -1,11 +1,11 @@
 """Limits the rate at which a passive viewer publishes: each new state is published or deferred, without waiting.
 
-To defer a state, its poses are copied, and also its geoms and flexes if marks or flexes are shown. If no newer state
-follows, a thread publishes the copy within 50 ms. So if a program stops between two steps, the screen shows its last
-state.
+To defer a state means to copy its poses. Its geoms and flexes are copied as well if marks or flexes are shown. If no
+newer state follows, a thread publishes the copy within 50 ms. So when a program stops between two steps, the screen
+shows the last state.
 
 Always: a state is published at most once, and never after a newer state. The caller waits neither for the thread nor
-for a viewer. The thread sleeps while no state is deferred, and ends when the publisher is garbage-collected.
+for a viewer. The thread sleeps while no state is deferred. It ends when the publisher is garbage-collected.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from mujoco import MjData
 
 
-# Age at which a deferred state is published, ns. Even if the thread has to wait for the processor, the state is
-# published within 50 ms. If a loop makes more than 33 steps a second, the thread seldom has to publish.
+# A deferred state is published when it is this old, ns. Even if the thread has to wait for a processor, the state is
+# published within 50 ms. In a loop with more than 33 steps a second, newer states usually come first, and the thread
+# seldom publishes.
 IDLE_NS = 30_000_000
-# Time until the next attempt if the other thread is publishing, seconds.
+# Pause before the next attempt to publish if the other thread is publishing, seconds.
 BUSY_S = 0.001
 
 
@@ -49,13 +50,13 @@ class Shown(Protocol):
     is_unfinished: bool  # True if a check or a change was postponed
 
     def refresh(self, at_once: bool, is_model_fixed: bool) -> bool:
-        """Publishes all changes; True if there were any. at_once: postpones no change. is_model_fixed: skips the check
-        of the model's arrays."""
+        """Publishes all changes. Returns True if there were changes. at_once: if True, no change is postponed.
+        is_model_fixed: if True, the model's arrays are not checked for changes."""
 
 
 class GatedPublisher:
-    """Publishes states on `view`. poses, marks, surfaces: read the state. publish_hz: see `PublishGate`. shown:
-    refreshed before each publish. deferred: memory for a state that comes before the next publish is due.
+    """Publishes states on `view`. poses, marks, surfaces: objects that read a state. publish_hz: see `PublishGate`.
+    shown: refreshed before each publish. deferred: memory for a state that comes before the next publish is due.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class GatedPublisher:
         self._marks, self._surfaces = marks, surfaces
         self._view, self._poses, self._time_s, self._shown = view, poses, time_s, shown
         self._gate = PublishGate(publish_hz, time.perf_counter_ns())
-        self._published_ns = 0  # put time of a published state whose refresh was postponed
+        self._published_ns = 0  # `put_ns` of the last published state whose refresh was postponed
         self._popped_poses = poses.empty()
         self._is_publishing = threading.Lock()
         self._wake, self._ended = InterruptibleEvent(), InterruptibleEvent()
@@ -85,15 +86,17 @@ class GatedPublisher:
         """Publishes the current state, or defers it if the next publish is not due yet."""
         if now_ns < self._gate.next_ns or self._is_publishing.locked():
             return self._defer(now_ns, self._marks.copy_geoms())
-        # Uses `with`, because Ctrl-C right after a call of `acquire` would leave the lock locked for ever. This rarely
-        # waits, and at most for one publish.
+        # A `with` block is used because Ctrl-C right after a call of `acquire` would leave the lock locked for ever.
+        # The `with` block rarely waits, and at most for one publish.
         with self._is_publishing:
             self._gate.record(now_ns)
-            if (older := self._deferred.drop(now_ns)) is not None:  # this state is newer
+            # the current state is newer than the deferred state
+            if (older := self._deferred.drop(now_ns)) is not None:
                 self._marks.release_geoms(older)
             geoms = self._marks.copy_geoms(is_lasting=False)
             marks = None if geoms is None else self._marks.marks(geoms)
-            self._shown.refresh(False, self._deferred.is_model_fixed)  # after the marks, whose labels may be new
+            # comes after the marks, because the marks may have new labels
+            self._shown.refresh(False, self._deferred.is_model_fixed)
             flexes = self._surfaces.copy_flexes() if self._surfaces.count else None
             self._publish(None, flexes, self._time_s(), marks)
         self._gate.record_cost(now_ns, time.perf_counter_ns())
@@ -104,11 +107,11 @@ class GatedPublisher:
             self._marks.release_geoms(geoms)
 
     def defer_until_next(self) -> None:
-        """If states consist only of poses and time, lets `sync` store them without any check until the next publish is
-        due. Call it after `publish_or_defer`."""
+        """Lets `sync` store states without any check until the next publish is due. This is done only if a state
+        consists of poses and time alone. Call it after `publish_or_defer`."""
         if self._marks.is_quiet and not self._surfaces.count:
             self._deferred.defer_until(self._gate.next_ns)
-            if not self._wake.is_set():  # tested last: the thread clears `_wake` before it requests a check
+            if not self._wake.is_set:  # tested last, because the thread clears `_wake` before it requests a check
                 self._start_wait()
 
     def end(self) -> None:
@@ -116,8 +119,8 @@ class GatedPublisher:
         _end(self._wake, self._ended)
 
     def publish_idle(self) -> float:
-        """Publishes the deferred state if it is old enough. Returns the time until the next call in seconds; 0 if no
-        state is deferred."""
+        """Publishes the deferred state if it is old enough. Returns the time in seconds after which to call again; 0
+        if no state is deferred."""
         deferred = self._deferred
         if not deferred.has_pending:
             return 0.0
@@ -128,7 +131,7 @@ class GatedPublisher:
             return BUSY_S
         try:
             state = deferred.pop(self._popped_poses)
-            if state is None:  # a newer state is being stored right now
+            if state is None:  # another thread is storing a newer state now
                 return BUSY_S
             self._publish_deferred(state)
         finally:
@@ -143,14 +146,14 @@ class GatedPublisher:
                 return
             self._gate.restart(time.perf_counter_ns())
             poses = self._popped_poses
-            if not poses.quaternion.item(0):  # after `mj_resetData`
+            if not poses.quaternion.item(0):  # the quaternion is 0 after `mj_resetData`
                 poses = self._poses.present()
             self._publish(poses, state.flexes, state.time_s, marks)
         finally:
-            self._marks.release_geoms(state.geoms)  # last: the marks were made from them
+            self._marks.release_geoms(state.geoms)  # released last, because the marks were made from these geoms
 
     def _publish(self, poses: PoseArrays | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
-        """Publishes a state. poses: its poses; None for the current poses and velocities."""
+        """Publishes a state. poses: poses of the state; None for the current poses and velocities."""
         surfaces, bodies = self._surfaces, self._poses.count
         vertices = None
         if surfaces.count:
@@ -173,7 +176,7 @@ class GatedPublisher:
         flexes = self._surfaces.copy_flexes() if self._surfaces.count else None
         if (older := self._deferred.put(now_ns, geoms, flexes)) is not None:
             self._marks.release_geoms(older)
-        if not self._wake.is_set():
+        if not self._wake.is_set:
             self._start_wait()
 
     def _start_wait(self) -> None:
@@ -182,7 +185,7 @@ class GatedPublisher:
             arguments = weakref.ref(self), self._deferred, self._wake, self._ended
             threading.Thread(target=_publish_idle_states, args=arguments, name="twixt idle", daemon=True).start()
             self._has_thread = True
-        self._wake.set()  # last: after an interruption the next call repeats this
+        self._wake.set()  # set last: after an interruption the next call repeats the whole block
 
 
 def _end(wake: InterruptibleEvent, ended: InterruptibleEvent) -> None:
@@ -194,7 +197,7 @@ def _publish_idle_states(
     reference: weakref.ref[GatedPublisher], deferred: DeferredState, wake: InterruptibleEvent, ended: InterruptibleEvent
 ) -> None:
     published = -1
-    while wake.wait() and not ended.is_set():
+    while wake.wait() and not ended.is_set:
         publisher = reference()
         if publisher is None:
             return
@@ -203,9 +206,9 @@ def _publish_idle_states(
         except Exception as error:  # for example an invalid array in the model; the next `sync` may succeed
             print_notice(f"the last state cannot be shown: {type(error).__name__}: {error}")
             wait_s = 0.0
-        if wait_s == 0 and publisher.published == published:  # no state for a while: sleep until the next one
+        if wait_s == 0 and publisher.published == published:  # no state came for a while, so sleep until the next one
             wake.clear()
-            deferred.request_check()  # so that the next `sync` wakes this thread
+            deferred.request_check()  # so that the next `sync` runs its checks and wakes this thread
             if deferred.has_pending:
                 wake.set()
         published = publisher.published
@@ -215,27 +218,28 @@ def _publish_idle_states(
 
 # The newest state of `data` that is not published yet, as a copy of its poses, time, geoms and flexes.
 #
-# `sync` checks drags, options and the model only when they may have changed. Until `until_ns` it only copies poses and
-# time, which takes half a microsecond. With a lock, numpy or MuJoCo's attributes it would take five. Code that changes
-# anything that `sync` must check calls `request_check`, on any thread.
+# `sync` checks drags, options and the model only when they may have changed. Until `until_ns`, `sync` only copies
+# poses and time. The copy takes half a microsecond. With a lock, numpy or MuJoCo's attributes it would take five
+# microseconds. Whoever changes something that `sync` must check calls `request_check`, on any thread.
 #
-# Always: poses, time, geoms and flexes belong to the same state. `put` without geoms and flexes is inlined in
-# `Handle.sync`, since a call would cost a third more. `put_ns` is stored first, and a copy by `memoryview` is atomic
-# for other threads. So a reader on another thread that finds `put_ns` unchanged has read a complete state.
+# Always: poses, time, geoms and flexes belong to the same state. The code of `put`, without geoms and flexes, is
+# repeated in `Handle.sync`, because a call would cost a third more. `put_ns` is stored first, and a copy by
+# `memoryview` is atomic for other threads. So if a reader on another thread finds `put_ns` unchanged after reading,
+# the reader has read a complete state.
 
 
-# Size in bytes of `mjData.time`, a double directly before `mjData.energy`.
+# Size of `mjData.time` in bytes. The field is a double, directly before `mjData.energy`.
 TIME_BYTES = 8
-# A time that no other field contains by chance, seconds.
+# Value for a search in memory. No other field contains it by chance. Seconds.
 PROBE_S = 1234.56789
 
 
-Flexes = NDArray[np.float64] | None  # see `ModelSurfaces.copy_flexes`
+Flexes = NDArray[np.float64] | None  # vertices from `ModelSurfaces.copy_flexes`
 
 
 class PoppedState(NamedTuple):
-    """A deferred state without its poses. put_ns: time at which it was stored. geoms, flexes: for its marks and
-    surfaces. The geoms must be released."""
+    """A deferred state without its poses. put_ns: time at which it was stored. geoms, flexes: copies for the marks and
+    surfaces of the state. The caller must release the geoms."""
 
     put_ns: int
     time_s: float
@@ -246,10 +250,10 @@ class PoppedState(NamedTuple):
 class DeferredState:
     """Memory for one deferred state.
 
-    until_ns: until this time `sync` may store states without any check; 0 if it must check. put_ns: time at which the
-    state was stored; 0 before the first state. done_ns: states stored up to this time need no publish. is_model_fixed:
-    argument of the last `sync`. poses, time: the copies. live_poses, live_time: MuJoCo's memory. is_usable: True if
-    `sync` may copy from that memory directly.
+    until_ns: until this time `sync` may store states without any check; 0 if `sync` must check. put_ns: time at which
+    the state was stored; 0 before the first state. done_ns: states stored up to this time need no publish.
+    is_model_fixed: argument `state_only` of the last `sync`. poses, time: copies of poses and time. live_poses,
+    live_time: MuJoCo's memory. is_usable: True if `sync` may copy from MuJoCo's memory directly.
     """
 
     __slots__ = (
@@ -275,12 +279,12 @@ class DeferredState:
     def __init__(self, poses: BodyPoses, data: MjData) -> None:
         self.until_ns = self.put_ns = self.done_ns = 0
         self.is_model_fixed = self.is_time_reported = False
-        self.last_time_s = 0.0  # the last time that a view can show
+        self.last_time_s = 0.0  # the last simulated time that a view could show
         self._poses, self._data, self._kept = poses, data, poses.empty()
         self._geoms: GeomBuffer | None = None
         self._flexes: Flexes = None
-        # Held during a copy, except by the inlined `put` in `sync`. Re-entrant, because a signal handler may call
-        # `sync`.
+        # Held during a copy, except by the code of `put` that is repeated in `sync`. Re-entrant, because a signal
+        # handler may call `sync`.
         self._lock = threading.RLock()
         live_time, live_poses = time_memory(data), poses.memory()
         self.is_usable = live_time is not None and live_poses is not None
@@ -295,16 +299,16 @@ class DeferredState:
         return self.put_ns > self.done_ns
 
     def request_check(self) -> None:
-        """Makes the next `sync` check everything."""
+        """Makes the next `sync` run all its checks."""
         self.until_ns = 0
 
     def defer_until(self, instant_ns: int) -> None:
-        """Lets `sync` store states without any check until this time, if `is_usable`."""
+        """Lets `sync` store states without any check until this time. No effect unless `is_usable`."""
         if self.is_usable:
             self.until_ns = instant_ns
 
     def put(self, now_ns: int, geoms: GeomBuffer | None = None, flexes: Flexes = None) -> GeomBuffer | None:
-        """Replaces the stored state with the current state. Returns the geoms of the replaced state."""
+        """Stores the current state in place of the stored state. Returns the geoms of the replaced state."""
         with self._lock:
             before, self._geoms, self._flexes = self._geoms, geoms, flexes
             self.done_ns = now_ns - 1
@@ -318,15 +322,15 @@ class DeferredState:
         return before
 
     def drop(self, done_ns: int) -> GeomBuffer | None:
-        """Drops the stored state if it was stored at `done_ns` or before. Returns its geoms."""
+        """Drops the stored state if it was stored at `done_ns` or earlier. Returns the geoms of the dropped state."""
         with self._lock:
             self.done_ns = done_ns
             before, self._geoms = self._geoms, None
         return before
 
     def pop(self, poses: PoseArrays) -> PoppedState | None:
-        """Removes the state and copies its poses into `poses`. None if there is no state, or if another state replaced
-        it meanwhile."""
+        """Removes the state and copies its poses into `poses`. Returns None if there is no state, or if another thread
+        replaced the state meanwhile."""
         with self._lock:
             put_ns = self.put_ns
             if put_ns <= self.done_ns:
@@ -340,7 +344,7 @@ class DeferredState:
         return PoppedState(put_ns, self.shown_time(time_s), geoms, self._flexes)
 
     def present_time(self) -> float:
-        """The current `data.time` in seconds, limited as by `shown_time`."""
+        """The current `data.time` in seconds, or the last valid time if a view cannot show it (see `shown_time`)."""
         time_s: float = self._data.time
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s
@@ -348,8 +352,8 @@ class DeferredState:
         return self.shown_time(time_s)
 
     def shown_time(self, time_s: float) -> float:
-        """Returns `time_s`; or the last valid time if a view cannot show `time_s` (NaN, for example), which is
-        reported once."""
+        """Returns `time_s` if a view can show this time, else the last valid time. A time that cannot be shown (NaN,
+        for example) is reported once."""
         if abs(time_s) < LONGEST_S:
             self.last_time_s = time_s
         elif not self.is_time_reported:
@@ -360,8 +364,8 @@ class DeferredState:
 
 
 def time_memory(data: MjData) -> memoryview | None:
-    """The bytes of `data.time`, valid as long as `data` exists. None in a version of MuJoCo where they are not
-    found."""
+    """The bytes of `data.time`, valid as long as `data` exists. None if they are not found in this version of
+    MuJoCo."""
     probe = mujoco.MjData(mujoco.MjModel.from_xml_string("<mujoco/>"))
     probe.time = PROBE_S
     if struct.unpack("d", _before_energy(probe))[0] != PROBE_S:

@@ -1,7 +1,7 @@
 """Handle of the passive viewer, with the same names and rules as MuJoCo's own handle; its key callback.
 
 Always: `sync` never waits for a viewer. After `close`, `sync` has no effect, but `m`, `d` and `viewport` still work.
-Model and data are the user's own objects, into which only mouse drags write. Unsupported settings are accepted and
+Model and data are the user's own objects; only mouse drags write into them. Unsupported settings are accepted and
 reported once.
 """
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
 
 
-# Interval at which `is_running` polls the window, ns. Loops call `is_running` in each step, so most calls do not poll.
+# Interval at which `is_running` polls the window, ns. Most calls do not poll, because loops call `is_running` in each
+# step.
 ASK_NS = 5_000_000
 DEFAULT_SIZE_PX = (800, 600)
 
@@ -74,32 +75,32 @@ class Handle:
         self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
         self._view.actions.on_pulls = deferred.request_check
         self._lock = threading.RLock()
-        self._is_watched = False  # True once the program got the lock or the options, to check always
+        self._is_watched = False  # True once the program has got the lock or the options; `sync` then always checks
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
         self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
 
     @property
     def cam(self) -> MjvCamera:
-        """The camera. If the code has set it since the last `sync`, the window shows this view. Otherwise `sync` sets
-        it to the view to which the user has moved."""
+        """The camera. If the code has set the camera since the last `sync`, the window shows this view. Otherwise
+        `sync` sets the camera to the view that the user has chosen in the window."""
         return self._shown.camera
 
     @property
     def opt(self) -> MjvOption:
-        """Visualization options: docs/engines.md lists those that have an effect."""
+        """Visualization options. docs/engines.md lists the options that have an effect."""
         self._watch()
         return self._shown.opt
 
     @property
     def perturb(self) -> MjvPerturb:
-        """The body that is selected or dragged, by the user or by the code."""
+        """The selected or dragged body. The user or the code selects it."""
         self._deferred.request_check()
         return self._unsupported.perturb
 
     @property
     def user_scn(self) -> MjvScene:
-        """A scene to which the code adds geoms; they are shown with the next `sync`. Of its flags, only that for the
-        sky has an effect."""
+        """A scene to which the code adds geoms. The next `sync` shows them. Of the scene's flags, only the flag for
+        the sky has an effect."""
         self._deferred.request_check()
         return self._users.scene
 
@@ -127,40 +128,41 @@ class Handle:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
                 self._deferred.request_check()
-                self._mouse.end()  # also here, since the loop may not call `sync` again
+                self._mouse.end()  # ends the drag here as well, because the loop may not call `sync` again
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
-        """Shows the current state of the data. A call for a state that no frame would show takes half a microsecond.
+        """Shows the current state of the data. If no frame would show this state, the call takes half a microsecond.
 
-        state_only: skips the check for changes of the model's own arrays (colours, sizes, poses of geoms).
+        state_only: if True, the model's own arrays (colours, sizes, poses of geoms) are not checked for changes.
         """
         deferred, now_ns = self._deferred, perf_counter_ns()
-        if now_ns < deferred.until_ns:  # `DeferredState.put`, inlined
+        if now_ns < deferred.until_ns:  # the code of `DeferredState.put`, repeated here
             deferred.put_ns, deferred.is_model_fixed = now_ns, state_only
             deferred.poses[:] = deferred.live_poses
             deferred.time[:] = deferred.live_time
-            if deferred.until_ns:  # 0: another thread requested a check meanwhile
+            if deferred.until_ns:  # 0 if another thread has requested a check meanwhile
                 return
         self._full_sync(state_only)
 
     def _full_sync(self, state_only: bool) -> None:
-        """Does the work of `sync`, with checks of everything that may have changed."""
+        """The part of `sync` that checks everything that may have changed."""
         if self._is_closed or not self._was_running:
             return self._mouse.end()
         with self._lock:
             if self._mouse.is_needed:
                 self._mouse.apply()
             self._deferred.is_model_fixed = state_only
-            self._publisher.publish_or_defer(perf_counter_ns())  # lock waits do not count as publish cost
+            # clock is read here, because lock waits do not count as publish cost
+            self._publisher.publish_or_defer(perf_counter_ns())
             if not self._needs_check:
                 self._publisher.defer_until_next()
-                if self._needs_check:  # changed meanwhile
+                if self._needs_check:  # something has changed meanwhile
                     self._deferred.request_check()
 
     @property
     def _needs_check(self) -> bool:
-        """True if the next `sync` must check everything."""
+        """True if the next `sync` must run all its checks."""
         return self._is_closed or self._is_watched or self._mouse.is_needed
 
     def _watch(self) -> None:
@@ -181,7 +183,7 @@ class Handle:
         self._view.close()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Raises TypeError, since a handle stands for one window: it supports neither `copy.copy`, `copy.deepcopy` nor
+        """Raises TypeError. A handle stands for one window, so it supports neither `copy.copy`, `copy.deepcopy` nor
         pickle."""
         raise TypeError(NOT_COPIED.format("a handle of launch_passive"))
 
@@ -216,7 +218,7 @@ class Handle:
             self._shown.update_asset(kind, number)
 
     def set_figures(self, viewports_figures: Any) -> None:
-        """Shows figures over the picture. viewports_figures: one (viewport, figure), or a list of such pairs."""
+        """Shows figures over the picture. viewports_figures: one pair (viewport, figure), or a list of such pairs."""
         shown, left_out = overlay_figures_of(viewports_figures)
         if left_out:
             self._unsupported.note(f"{left_out} of {left_out + len(shown)} figures of set_figures, too large together")
@@ -227,8 +229,8 @@ class Handle:
         self._view.set_figures(())
 
     def set_texts(self, texts: Any) -> None:
-        """Shows texts over the picture. texts: one (font, gridpos, text1, text2), or a list of such tuples. None in
-        place of font or gridpos means MuJoCo's default."""
+        """Shows texts over the picture. texts: one tuple (font, gridpos, text1, text2), or a list of such tuples. None
+        in place of font or gridpos stands for MuJoCo's default."""
         self._view.set_texts(overlay_texts(texts))
 
     def clear_texts(self) -> None:
@@ -236,8 +238,8 @@ class Handle:
         self._view.set_texts(())
 
     def set_images(self, viewports_images: Any) -> None:
-        """Shows images over the picture. viewports_images: one (viewport, image), or a list of such pairs. Raises
-        ValueError for an image whose size differs from that of its rectangle."""
+        """Shows images over the picture. viewports_images: one pair (viewport, image), or a list of such pairs. Raises
+        ValueError if the size of an image differs from the size of its rectangle."""
         shown, left_out = overlay_images(viewports_images)
         if left_out:
             self._unsupported.note(f"{left_out} of {left_out + len(shown)} images of set_images, too large together")
@@ -250,10 +252,10 @@ class Handle:
 
 # Calls the `key_callback` of a passive viewer with the codes of pressed keys, on a separate thread.
 #
-# Always: the callback gets all keys pressed in a window, even those that the viewer uses itself, as with MuJoCo's own
-# viewer. No lock is held during a call, so the callback may acquire the handle's lock. If the callback raises an
-# exception, its traceback is printed, and later keys are still passed. `sys.exit` in the callback cannot end the
-# program; a message says so. The thread holds no reference to the view, and ends with it.
+# Always: as with MuJoCo's own viewer, the callback gets all keys that are pressed in a window, including the keys that
+# the viewer itself uses. No lock is held during a call, so the callback may acquire the handle's lock. If the callback
+# raises an exception, the traceback is printed, and later keys are still passed. `sys.exit` in the callback does not
+# end the program; a message reports this. The thread holds no reference to the view, and ends when the view ends.
 
 
 NO_EXIT = (

@@ -1,12 +1,13 @@
 """World that is made from a model file: `twixt run humanoid.xml`, `twixt run mujoco:humanoid.xml`.
 
 Steps have the model's own timestep. At the start and after a reset, the model is in the same state as in MuJoCo's own
-viewer, or at a keyframe with `--set keyframe=home`. The overlay has a slider for each actuator, a switch for each
-equality constraint, a button for each keyframe, switches of `mjvOption`, and the values of the joints. When the file
-is saved again, it is loaded again.
+viewer. With `--set keyframe=home` it is at this keyframe instead. The overlay has a slider for each actuator, a switch
+for each equality constraint, a button for each keyframe, switches of `mjvOption`, and the values of the joints. When
+the file changes on disk, it is loaded again.
 
 Always: a state depends only on the file, the number of steps and the user's actions. When MuJoCo resets an unstable
-model, all bodies are drawn with a cut. If a changed file cannot be loaded, this is reported and the old model stays.
+model, all bodies are drawn with a cut. If a changed file cannot be loaded, the error is reported and the old model
+stays.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 
-# Advice to the user if a model becomes unstable.
+# Advice to the user for a model that has become unstable.
 REMEDIES = "give its <option> a smaller timestep or the integrator implicitfast, or make joints and contacts less stiff"
 
 
@@ -58,18 +59,18 @@ def world_of_file(name: str) -> type[World]:
 
 
 class ModelWorld(World):
-    """World of the model in the file `path`. keyframe: name or number of the keyframe to start at; empty for the
+    """World of the model in the file `path`. keyframe: name or number of the keyframe at which to start; empty for the
     model's own start."""
 
     path = ""
-    dt = 0.0  # 0: the model's own timestep, unless --physics-hz sets another
+    dt = 0.0  # 0 stands for the model's own timestep, unless --physics-hz sets another
 
     def __init__(self, keyframe: str = "") -> None:
         self._stamp = _stamp_of(self.path)
         model = loaded_model(self.path)
         self._keyframe = _number_of(model, keyframe)
         self._epoch, self._is_pulled, self._was_unstable = 0, False, False
-        self._fresh: tuple[MjModel, Scene] | None = None  # loaded from a file that was saved again
+        self._fresh: tuple[MjModel, Scene] | None = None  # model and scene from the file after it has changed on disk
         if self.dt:
             model.opt.timestep = self.dt
         self.dt = float(model.opt.timestep)
@@ -92,7 +93,8 @@ class ModelWorld(World):
         self._start_at(self._keyframe if self._keyframe is None or self._keyframe < self._model.nkey else None)
 
     def step(self, dt: float) -> None:
-        """Makes as many steps of the model as fit into `dt` seconds: one, or more with --when-slow widen."""
+        """Makes as many steps of the model as fit into `dt` seconds. This is one step, or more with --when-slow
+        widen."""
         keyframe = self._controls.pop_keyframe()
         if keyframe is not None:
             self._start_at(keyframe)
@@ -102,7 +104,7 @@ class ModelWorld(World):
         for _ in range(max(1, round(dt / self.dt))):
             before = self._data.time
             mujoco.mj_step(self._model, self._data)
-            if self._data.time <= before:  # MuJoCo has reset the model before this step
+            if self._data.time <= before:  # time has not increased, so MuJoCo has reset the model before this step
                 self._cut()
                 self._report_unstable(before)
         self._show_marks()
@@ -134,9 +136,9 @@ class ModelWorld(World):
                 self.surfaces[body] = vertices
 
     def is_outdated(self) -> bool:
-        """True if the file was saved again and the new content could be loaded."""
+        """True if the file has changed on disk and the new content could be loaded."""
         stamp = _stamp_of(self.path)
-        if stamp != self._stamp and stamp is not None:  # None while an editor replaces the file
+        if stamp != self._stamp and stamp is not None:  # None while an editor is replacing the file
             self._stamp = stamp
             try:
                 model = loaded_model(self.path)
@@ -147,7 +149,8 @@ class ModelWorld(World):
         return self._fresh is not None
 
     def diagnostics(self) -> dict[str, float]:
-        """Number of contacts, and the values of the first joints (radians, metres), as many as viewers accept."""
+        """Number of contacts, and the values of the first joints (radians, metres). Viewers accept a limited number,
+        so other joints are left out."""
         joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
         return {"contacts": float(self._data.ncon), **dict(joints)}
 
@@ -179,7 +182,7 @@ class ModelWorld(World):
             self.scene = _scene_of(self._model, self._switches.parts, self.path)
 
     def _show_marks(self) -> None:
-        """Updates the marks, which are tendons and other visual geoms of MuJoCo."""
+        """Updates the marks, which are MuJoCo's tendons and other visual geoms."""
         shown = self._visual.present()
         if self.marks is not None:
             self.marks.clear()
@@ -200,14 +203,14 @@ class ModelWorld(World):
 
 
 def _scene_of(model: MjModel, shown: ShowOptions, path: str) -> Scene:
-    """The scene of the model in a file, with its opening camera. Raises SceneError, with the file's name, for a scene
-    that a viewer cannot draw, and TwixtError for a damaged file."""
+    """The scene of the model in a file, with the scene's first camera. Raises SceneError, with the file's name, if a
+    viewer cannot draw the scene, and TwixtError for a damaged file."""
     try:
         made = shown_scene(model, shown, PartMaker(model), opening_view(model))
-        made.packed()  # may also raise SceneError
+        made.packed()  # this call may raise SceneError as well
     except SceneError as error:
         raise SceneError(f"{os.path.basename(path)!r} cannot be shown: {error}") from None
-    except (IndexError, ValueError) as error:  # for example in a binary file that lost some bytes
+    except (IndexError, ValueError) as error:  # for example, bytes are missing in a binary file
         raise TwixtError(f"the model is damaged, its arrays do not fit each other ({error}); save it again") from error
     return made
 
@@ -236,20 +239,21 @@ def _number_of(model: Any, keyframe: str) -> int | None:
 # Controls of a model in the overlay: a slider for each actuator, a switch for each equality constraint, and a button
 # for each keyframe.
 #
-# Always: controls that no user moves do not change the model's values, so a run without a viewer gives the same
+# Always: a control that no user moves does not change the model's values. So a run without a viewer gives the same
 # states.
 
 
-# NO_RANGE: range for an actuator without a range, as in MuJoCo's own viewer. LARGEST: limit for the ends of a slider's
-# range.
+# NO_RANGE: range of the slider of an actuator that has no range, as in MuJoCo's own viewer. LARGEST: limit for the
+# ends of a slider's range.
 NO_RANGE = -1.0, 1.0
 LARGEST = 1e9
-# Types of joints whose values are shown: those with one coordinate.
+# Types of joints whose values are shown: the types with one coordinate.
 ONE_NUMBER = "mjJNT_HINGE", "mjJNT_SLIDE"
 
 
 class _Actuator(Slider):
-    """Slider of an actuator. moved: set to which the actuator's number is added when a viewer sets a value."""
+    """Slider of an actuator. moved: a set of numbers. When a viewer sets a value, the actuator's number is added to
+    this set."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: float, low: float, high: float) -> None:
         super().__init__(name, value, low, high)
@@ -261,7 +265,8 @@ class _Actuator(Slider):
 
 
 class _Equality(Toggle):
-    """Switch of an equality constraint. moved: as for `_Actuator`, with the constraint's number."""
+    """Switch of an equality constraint. moved: a set of numbers. When a viewer sets the switch, the constraint's
+    number is added to this set."""
 
     def __init__(self, number: int, moved: set[int], name: str, value: bool) -> None:
         super().__init__(name, value)
@@ -273,8 +278,8 @@ class _Equality(Toggle):
 
 
 class ModelControls:
-    """Controls of one model and its state. `offered` has as many as fit, first keyframes, then actuators, then
-    equalities."""
+    """Controls of one model and its state. `offered` contains as many as a world may have: first keyframes, then
+    actuators, then equalities."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
         self._data = data
@@ -298,12 +303,12 @@ class ModelControls:
         return offered[:MOST_CONTROLS]
 
     def pop_keyframe(self) -> int | None:
-        """Number of the keyframe whose button was pressed since the last call; None if no button was pressed."""
+        """Number of the keyframe whose button was pressed since the last call. None if no button was pressed."""
         pressed = [number for number, button in enumerate(self._keyframes) if button.taken()]
         return pressed[-1] if pressed else None
 
     def apply(self) -> None:
-        """Writes the values that users have set since the last call into the state."""
+        """Copies the values that users have set since the last call into the state."""
         while self._moved_actuators:
             number = self._moved_actuators.pop()
             self._data.ctrl[number] = self._actuators[number].value
@@ -330,7 +335,7 @@ def joint_values(model: MjModel, data: MjData) -> Iterator[tuple[str, float]]:
 
 
 def _names(model: MjModel, kind: str, count: int, word: str) -> list[str]:
-    """Names of all elements of a kind in the model. An element without a name gets `word` and its number."""
+    """Names of all elements of a kind in the model. An element without a name is called `word` and its number."""
     return [_name(model, kind, number, word) for number in range(count)]
 
 

@@ -1,13 +1,13 @@
-"""Lets users of viewers drag bodies, by `MjvPerturb`, forces in `xfrc_applied` and mocap poses.
+"""Mouse drags of bodies in viewers: `MjvPerturb`, forces in `xfrc_applied`, and poses of mocap bodies.
 
-A pull sets MuJoCo's `MjvPerturb`, like the mouse in MuJoCo's own viewer. MuJoCo then computes the force of a spring,
-with the body's true mass, and moves mocap bodies. Several handles may show the same `MjData`, so forces are stored per
-data, and summed.
+A pull sets MuJoCo's `MjvPerturb`, as the mouse does in MuJoCo's own viewer. From it MuJoCo computes the force of a
+spring, with the body's true mass, and moves mocap bodies. Several handles may show the same `MjData`. So the forces on
+each `MjData` are stored together, and summed.
 
-Always: only forces that were added here are removed, and only if the value in `xfrc_applied` is unchanged since then.
-So values that the program writes stay, to the last bit. When a drag or the viewer ends, the next `sync` or `close`
-removes the force. If the program changes a value with `+=` during a pull, the result cannot be distinguished from a
-value that the program wrote. It counts as the program's value, although it contains the pull.
+Always: only forces that were added here are removed, and only if the value in `xfrc_applied` has not changed since it
+was added. So values that the program writes stay, to the last bit. When a drag or the viewer ends, the next `sync` or
+`close` removes the force. One case is not covered. If the program changes a value with `+=` during a pull, the result
+contains the pull, but looks like a value that the program wrote. So it is kept as the program's value.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BodyForce(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row of `xfrc_applied`, (6,) each. own: the program's value. whole: the sum of this value and all pulls, as
+    """A row of `xfrc_applied`, (6,) each. own: the program's value. whole: the sum of `own` and all pulls, as it was
     written last."""
 
     own: NDArray[np.float64]
@@ -55,7 +55,7 @@ class DataForces:
 
     def __init__(self, data: MjData) -> None:
         self._data = data
-        self._lock = threading.RLock()  # re-entrant: a signal handler may call `close`
+        self._lock = threading.RLock()  # re-entrant, because a signal handler may call `close`
         self._is_busy = False
         self._pending: deque[tuple[object, Callable[[], BodyForce | None] | None]] = deque()
         self._pulls: dict[object, BodyForce] = {}
@@ -63,7 +63,7 @@ class DataForces:
 
     @staticmethod
     def of(data: MjData) -> DataForces:
-        """Returns the only `DataForces` of `data`. It holds a reference to `data`."""
+        """The `DataForces` of `data`; all callers get the same object. It holds a reference to `data`."""
         with _known_lock:
             found = _known.get(id(data))
             if found is None:
@@ -71,8 +71,8 @@ class DataForces:
             return found
 
     def pull(self, puller: object, force: Callable[[], BodyForce | None]) -> None:
-        """Replaces the force of one puller. force: function that returns the force, or None. It may write into
-        `xfrc_applied`."""
+        """Replaces the force of one puller. force: function that returns the force, or None. The function may write
+        into `xfrc_applied`."""
         self._pending.append((puller, force))
         with self._lock:
             self._carry_out()
@@ -84,8 +84,8 @@ class DataForces:
             self._carry_out()
 
     def release_later(self, puller: object) -> None:
-        """Removes the force of a puller that was garbage-collected, without waiting. If another thread holds the lock,
-        a later call of any method removes it."""
+        """Removes the force of a puller that was garbage-collected. Does not wait: if another thread holds the lock, a
+        later call of any method removes the force."""
         self._pending.append((puller, None))
         if self._lock.acquire(blocking=False):
             try:
@@ -98,7 +98,8 @@ class DataForces:
         return puller in self._pulls
 
     def _carry_out(self) -> None:
-        if self._is_busy:  # in a signal handler or the garbage collector; the interrupted call does the rest
+        # this call comes from a signal handler or the garbage collector; the interrupted call does the rest
+        if self._is_busy:
             return
         self._is_busy = True
         try:
@@ -118,15 +119,15 @@ class DataForces:
         row, known = self._data.xfrc_applied[body], self._rows.get(body)
         own = row.copy()
         if known is not None:
-            # A pull is NaN if the body's position is NaN.
+            # If the body's position is NaN, the pull is NaN as well.
             is_ours = (row == known.whole) | (np.isnan(row) & np.isnan(known.whole))
             own[is_ours] = known.own[is_ours]
         forces = [pull.force for pull in self._pulls.values() if pull.body == body]
         row[:] = own
         self._rows.pop(body, None)
         if forces:
-            # The record is made before the row is written, so that after an interruption in between the row has the
-            # program's value.
+            # The record is made before the row is written. So after an interruption between the two, the row still has
+            # the program's value.
             self._rows[body] = known = _Row(own, own + sum(forces))
             row[:] = known.whole
 
@@ -136,16 +137,17 @@ _known_lock = threading.Lock()
 
 
 class MouseForces:
-    """Pulls by the users of one view on the bodies of `data`. perturb: MuJoCo's struct, which the program may read and
-    set."""
+    """Pulls by the users of one view on the bodies of `data`. perturb: MuJoCo's struct; the program may read and set
+    it."""
 
     def __init__(self, model: MjModel, data: MjData, perturb: MjvPerturb, users: ReceivedActions) -> None:
         self._model, self._data, self._perturb, self._users = model, data, perturb, users
         self._scene: Any = None  # MuJoCo's struct, required by `mjv_initPerturb`
-        self._pull = Pull()  # the pull that `perturb` contains
-        self._grabbed: tuple[int, tuple[float, float, float]] | None = None  # body and point of `perturb`
+        self._pull = Pull()  # the pull with which `perturb` was set
+        # body and point that were grabbed, according to `perturb`
+        self._grabbed: tuple[int, tuple[float, float, float]] | None = None
         self._begun_turn: NDArray[np.float64] = np.zeros(4)
-        self._is_on = False  # True if a force must be removed later, or `perturb` watched
+        self._is_on = False  # True if a force must be removed later, or if `perturb` must be watched
         self._forces, self._puller = DataForces.of(data), object()
         weakref.finalize(self, self._forces.release_later, self._puller).atexit = False
 
@@ -167,7 +169,7 @@ class MouseForces:
         self._is_on = bool(is_pulling or self._pull.body is not None or perturb.active2)
 
     def end(self) -> None:
-        """Removes the force. Call it when the viewer ends."""
+        """Removes the force of this view. Call it when the viewer ends."""
         self._forces.release(self._puller)
 
     def _follow(self, pull: Pull) -> None:
@@ -189,7 +191,7 @@ class MouseForces:
             if self._scene is None:
                 scene = mujoco.MjvScene(self._model, 1)
                 mujoco.mjv_updateCamera(self._model, self._data, default_camera(self._model), scene)
-                self._scene = scene  # stored only when complete, since a signal handler may raise anywhere
+                self._scene = scene  # stored only when complete, because a signal handler may raise anywhere
             mujoco.mjv_initPerturb(self._model, self._data, self._scene, perturb)
             self._begun_turn = np.array(perturb.refquat)
             perturb.active = int(kind)
@@ -203,14 +205,14 @@ class MouseForces:
             perturb.refselpos[:] = pull.target
 
     def _force(self) -> BodyForce | None:
-        """Returns the force that `perturb` currently causes, or None. If the body is a mocap body, moves it."""
+        """Returns the force that `perturb` causes now, or None. A mocap body is moved instead."""
         perturb, data = self._perturb, self._data
         body = int(perturb.select)
         if not 0 < body < self._model.nbody:
             return None
         mujoco.mjv_applyPerturbPose(self._model, data, perturb, 0)
         if not self._model.body_dofnum[self._model.body_weldid[body]]:
-            return None  # a mocap body or a static body
+            return None  # the body is a mocap body or static
         row = data.xfrc_applied[body]
         before = row.copy()
         try:

@@ -1,7 +1,7 @@
 """Imports the package `mujoco` at its first use, and loads model files.
 
-Always: if the package is missing, the error message has the command that installs it. An untested version is used
-after one warning.
+Always: if the package is missing, the error message contains the command that installs it. For an untested version, a
+warning is printed once, and the version is used.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def required() -> ModuleType:
 
 
 def version_note(version: str) -> str:
-    """Note about a version outside of `TESTED`; empty for a tested version. version: such as "4.1.0"."""
+    """Note about a MuJoCo version outside of the range `TESTED`; empty for a tested version. version: such as
+    "4.1.0"."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     found = (int(numbers[1]), int(numbers[2])) if numbers else TESTED[1]
     oldest, newest = (".".join(map(str, tested)) for tested in TESTED)
@@ -70,16 +71,16 @@ else:
     mujoco = _OnFirstUse()
 
 
-# Models in files. Always: the error for a file that cannot be loaded contains the file's name and MuJoCo's message.
+# Models in files. Always: if a file cannot be loaded, the error contains the file's name and MuJoCo's message.
 
 
-# Endings of the names of files that MuJoCo loads: MJCF or URDF, binary models, archives.
+# Endings of the names of the files that MuJoCo loads: MJCF or URDF, binary models, archives.
 ENDINGS = (".xml", ".urdf", ".mjb", ".mjz")
 PREFIX = "mujoco:"
 
 
 def is_model(name: str) -> bool:
-    """True if the name of a world means a model file: `mujoco:FILE`, or a name with an ending of `ENDINGS`."""
+    """True if the name of a world stands for a model file: `mujoco:FILE`, or a name with one of the ENDINGS."""
     return name.startswith(PREFIX) or name.lower().endswith(ENDINGS)
 
 
@@ -97,5 +98,6 @@ def loaded_model(path: str | os.PathLike[str]) -> MjModel:
     load = mujoco.MjModel.from_binary_path if name.endswith(".mjb") else mujoco.MjModel.from_xml_path
     try:
         return load(name)
-    except Exception as error:  # depends on version and fault: ValueError, FatalError and others
+    # the class of the error depends on version and fault: ValueError, FatalError and others
+    except Exception as error:
         raise TwixtError(f"MuJoCo cannot load {name!r}: {' '.join(str(error).split())}; correct the file") from error

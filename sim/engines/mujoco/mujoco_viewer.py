@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["Handle", "launch", "launch_from_path", "launch_passive", "publish", "scene"]
 
 KeyCallback = Callable[[int], None]
-# Longest time for which `launch` steps between two publishes, seconds of the wall clock.
+# Longest time for which `launch` steps without a publish, seconds of the wall clock.
 LONGEST_TURN_S = 1 / 60
-# If simulated time lags behind by more than this, `launch` does not catch up, like MuJoCo's own viewer. Seconds.
+# If simulated time is late by more than this, `launch` does not try to catch up, as in MuJoCo's own viewer. Seconds.
 MOST_DEBT_S = 0.1
 
 _states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelSurfaces]] = WeakKeyDictionary()
@@ -47,9 +47,9 @@ _states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelS
 def publish(view: View, data: MjData) -> None:
     """Shows the current state of `data` on `view`, which `twixt.show(scene(model))` returned. Never waits.
 
-    A state consists of the bodies' poses and velocities, the tendons and simulated time (`data.time`). If that time
-    goes back, all bodies are drawn with a cut. Call it at most once in each step of the loop. Every state is sent,
-    whereas `launch_passive` sends no more states than frames can show.
+    A state consists of the bodies' poses and velocities, the tendons and simulated time (`data.time`). If `data.time`
+    decreases, all bodies are drawn with a cut. Call `publish` at most once in each step of the loop. Every state is
+    sent. In contrast, `launch_passive` sends no more states than frames can show.
     """
     if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
         raise TwixtError(
@@ -77,13 +77,13 @@ def launch_passive(
     publish_hz: float | None = None,
     **options: Any,
 ) -> Handle:
-    """Opens a window that shows `data`. Returns at once, with the handle by which the user's own loop shows its
-    states.
+    """Opens a window that shows `data`, and returns at once. The user's own loop shows its states by the returned
+    handle.
 
     show_left_ui, show_right_ui: if both are False, there is no overlay. key_callback: called on a separate thread with
     the GLFW code of each pressed key. publish_hz: maximum number of states shown per second. None means 120, or fewer
-    if they would take more than 1 % of the loop's time. options: those of `twixt.show`. Raises ValueError in the same
-    cases as MuJoCo's own viewer.
+    if 120 would take more than 1 % of the loop's time. options: the options of `twixt.show`. Raises ValueError in the
+    same cases as MuJoCo's own viewer.
     """
     if not isinstance(model, mujoco.MjModel):
         raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")
@@ -92,7 +92,7 @@ def launch_passive(
     if key_callback is not None and not callable(key_callback):
         raise ValueError(f"`key_callback` is not callable: got {key_callback!r}")
     if publish_hz is not None:
-        Config(publish_hz=publish_hz)  # raises for an invalid rate
+        Config(publish_hz=publish_hz)  # called to raise an error for an invalid rate
     mujoco.mj_forward(model, data)
     options.setdefault("overlay", show_left_ui or show_right_ui)
     handle = Handle(model, data, publish_hz, key_callback, **options)
@@ -109,11 +109,11 @@ def launch(
     show_right_ui: bool = True,
     **options: Any,
 ) -> None:
-    """Steps the model in real time and shows it until the window is closed. data: by default a new `MjData` of the
+    """Steps the model in real time and shows it until the window is closed. data: None for a new `MjData` of the
     model.
 
-    loader: function that returns model and data, instead of the arguments. options: as for `launch_passive`. Raises
-    ValueError in the same cases as MuJoCo's own viewer, and TwixtError if there is no model.
+    loader: function that returns model and data; used in place of the arguments `model` and `data`. options: as for
+    `launch_passive`. Raises ValueError in the same cases as MuJoCo's own viewer, and TwixtError if there is no model.
     """
     if model is None and data is not None:
         raise ValueError("mjData is specified but mjModel is not")

@@ -1,6 +1,6 @@
 """Converts MuJoCo's values to overlay content: texts, images and figures of a handle, switches of an `mjvOption`.
 
-Always: if images or figures are too large together, only the first ones are shown, as many as fit.
+Always: if images or figures together exceed a limit, only the first ones are shown, as many as the limit allows.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from mujoco import MjModel, MjrRect, MjvFigure, MjvOption
 
 
-# MuJoCo's font scale at which letters are as high as those of the overlay.
+# MuJoCo's font scale at which letters have the height of the overlay's letters.
 OWN_FONT_PERCENT = 100
-# Margin of an axis that is extended to its points: for the y axis as a share of their range, for the x axis half a
-# bar.
+# Margins of an axis that is extended to its points. MARGIN_SHARE: margin of the y axis, as a share of the points'
+# range. HALF_BAR: margin of the x axis, half a bar.
 MARGIN_SHARE, HALF_BAR = 0.05, 0.5
 
 
@@ -59,8 +59,9 @@ def overlay_texts(texts: Any) -> list[OverlayText]:
 
 
 def overlay_images(images: Any) -> tuple[list[OverlayImage], int]:
-    """Converts the images of `set_images`. Returns them, and the number of omitted images. Raises ValueError, with
-    MuJoCo's message, for an image whose size differs from that of its rectangle, and TwixtError for invalid values."""
+    """Converts the images of `set_images`. Returns the converted images, and the number of omitted images. Raises
+    ValueError, with MuJoCo's message, if the size of an image differs from the size of its rectangle. Raises
+    TwixtError for invalid values."""
     given: list[tuple[MjrRect, NDArray[Any]]] = []
     for viewport, values in _tuples("set_images", images, "(viewport, image)", 2):
         _require_rect(viewport)
@@ -82,7 +83,8 @@ def overlay_images(images: Any) -> tuple[list[OverlayImage], int]:
 
 
 def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
-    """Converts the figures of `set_figures`. Returns them, and the number of omitted figures. Raises TwixtError."""
+    """Converts the figures of `set_figures`. Returns the converted figures, and the number of omitted figures. Raises
+    TwixtError."""
     pairs = _tuples("set_figures", figures, "(viewport, figure)", 2)
     for viewport, figure in pairs:
         _require_rect(viewport)
@@ -101,7 +103,7 @@ def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
 
 
 def _tuples(call: str, given: Any, form: str, length: int) -> list[Any]:
-    """Returns the argument of `call`, which is one tuple of the `form` or several of them, as a list."""
+    """The argument of `call` as a list. The argument is one tuple of the form `form`, or several such tuples."""
     rows = [given] if isinstance(given, tuple) else items(given)
     if rows is None or not all(isinstance(row, tuple | list) and len(row) == length for row in rows):
         raise TwixtError(f"{call} takes {form}, or a list of them, got {text_of(given)}")
@@ -135,8 +137,8 @@ def _figure_of(viewport: MjrRect, figure: MjvFigure) -> OverlayFigure:
 
 
 def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, float] | None:
-    """Range of an axis, from the figure. `flg_extend` extends it to the points, and `flg_symmetric` centres that of
-    the y axis at zero. None if the figure has no range; the overlay then uses the range of the points."""
+    """Range of an axis of a figure. `flg_extend` extends the range to the points. `flg_symmetric` centres the y axis
+    at zero. None if the figure has no range; the overlay then uses the range of the points."""
     low, high = figure.range[axis].tolist()
     if not low < high:
         return None
@@ -153,16 +155,17 @@ def _range(figure: MjvFigure, axis: int, values: NDArray[Any]) -> tuple[float, f
 # Switches of the overlay for the flags of one `mjvOption`, for the groups of geoms and sites that the model uses, and
 # for rendering flags of one `mjvScene`.
 #
-# The overlay has its own copy of each value. `exchange` compares options and switches with the values at the last
-# call. If the code has changed an option, its switch is set to it; otherwise the option is set to its switch.
+# Each flag or group has two copies of its value: the option, which the code may change, and the switch, which users
+# may change. `exchange` compares both with their values at its last call. If the code has changed the option, the
+# switch gets the option's value. Otherwise the option gets the switch's value.
 #
 # Always: a flag has a switch only if it has an effect in twixt and the model has objects of its kind.
 
 
 # Name of the overlay's fold that contains the switches.
 FOLD = "show"
-# Flags in the order of their switches. The value is the model's field that counts objects of the flag's kind, or None
-# if every model has such objects.
+# Flags in the order of their switches. Each value is the name of the model's field that counts objects of the flag's
+# kind. None: every model has such objects.
 FLAGS = {
     "CONTACTPOINT": None, "CONTACTFORCE": None, "CONTACTSPLIT": None, "TRANSPARENT": None, "JOINT": "njnt",
     "ACTUATOR": "nu", "ACTIVATION": "na", "TENDON": "ntendon", "CONSTRAINT": "neq", "INERTIA": None,
@@ -200,12 +203,12 @@ class ShowSwitches:
         self._seen = self._values()
         self._offered_values = [
             self._seen[place] != 0 for place in self._places
-        ]  # values in `_seen`, kept since each publish compares them
+        ]  # these values are kept in `_seen`, because each publish compares them
         self.offered = [Toggle(name, is_on, FOLD) for (name, _), is_on in zip(found, self._offered_values, strict=True)]
 
     def exchange(self) -> bool:
-        """Sets switches to options that the code has changed since the last call, and options to switches that users
-        have changed. True if anything has changed."""
+        """Gives changed values of options to their switches, and changed values of switches to their options. Returns
+        True if anything has changed since the last call."""
         now, seen = self._values(), self._seen
         if now == seen and [toggle.is_on for toggle in self.offered] == self._offered_values:
             return False
@@ -223,7 +226,7 @@ class ShowSwitches:
         return ShowOptions.of(self.opt, model, self.rendering.flags)
 
     def _values(self) -> bytes:
-        opt = self.opt  # in the order of GROUPS
+        opt = self.opt  # the values below are in the order of GROUPS
         groups = opt.geomgroup.tobytes() + opt.sitegroup.tobytes()
         return opt.flags.tobytes() + groups + self.rendering.flags.tobytes()  # type: ignore[no-any-return]
 
@@ -241,5 +244,5 @@ def _has(model: MjModel, flag: str) -> bool:
 
 
 def _words(flag: int) -> str:
-    """Name of a flag as in MuJoCo's own viewer."""
+    """Name of a flag, the same as in MuJoCo's own viewer."""
     return str(mujoco.mjVISSTRING[flag][0]).lower()

@@ -1,12 +1,12 @@
 """Updates scene, camera and options of a view when the user's code changes MuJoCo's structs.
 
-The code changes the structs (`cam`, `opt`, the model) in place, without notice. So before a publish they are compared
-with the values that were shown last. Camera and options are compared each time, the model's fields a few times a
-second (`WatchedModel`).
+The user's code changes the structs (`cam`, `opt`, the model) in place, and twixt gets no notice. So before a publish
+the structs are compared with the values that were shown last. Camera and options are compared each time, the model's
+fields a few times a second (`WatchedModel`).
 
 Always: the scene is replaced only if something differs, and no faster than a viewer can follow. Colours are part
 columns (`model/geom_shapes.py`), so a change of colours does not replace the scene. If a changed field has no effect
-on the picture, that is reported once on standard error.
+on twixt's picture, this is reported once on standard error.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ if TYPE_CHECKING:
 # Detects which fields of a model the program has changed since the last comparison, and what these changes affect.
 #
 # MuJoCo's arrays are adjacent in memory, so a few pieces of memory contain all of them. A piece is compared as a
-# whole. Only if it differs, its fields are compared one by one. `EFFECTS` has the effect of each field on the picture.
+# whole. The fields of a piece are compared one by one only if the piece differs. `EFFECTS` has the effect of each
+# field on the picture.
 #
-# Always: a call compares a limited number of bytes, and the next call continues after them. A change is recorded
-# before the copy of the old content is replaced, so that no change is lost if a call is interrupted.
+# Always: a call compares a limited number of bytes, and the next call continues after these bytes. A change is
+# recorded before the new content replaces the copy of the old content. So no change is lost if a call is interrupted.
 
 
-# Effects of a changed field, as bits. UNSHOWN: an effect on MuJoCo's picture, but none on twixt's. They are plain
-# integers, because each publish tests them.
+# Effects of a changed field, as bits. UNSHOWN: the change affects MuJoCo's picture, but not twixt's. The bits are
+# plain integers, because each publish tests them.
 SHAPES, COLORS, LIGHT, CAMERA, UNSHOWN = 1, 2, 4, 8, 16
 ALL_BUT_COLORS = SHAPES | LIGHT | CAMERA | UNSHOWN
 
@@ -56,9 +57,9 @@ def _named(prefix: str, effect: int, names: str) -> dict[str, int]:
     return {prefix + name: effect for name in names.split()}
 
 
-# Effects by field of `mjModel`. Two groups of fields are not watched. Poses, marks, and vertices of skins and flexes
-# are computed from the model for each state anyway. For meshes, height fields and textures, programs call
-# `update_mesh` and so on.
+# Field of `mjModel` -> effects of a change. Two groups of fields are not watched. The first are fields from which
+# poses, marks, and vertices of skins and flexes are computed: they are read for each state anyway. The second are the
+# data of meshes, height fields and textures: for these, programs call `update_mesh` and so on.
 EFFECTS: dict[str, int] = {
     **_named("geom_", SHAPES, "type dataid bodyid sameframe group matid size pos quat contype conaffinity"),
     **_named("site_", SHAPES, "type dataid bodyid sameframe group matid size pos quat"),
@@ -76,28 +77,30 @@ EFFECTS: dict[str, int] = {
     "vis.map.alpha": SHAPES,
     **_named("", UNSHOWN, "geom_castshadow mat_reflectance light_specular light_castshadow vis.headlight.specular "
              "vis.map.znear vis.map.zfar stat.extent"),
-    # Layout of the model's arrays, which a program should not change.
+    # Layout of the model's arrays. A program should not change it.
     **_named("body_", UNSHOWN, "geomadr geomnum"),
     **_named("mesh_", UNSHOWN, "texcoordadr"),
     **_named("skin_", UNSHOWN, "vertadr vertnum face faceadr facenum texcoordadr"),
     **_named("flex_", UNSHOWN, "vertadr vertnum edge edgeadr edgenum elem elemadr elemnum elemdataadr shell shellnum "
              "shelldataadr"),
 }  # fmt: skip
-# Fields that affect only geoms and sites in the inertia frame of their body; values of `mjtSameFrame` for that frame.
+# INERTIA_FIELDS: fields that affect only geoms and sites in the inertia frame of their body. INERTIA_FRAMES: values of
+# `mjtSameFrame` for the inertia frame.
 INERTIA_FIELDS, INERTIA_FRAMES = ("body_sameframe", "body_ipos", "body_iquat"), (2, 4)
-# Longest piece of memory that is compared as a whole, and longest gap between two fields of a piece, bytes.
+# PIECE: longest piece of memory that is compared as a whole, bytes. GAP: longest gap between two fields of a piece,
+# bytes.
 PIECE, GAP = 65_536, 256
-# The other fields of `mjVisual` and `mjStatistic` are searched in this many bytes before and after
-# `vis.headlight.ambient`.
+# The other fields of `mjVisual` and `mjStatistic` are searched from BEFORE bytes before `vis.headlight.ambient` to
+# AFTER bytes after it.
 BEFORE, AFTER = 256, 1_024
-# Value for the search; none of these fields has it by default.
+# Value that is written for the search. No field has it by default.
 PROBE = 77
-# Size in bytes of a number in `mjVisual`, and in `mjStatistic`.
+# Size of a number in `mjVisual`, and size of a number in `mjStatistic`, bytes.
 VISUAL_BYTES, STATISTIC_BYTES = 4, 8
 
 
 class _Field(NamedTuple):
-    """A field in memory. name: its key in `EFFECTS`. start: address. size: in bytes."""
+    """A field in memory. name: key of the field in `EFFECTS`. start: address. size: bytes."""
 
     name: str
     start: int
@@ -113,7 +116,7 @@ class _Piece:
 
 
 class WatchedModel:
-    """Watches the fields of `model` that have one of `effects`. It reads the memory of `model`, which must exist as
+    """Watches the fields of `model` that have one of `effects`. Reads the memory of `model`, so `model` must exist as
     long as this object.
 
     changed: effects of all changed fields. unshown: names of changed fields with the effect UNSHOWN. The caller clears
@@ -125,13 +128,15 @@ class WatchedModel:
         self.unshown: list[str] = []
         names = [name for name, effect in EFFECTS.items() if effect & effects]
         frames = np.concatenate([model.geom_sameframe, model.site_sameframe])
-        if not np.isin(frames, INERTIA_FRAMES).any():  # without effect then, and programs may change them often
+        # in this case these fields have no effect, and programs may change them often
+        if not np.isin(frames, INERTIA_FRAMES).any():
             names = [name for name in names if name not in INERTIA_FIELDS]
         self._pieces = _pieces_of(_fields(model, names))
         self._next = 0
 
     def compare(self, most_bytes: float) -> bool:
-        """Compares the next pieces, until at least `most_bytes` are compared. True if the last piece was compared."""
+        """Compares the next pieces, until at least `most_bytes` are compared. Returns True if the last piece was
+        reached."""
         pieces, place = self._pieces, self._next
         while place < len(pieces):
             piece = pieces[place]
@@ -156,7 +161,8 @@ class WatchedModel:
 
 
 def value_of(model: MjModel, name: str) -> Any:
-    """Value of the field with this name, such as "vis.map.alpha". None if this version of MuJoCo does not have it."""
+    """Value of the field with this name, such as "vis.map.alpha". None if this version of MuJoCo does not have the
+    field."""
     found: Any = model
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -178,8 +184,8 @@ def _fields(model: MjModel, names: Iterable[str]) -> list[_Field]:
 
 @cache
 def _offsets() -> dict[str, int]:
-    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes. Each is found by changing the
-    field in a test model. Fields that are not found are left out."""
+    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes. The offset of a field is found by
+    changing the field in a test model. Fields that are not found are left out."""
     probe, found = mujoco.MjModel.from_xml_string("<mujoco/>"), dict[str, int]()
     start = probe.vis.headlight.ambient.ctypes.data - BEFORE
     memory = np.frombuffer(_memory(start, BEFORE + AFTER), np.uint8)
@@ -204,8 +210,8 @@ def _bytes_of(name: str) -> int:
 
 
 def _pieces_of(fields: list[_Field]) -> list[_Piece]:
-    """Divides fields into pieces of memory. Fields that are close together share a piece, and a long field has
-    several."""
+    """Divides fields into pieces of memory. Fields that are close together share a piece. A long field is divided into
+    several pieces."""
     pieces: list[_Piece] = []
     held: list[_Field] = []
     cut: list[_Field] = []
@@ -224,10 +230,11 @@ def _pieces_of(fields: list[_Field]) -> list[_Piece]:
     return pieces
 
 
-# Shortest interval between two scenes, ns. It limits the cost, since a scene is sent as a whole, with its meshes.
+# Shortest interval between two scenes, ns. The interval limits the cost, because a scene is sent as a whole, with its
+# meshes.
 SCENE_NS = 33_000_000
-# Interval at which the model's fields are compared, ns, and maximum number of bytes compared per publish. Comparing
-# that many takes half as long as a publish of 10,000 bodies.
+# MODEL_NS: interval at which the model's fields are compared, ns. MOST_BYTES: maximum number of bytes compared per
+# publish. Comparing this many bytes takes half as long as a publish of 10,000 bodies.
 MODEL_NS, MOST_BYTES = 100_000_000, 262_144
 # Effects that require a new scene.
 SCENE_EFFECTS = SHAPES | LIGHT
@@ -236,8 +243,8 @@ SCENE_EFFECTS = SHAPES | LIGHT
 class ShownModel:
     """Scene and camera of one model in one view. camera, opt: MuJoCo's structs, which the user's code may change.
 
-    unsupported: reports settings without an effect. texts: texts of labels for the scene. rendering: object with the
-    rendering flags.
+    unsupported: object that reports settings without an effect. texts: texts of labels for the scene. rendering:
+    object with the rendering flags.
     """
 
     def __init__(self, model: MjModel, unsupported: Unsupported, texts: LabelTexts, rendering: HasFlags) -> None:
@@ -251,7 +258,7 @@ class ShownModel:
         self._color_fields = WatchedModel(model, COLORS)
         self._is_comparing = False
         self._pending = 0  # effects of changes that the view does not show yet
-        self._has_wrong_index = False  # True if an invalid index was reported
+        self._has_wrong_index = False  # True once an invalid index was reported
         self._shown = self._shown_parts()
         found = found_parts(model, self._maker, self._shown)
         self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), (), self._shown)
@@ -260,13 +267,13 @@ class ShownModel:
         self._options, self._camera = option_bytes(self.opt), camera_bytes(self.camera)
         self._seen_options, self._seen_camera = self._all_options(), self._camera.tobytes()
         self._checked_options = b""
-        self._adopted_camera: Camera | None = None  # the user's view to which `camera` was set last
+        self._adopted_camera: Camera | None = None  # the user's view that was last copied into `camera`
         self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
 
     @property
     def scene(self) -> Scene:
-        """The scene shown now."""
+        """The scene that is shown now."""
         return self._scene
 
     def show_in(self, view: View) -> None:
@@ -275,13 +282,13 @@ class ShownModel:
         view.controls = self._switches.offered
 
     def refresh(self, at_once: bool, is_model_fixed: bool = False) -> bool:
-        """Updates scene or colours of the view if anything has changed; True if so. at_once: called on the other
-        thread; ignores the least interval between two scenes. is_model_fixed: skips the comparison of the model's
-        fields, for `sync(state_only=True)`."""
+        """Updates scene or colours of the view if anything has changed. Returns True if something has changed.
+        at_once: True if the other thread calls; the least interval between two scenes is then ignored.
+        is_model_fixed: if True, the model's fields are not compared, as for `sync(state_only=True)`."""
         if not at_once:
             self._switches.exchange()
         options = self._all_options()
-        if not at_once:  # the other thread must not print or change the user's structs
+        if not at_once:  # the other thread must not print, and must not change the user's structs
             if options != self._checked_options:
                 self._checked_options = options
                 self._unsupported.check(self.opt)
@@ -328,7 +335,7 @@ class ShownModel:
         return True
 
     def _replace_light(self) -> bool:
-        """Replaces the light of the scene. True if the new light differs."""
+        """Replaces the light of the scene. Returns True if the new light differs from the old one."""
         lit = lit_scene(self._scene, self._model)
         if lit == self._scene:
             return False
@@ -339,7 +346,7 @@ class ShownModel:
 
     def _compare_fields(self, now_ns: int, at_once: bool) -> bool:
         """Compares the model's fields, a few times a second. A call compares at most MOST_BYTES, or all fields if
-        `at_once`. True if a comparison of all fields was completed."""
+        `at_once`. Returns True if all fields have now been compared."""
         is_due = at_once or self._is_comparing or now_ns - self._model_ns >= MODEL_NS
         if is_due:
             if not self._is_comparing:
@@ -364,8 +371,8 @@ class ShownModel:
         self._pending |= SHAPES
 
     def _compare_camera(self, is_other_thread: bool) -> None:
-        """If the code has set the camera since the last call, the view shows it. Otherwise sets the camera to the view
-        to which the user has moved."""
+        """If the code has set the camera since the last call, the view shows this camera. Otherwise sets the camera to
+        the view that the user has chosen in the window."""
         view, now = self.view, self._camera.tobytes()
         if view is None:
             return

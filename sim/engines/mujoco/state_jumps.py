@@ -1,21 +1,22 @@
-"""Detects bodies that jump because the program writes `qpos`. They are drawn with a cut, without blending.
+"""Detects bodies that jump because the program writes `qpos`. Such bodies are drawn with a cut, without blending.
 
-MuJoCo integrates `qpos` from `qvel`. So between two published states a body moves by about its speed times the time
-between the states. A motion is a jump (`Motion.is_jump`) if
+MuJoCo integrates `qpos` from `qvel`. So between two published states, the distance that a body moves is about its
+speed times the time between the states. A motion counts as a jump (`Motion.is_jump`) if
 
     moved > gap x (speed before + speed after) + acceleration x gap^2 / 2
 
 holds both for all bodies of the model together (roots of sums of squares) and for the body alone. The test for
-rotations is similar. The gap is the simulated time between the two states plus one timestep, since poses may be one
-step old. All bodies are tested together because a body that is hit at rest gets its speed from another body. The
-acceleration term allows for motion that begins and ends within the gap: 1 cm at 120 states a second, half a metre at
-15, and a hundred metres at 1. So at a low rate of `sync` a jump can be missed, but continuous motion is never cut.
+rotations is similar. The gap is the simulated time between the two states plus one timestep, because poses may be one
+step old. All bodies are tested together because a body at rest that is hit gets its speed from another body. The
+acceleration term allows for a motion that begins and ends within the gap. The term is 1 cm at 120 states a second,
+half a metre at 15, and a hundred metres at 1. So if `sync` is called at a low rate, a jump may be missed, but a
+continuous motion is never cut.
 
-If a program moves bodies all the time, as in a replay of recorded `qpos`, they are blended. For this, a jump counts
-only if the velocities explain the motion in the state before it.
+If a program moves bodies in every state, as in a replay of recorded `qpos`, the bodies are blended. For this reason a
+jump counts only if the velocities explain the motion that ended in the previous state.
 
-Always: bodies without a velocity (mocap bodies and bodies that they carry, bodies welded to the world) are not
-compared. A number that is not finite does not count as a jump.
+Always: bodies without a velocity are not compared. These are mocap bodies, bodies attached to a mocap body, and bodies
+welded to the world. A number that is not finite does not count as a jump.
 """
 
 from __future__ import annotations
@@ -34,19 +35,20 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 
-# Largest acceleration that does not count as a jump, m/s^2: 20 g, while a robot's hand reaches 5 g. Largest angular
-# acceleration, rad/s^2: 20 g at a radius of 0.1 m.
+# ACCELERATION: largest acceleration that does not count as a jump, m/s^2. It is 20 g; a robot's hand reaches 5 g.
+# TURN_ACCELERATION: largest angular acceleration that does not count as a jump, rad/s^2. It is 20 g at a radius of 0.1
+# m.
 ACCELERATION, TURN_ACCELERATION = 200.0, 2_000.0
-# Smaller motions do not count as jumps, in metres and in half radians. They come from rounding, or if the program
-# normalizes quaternions.
+# Smaller motions do not count as jumps, in metres and in half radians. Small motions come from rounding, or from a
+# program that normalizes quaternions.
 LEAST_M, LEAST_TURN = 1e-3, 2e-3
-# A shorter time between two states counts as this, seconds.
+# Shortest time between two states that is used in the test, seconds. A shorter time counts as this time.
 SHORTEST_S = 1 / 120
-# Bodies are compared if the sum changes by more than LARGER times its largest recent change. The latter decays by the
-# factor KEPT with each state; at 120 states a second it halves in 6 s.
+# Bodies are compared if the sum changes by more than LARGER times its largest recent change. With each state, the
+# largest recent change is multiplied by KEPT; at 120 states a second it halves in 6 s.
 LARGER, KEPT = 2.0, 0.999
-# Weight of values that are in the sum only to detect NaN and infinity. It is so small that 100 m/s change the sum by
-# less than LEAST_M.
+# Weight of values that are in the sum only to detect NaN and infinity. The weight is so small that 100 m/s change the
+# sum by less than LEAST_M.
 FINITE_WEIGHT = 1e-6
 # Rounding error of positions in records, relative to the largest coordinate.
 ROUNDING = 2.0**-22
@@ -54,8 +56,9 @@ ROUNDING = 2.0**-22
 
 class Motion(NamedTuple):
     """Motion of one body or many bodies between two states. Values for many bodies are roots of sums of squares.
-    moved: metres. turned: difference of quaternions, which is half the angle in radians. speed, spin: sums of the
-    values in both states, m/s and rad/s. gap_s: gap between the states, seconds. bodies: number of bodies.
+    moved: metres. turned: difference of quaternions, which is half the angle in radians. speed: sum of the speeds
+    in both states, m/s. spin: sum of the angular speeds in both states, rad/s. gap_s: gap between the states,
+    seconds. bodies: number of bodies.
     """
 
     moved: float
@@ -78,11 +81,12 @@ class Motion(NamedTuple):
 class StateJumps:
     """Compares each published state of `model` with the previous one, and stores the epochs of the bodies.
 
-    Comparing all bodies takes a sixth of the time of a publish. So first a sum of all poses with constant random
-    weights is compared. Bodies are compared only if this sum changes by more than it did recently.
+    Comparing all bodies takes a sixth of the time of a publish. So first the sum of all poses, with constant random
+    weights, is compared with the sum of the previous state. Bodies are compared only if the change of this sum is
+    larger than its recent changes.
 
     epochs: epochs of all bodies, (n,), for records of dtype `BODY`. cuts: number of states with a jump. time_s,
-    time_before_s: simulated times of the last state and of the state before it; the caller sets them after each state.
+    time_before_s: simulated times of the last state and of the previous state; the caller sets both after each state.
     """
 
     def __init__(self, model: MjModel) -> None:
@@ -93,20 +97,20 @@ class StateJumps:
         self._before, self._change, self._last_change, self._largest = math.nan, 0.0, 0.0, 0.0
 
     def is_suspect(self, total: float) -> bool:
-        """Call it for each state. total: weighted sum of the state. True if the state may have a jump; then call
-        `compare`."""
+        """Call it for each state. total: weighted sum of the state. Returns True if the state may have a jump; if so,
+        call `compare`."""
         self._last_change, self._change = self._change, total - self._before
         self._before = total
         self._largest = largest = self._largest * KEPT
         return not -largest <= self._change <= largest
 
     def compare(self, older: NDArray[np.void], newer: NDArray[np.void], time_s: float) -> bool:
-        """Compares a suspect state with the previous one; older, newer: records of dtype `BODY`, (n,). If bodies have
-        jumped, changes their epochs and returns True. A jump does not raise the largest recent change, so that the
-        next jump is found too."""
+        """Compares a suspect state with the previous one. older, newer: records of dtype `BODY`, (n,). If bodies have
+        jumped, changes their epochs and returns True. A jump does not increase the largest recent change, so that
+        the next jump is found as well."""
         gap_s, change = time_s - self.time_s, abs(self._change)
-        # Three kinds of states are not compared. The first state has no previous one. The first state of a restarted
-        # world is cut anyway. A third state with the same time replaces the second without blending.
+        # Three kinds of states are not compared. The first state has no previous state. The first state of a restarted
+        # world is cut anyway. If three states have the same time, the third replaces the second without blending.
         if gap_s > 0 or (gap_s == 0 and self.time_s > self.time_before_s):
             gap_s = max(gap_s, SHORTEST_S) + self._step_s
             if self._has_jumps(older[self._moves], newer[self._moves], gap_s):
@@ -116,7 +120,7 @@ class StateJumps:
         return False
 
     def skip_next(self) -> None:
-        """Makes the next state the first one, which is not compared."""
+        """Marks the next state as the first state, which is not compared."""
         self._before = self.time_s = self.time_before_s = math.nan
 
     def _has_jumps(self, older: NDArray[np.void], newer: NDArray[np.void], gap_s: float) -> bool:
@@ -131,7 +135,8 @@ class StateJumps:
         speed, spin = (sum(_root(each) for each in both) for both in (speeds, spins))
         if not Motion(_root(moved) - rounding, _root(turned), speed, spin, gap_s, len(moved)).is_jump:
             return False
-        # The weights are at most 1, so the sum changes by no more than the poses do.
+        # No jump if the velocities do not explain the previous change of the sum: the program then moves bodies in
+        # every state. The weights are at most 1, so the change of the sum is at most the sum of all motions.
         if abs(self._last_change) > 2 * gap_s * (_root(speeds[0]) + _root(spins[0])) + LEAST_M + rounding:
             return False
         rows = zip(moved - rounding, turned, speeds[0] + speeds[1], spins[0] + spins[1], strict=True)
@@ -150,8 +155,8 @@ def moving_bodies(model: MjModel) -> NDArray[np.bool_]:
 
 
 def pose_weights(model: MjModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of positions, (n, 3), and of quaternions, (n, 4), for the sum of `StateJumps`. They are between -1 and 1
-    and not near 0, but almost 0 for bodies outside `moving_bodies`."""
+    """Weights of positions, (n, 3), and of quaternions, (n, 4), for the sum of `StateJumps`. The magnitude of a weight
+    is from 0.3 to 1; for a body outside `moving_bodies` it is almost 0."""
     random = np.random.default_rng(5)
     weights = random.choice((-1.0, 1.0), (int(model.nbody), 7)) * random.uniform(0.3, 1.0, (int(model.nbody), 7))
     weights[~moving_bodies(model)] = FINITE_WEIGHT
@@ -168,24 +173,24 @@ def _root(values: NDArray[np.float64]) -> float:
 
 # Writes the records of few bodies, in as few numpy calls as possible.
 #
-# With few bodies, the call of a numpy function costs more than its arithmetic, and ten times as much after a step,
-# when caches are cold. All inputs are in one block of MuJoCo's memory. So one numpy `take` gathers them in the order
-# in which the next operations, on long rows, need them. The velocity of an origin is that of `OriginVelocity`: v =
-# cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
+# With few bodies, the call of a numpy function costs more than its arithmetic. After a step, when caches are cold, the
+# call costs ten times as much. All inputs are in one block of MuJoCo's memory. So a single numpy `take` gathers all
+# inputs, in the order that the next operations need; these operations work on long rows. The velocity of an origin is
+# computed as in `OriginVelocity`: v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
 #
 # Always: `data` is only read.
 
 
-# With more bodies than this, gathering costs more than it saves.
+# Largest number of bodies for which gathering saves time.
 MOST_GATHERED = 150
 # Longest block of memory from which values are gathered, bytes.
 MOST_BYTES = 1 << 26
-# If the weighted sum of a state's numbers is below this, no product of two of them is too large for a record. This
-# holds for most states. They do not need `np.errstate`, within which each numpy call takes twice as long. The sum is a
-# reliable test: a number that is not finite makes the sum not finite, and large numbers are unlikely to cancel to the
-# last digit.
+# Limit for the weighted sum of a state's numbers. Below it, no product of two of these numbers is too large for a
+# record. Most states are below the limit. They do not need `np.errstate`, within which each numpy call takes twice as
+# long. The test by the sum is reliable: one number that is not finite makes the sum not finite, and large numbers are
+# unlikely to cancel each other to the last digit.
 MOST = 1e8
-# The axis after each axis, and the axis before it.
+# For each axis: the axis after it, and the axis before it.
 AFTER, BEFORE = [1, 2, 0], [2, 0, 1]
 
 
@@ -201,8 +206,8 @@ class GatheredRecords:
         self.records["flags"] = flags
         self.words = self.records.view(WORDS)
         numbers = self.records.view(np.float32).reshape(count, 4, 4)
-        # A record has four groups of four floats. The first three of each are: position, x y z of the quaternion,
-        # velocity, angular velocity.
+        # A record has four groups of four floats. The first three floats of each group are used here: position, x y z
+        # of the quaternion, velocity, angular velocity.
         self._fields, self._w, self._velocity = numbers[:, :, :3], numbers[:, 1, 3], numbers[:, 2, :3]
         arrays = data.xpos, data.xquat, data.cvel, data.subtree_com
         begin = min(array.ctypes.data for array in arrays)
@@ -240,18 +245,18 @@ class GatheredRecords:
         return model.nbody <= MOST_GATHERED and max(addresses) - min(addresses) < MOST_BYTES
 
     def read(self) -> float:
-        """Reads the current poses and velocities. Returns the sum of poses for `StateJumps`."""
+        """Reads the current poses and velocities. Returns the weighted sum of the state for `StateJumps`."""
         gathered = self._gathered
         self._memory.take(self._places, out=gathered, mode="clip")
-        # This is the scalar product, since both arrays have the same length. `dot` would warn about infinite numbers.
+        # Both arrays have the same length, so this is the scalar product. `dot` would warn about infinite numbers.
         self._total = total = np.correlate(gathered, self._weights).item()
         return total
 
     def write(self) -> None:
         """Writes the poses and velocities of the last `read` into `records`. Call it once after each `read`."""
-        if -MOST < self._total < MOST:  # False for a NaN
+        if -MOST < self._total < MOST:  # False also for NaN
             self._compute()
-        else:  # the model diverges
+        else:  # numbers are very large because the model diverges
             with np.errstate(over="ignore", invalid="ignore"):
                 self._compute()
 

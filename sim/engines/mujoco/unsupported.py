@@ -1,6 +1,7 @@
-"""Features of MuJoCo's viewer that twixt lacks. Their use has no effect, and each is reported once.
+"""Features of MuJoCo's viewer that twixt does not have. If a program uses such a feature, there is no effect, and the
+feature is reported once.
 
-Always: the program continues. A line on standard error names the feature.
+Always: the program continues. The report is a line on standard error with the feature's name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 NUMBERS = ("flex_layer",)
 # Flags of `mjvOption` that have no effect.
 FLAGS = ("FLEXVERT",)
-# Flags of `mjvScene` that have an effect.
+# Flags of `mjvScene` that have an effect. All other flags of `mjvScene` have none.
 RENDER_FLAGS = ("mjRND_SKYBOX",)
 
 
@@ -36,13 +37,13 @@ class Unsupported:
         self._reported: set[str] = set()
 
     def note(self, what: str) -> None:
-        """Reports that `what` has no effect; only once for each text."""
+        """Reports that `what` has no effect. Each text is reported only once."""
         if what not in self._reported:
             self._reported.add(what)
             print_notice(f"{what}: no effect yet in twixt's viewer, see docs/engines.md")
 
     def note_model(self) -> None:
-        """Reports kinds of objects in the model that are not drawn."""
+        """Reports the kinds of objects in the model that are not drawn."""
         if left_out := int(self._model.nflex) - len(drawn_flexes(self._model)):
             self.note(f"{left_out} of {self._model.nflex} flexes of the model, which have neither faces nor edges")
 

@@ -122,9 +122,9 @@ def test_nothing_is_left_after_the_end_not_even_a_thread(channel: Any, nothing_l
 
 def test_the_world_is_told_how_many_look_and_how_far_ahead(channel: Any, until: Until) -> None:
     host = channel.open()
-    assert (host.viewers, host.lead_ns, host.viewer_attached.is_set()) == (0, 0, False)
+    assert (host.viewers, host.lead_ns, host.viewer_attached.is_set) == (0, 0, False)
     first, second = channel.attach(), channel.attach()
-    assert host.viewer_attached.is_set()
+    assert host.viewer_attached.is_set
     assert (host.viewers, host.lead_ns) == (2, 0)
     first.report_lead(30_000_000)
     second.report_lead(50_000_000)

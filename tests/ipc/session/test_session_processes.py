@@ -239,7 +239,7 @@ def test_viewers_that_come_and_are_killed_at_any_moment_leave_nothing(channel: A
         # At a different moment each time: some before, some while, some after they attach.
         for _ in range(number * 400):
             channel.publish()
-            if came.is_set():
+            if came.is_set:
                 break
         viewer.kill()
         viewer.communicate()

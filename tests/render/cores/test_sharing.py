@@ -45,7 +45,7 @@ def frames_of(log: Path, rests_s: float, seconds: float) -> FrameTable:
         while view.is_open and (came_s is None or time.monotonic() - came_s < seconds):
             position[:, 0] += 1e-4
             view.publish(position=position)
-            if came_s is None and view._host.viewer_attached.is_set():
+            if came_s is None and view._host.viewer_attached.is_set:
                 came_s = time.monotonic()
             if rests_s:
                 time.sleep(rests_s)

@@ -141,7 +141,7 @@ def test_a_window_that_the_user_closed_ends_the_loop_without_a_word_and_may_be_o
     process = view._session._process
     view.reopen()  # there is one already
     assert view._session._process is process
-    until(lambda: publish(view) or view._host.viewer_attached.is_set(), "the other viewer attaches")
+    until(lambda: publish(view) or view._host.viewer_attached.is_set, "the other viewer attaches")
     assert view.is_open
     view.close()
     assert process is not None
@@ -206,7 +206,7 @@ def test_an_error_of_the_loop_shows_at_once_while_the_window_still_shows_it(
     monkeypatch.setattr("twixt.sim.show.session.VIEWER_TIMEOUT_S", PATIENCE_S)
     viewers("shows the crash")
     view = opened()
-    until(view._host.viewer_attached.is_set, "the viewer attaches")
+    until(lambda: view._host.viewer_attached.is_set, "the viewer attaches")
     process = view._session._process
     assert process is not None
     with pytest.raises(ValueError, match="oh"), view:
@@ -223,7 +223,7 @@ def test_an_error_of_the_loop_shows_at_once_while_the_window_still_shows_it(
 def _show_and_forget(has_viewer: bool, is_published: bool) -> None:
     view = show(BALLS, viewer=has_viewer)
     if has_viewer:
-        until(view._host.viewer_attached.is_set, "the viewer attaches")
+        until(lambda: view._host.viewer_attached.is_set, "the viewer attaches")
     if is_published:
         publish(view)
 
@@ -295,7 +295,7 @@ def test_a_loop_whose_viewer_cannot_be_started_goes_on_and_is_told_why_in_one_li
         view.reopen()
         assert capfd.readouterr().err == goes_on
     view.reopen()
-    until(lambda: publish(view) or view._host.viewer_attached.is_set(), "the viewer attaches")
+    until(lambda: publish(view) or view._host.viewer_attached.is_set, "the viewer attaches")
     assert view.closed_because is None
 
 

@@ -1,7 +1,7 @@
 """Converts geoms and sites of a model to parts of twixt's bodies, with shape, colour, and pose in the body's frame.
 
-Always: the groups and flags of `mjvOption` determine visibility. Colours and materials are as in MuJoCo's renderer.
-Geoms with an alpha of 0, or with a size or position that is not finite, are left out.
+Always: the groups and flags of `mjvOption` determine which geoms and sites are visible. Colours and materials are the
+same as in MuJoCo's renderer. A geom with an alpha of 0, or with a size or position that is not finite, is left out.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from twixt.sim.show.view import View
 
 
-# MuJoCo's default colour. A geom with this colour shows the colour of its material, if it has a material.
+# MuJoCo's default colour. If a geom with this colour has a material, it is drawn in the colour of the material.
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
-# Side of an infinite plane in multiples of the model's extent. MuJoCo's default far plane is at the same distance.
+# Side of an infinite plane, as a multiple of the model's extent. MuJoCo's default far plane is at the same distance.
 INFINITE_EXTENTS = 100.0
 
 
@@ -50,15 +50,16 @@ class Appearance(NamedTuple):
     material: Material | None
 
 
-# Function that makes a shape from a geom's size, asset number and appearance.
+# Function that makes a shape. Its arguments are a geom's size, asset number and appearance.
 ShapeMaker = Callable[[NDArray[np.float64], int, Appearance], OneShape | None]
 
 
 class ShowOptions(NamedTuple):
-    """Settings of `mjvOption` for geoms and sites. geomgroup, sitegroup: True for each shown group. shows_static:
-    shows geoms and sites of bodies that never move. dynamic_alpha: factor on the alpha of those on bodies that move.
-    shows_hulls: shows meshes that may collide as their convex hulls. shows_materials: shows textures and highlights;
-    otherwise only colours. shows_sky: shows the model's sky as background."""
+    """Settings of `mjvOption` for geoms and sites. geomgroup, sitegroup: True for each shown group. shows_static: True
+    to show geoms and sites of bodies that never move. dynamic_alpha: factor on the alpha of geoms and sites of
+    bodies that move. shows_hulls: True to show the convex hull in place of each mesh that may collide.
+    shows_materials: True to show textures and highlights, False for plain colours. shows_sky: True to show the
+    model's sky as background."""
 
     geomgroup: tuple[bool, ...]
     sitegroup: tuple[bool, ...]
@@ -86,7 +87,7 @@ class ShowOptions(NamedTuple):
 
 class ModelParts(NamedTuple):
     """All geoms, or all sites, as arrays of the model with one row each. dataid: number of the asset, or -1. collides:
-    not 0 for geoms that may collide."""
+    not 0 if the geom may collide."""
 
     type: NDArray[np.int32]
     size: NDArray[np.float64]
@@ -110,7 +111,7 @@ class ModelParts(NamedTuple):
     @staticmethod
     def sites(model: MjModel) -> ModelParts:
         """All sites of the model."""
-        dataid = getattr(model, "site_dataid", None)  # since MuJoCo 4.0
+        dataid = getattr(model, "site_dataid", None)  # MuJoCo has this array since version 4.0
         return ModelParts(
             model.site_type, model.site_size, *_local_poses(model, "site"), model.site_bodyid, model.site_group,
             model.site_matid, model.site_rgba, np.full(model.nsite, -1, np.int32) if dataid is None else dataid,
@@ -122,8 +123,8 @@ Rows = NDArray[np.float64]
 
 
 def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
-    """Positions and quaternions of all geoms ("geom") or sites ("site") in the frames of their bodies. As in MuJoCo's
-    kinematics, if `sameframe` names a frame of the body, that frame replaces the pose of the geom or site."""
+    """Positions and quaternions of all geoms ("geom") or sites ("site") in the frames of their bodies. If `sameframe`
+    names a frame of the body, this frame replaces the pose of the geom or site, as in MuJoCo's kinematics."""
     position, quaternion, frame = (getattr(model, f"{kind}_{name}") for name in ("pos", "quat", "sameframe"))
     if not frame.any():
         return position, quaternion
@@ -138,7 +139,8 @@ def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
 
 
 def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) -> tuple[Rows, Rows]:
-    """Returns the poses, but the identity for those that, by their value of `frame`, equal the frame of their body."""
+    """The poses relative to the frames of their bodies. `frame` says for each pose whether it equals the body's frame,
+    or only its rotation does. What is equal is replaced by the identity."""
     names = mujoco.mjtSameFrame
     is_there = frame == int(names.mjSAMEFRAME_BODY)
     is_turned = is_there | (frame == int(names.mjSAMEFRAME_BODYROT))
@@ -148,7 +150,7 @@ def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) ->
     )
 
 
-# Functions that make the surface of an asset, by the kind of the asset.
+# Kind of asset -> function that makes its surface.
 READERS: dict[str, Callable[[Any, int], Surface | None]] = {
     "mesh": mesh_surface,
     "hull": hull_surface,
@@ -157,8 +159,8 @@ READERS: dict[str, Callable[[Any, int], Surface | None]] = {
 
 
 class ColorInputs(NamedTuple):
-    """Inputs for the colours of geoms or sites, apart from the model's arrays of colours, (n,) each. material: number
-    of the material, or -1. alpha: factor on alpha. is_blended_twice: see `_blended_twice`."""
+    """Inputs for the colours of geoms or sites, (n,) each, in addition to the model's arrays of colours. material:
+    number of the material, or -1. alpha: factor on alpha. is_blended_twice: see `_blended_twice`."""
 
     material: NDArray[np.int32]
     alpha: NDArray[np.float64]
@@ -179,8 +181,8 @@ class ColorInputs(NamedTuple):
 
 
 class FoundParts(NamedTuple):
-    """Parts made from geoms or sites. parts: body, row and part of each. clear: rows that were left out because their
-    alpha is 0."""
+    """Parts made from geoms or sites. parts: for each part its body, its row and the part itself. clear: rows that
+    were left out because their alpha is 0."""
 
     parts: list[tuple[int, int, Part]]
     clear: NDArray[np.intp]
@@ -210,7 +212,7 @@ class PartMaker:
         }
 
     def parts(self, of: ModelParts, groups: tuple[bool, ...], shown: ShowOptions) -> FoundParts:
-        """Makes the parts of all shown rows. groups: the shown groups, those for geoms or those for sites."""
+        """Makes the parts of all shown rows. groups: the shown groups of geoms, or of sites."""
         found: list[tuple[int, int, Part]] = []
         clear: list[int] = []
         moves = self._model.body_weldid[of.body] != 0
@@ -255,7 +257,7 @@ class PartMaker:
         return self._materials.sky
 
     def color_of(self, of: ModelParts, row: int) -> Rgba:
-        """Colour of a row. If it is MuJoCo's default colour, the colour of the row's material."""
+        """Colour of a row; the colour of the row's material if the row has MuJoCo's default colour."""
         return self._color(of, row)
 
     def material_of(self, of: ModelParts, row: int) -> Material | None:
@@ -300,8 +302,8 @@ def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Appearance) -> Par
 
 
 def _blended_twice(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Opacity that an alpha gives in MuJoCo's renderer, which blends transparent geoms twice. Not for transparent
-    meshes, of which twixt itself blends front and back."""
+    """Opacity that an alpha gives in MuJoCo's renderer. MuJoCo blends transparent geoms twice. Not used for
+    transparent meshes, because twixt itself blends both their back and their front."""
     return 1 - (1 - alpha) ** 2
 
 
@@ -310,32 +312,33 @@ def _doubled(size: NDArray[np.float64]) -> Vector:
     return x, y, z
 
 
-# Colours of a model's parts while it runs. They are a part column, so a change does not require a new scene.
+# Colours of a model's parts while the model runs. The colours are a part column, so a change of colours does not
+# require a new scene.
 #
 # A program that uses other colours in each step (domain randomization) writes `model.geom_rgba`. The first change
 # declares the column `color`. After that, a change costs a few array operations, and the column's bytes in each
 # snapshot.
 #
-# Always: the colours are equal to those that a new scene would have. `show` returns False for a change that needs a
-# new scene. This is so if a geom that was left out because of its alpha of 0 becomes visible, and in any model with
-# skins or flexes.
+# Always: the colours are equal to the colours that a new scene would have. `show` returns False for a change that
+# needs a new scene. A geom with an alpha of 0 is left out of the scene; if it becomes visible, a new scene is needed.
+# In a model with skins or flexes, each change needs a new scene.
 
 
 DECLARED = {"color": Column("u1", 4, per="part")}
 
 
 class ShownColors:
-    """Colours of the parts of the scene that was set last with `set_scene`."""
+    """Colours of the parts of the scene that was set last by `set_scene`."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._columns: Columns | None = None
-        self.are_declared = False  # True once a colour has changed
+        self.are_declared = False  # True once a colour has changed: the column is declared then
         self._kinds: list[_Kind] = []
 
     def set_scene(self, scene: Scene, found: Sequence[FoundParts], maker: PartMaker, opt: MjvOption) -> None:
-        """Call it for each published scene. Writes the scene's colours into the column, if that is declared. found:
-        the scene's geoms and sites."""
+        """Call it for each published scene. If the column `color` is declared, writes the scene's colours into it.
+        found: the scene's geoms and sites."""
         model = self._model
         self._colors = part_colors(scene, len(scene.shapes))
         self._can_show = len(scene.shapes) == model.nbody
@@ -351,7 +354,8 @@ class ShownColors:
             self._columns["color"][: len(self._colors)] = self._colors
 
     def show(self, view: View) -> bool:
-        """Writes the model's colours for the next state of the view. False if a new scene is needed instead."""
+        """Writes the model's current colours, for the next state of the view. Returns False if a new scene is needed
+        instead."""
         if not self._can_show:
             return False
         of_materials = self._model.mat_rgba
@@ -369,8 +373,8 @@ class ShownColors:
 
 
 class _Kind(NamedTuple):
-    """Geoms or sites. name: name of the model's array with their colours. rows: their rows in that array. places:
-    their rows in the column; None if they were left out of the scene."""
+    """The geoms or the sites. name: name of the model's array with their colours. rows: rows in this array. places:
+    rows in the column; None for rows that were left out of the scene."""
 
     name: str
     rows: NDArray[np.intp]
@@ -379,9 +383,9 @@ class _Kind(NamedTuple):
 
 
 def _places(scene: Scene, found: Sequence[FoundParts]) -> list[NDArray[np.intp]]:
-    """Index of the scene part of each geom, and of each site. In a scene, a body without parts counts as one part."""
+    """Index of the scene part of each geom, and of each site. A body without parts counts as one part in a scene."""
     bodies = np.array([body for of_a_kind in found for body, _, _ in of_a_kind.parts], np.intp)
-    order = np.argsort(bodies, kind="stable")  # geoms before sites
+    order = np.argsort(bodies, kind="stable")  # of each body, geoms come before sites
     number = np.arange(len(order)) - np.searchsorted(bodies[order], bodies[order])
     places = np.empty(len(order), np.intp)
     places[order] = np.searchsorted(scene.part_bodies(), bodies[order]) + number

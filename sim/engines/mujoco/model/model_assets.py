@@ -1,8 +1,8 @@
 """Converts assets of a model: materials, textures, sky, meshes and height fields.
 
-MuJoCo's renderer and twixt both map a texture along the object's x and y, or around it as a cube. The units of
-repetition differ. MuJoCo's `texrepeat` is the number of repetitions over the whole object; with `texuniform`, and
-along infinite sides of a plane, it is the number over two units of length.
+MuJoCo's renderer and twixt both map a texture along the object's x and y, or as a cube around the object. They differ
+in the units of repetition. MuJoCo's `texrepeat` is the number of repetitions over the whole object; with `texuniform`,
+and along infinite sides of a plane, it is the number of repetitions over two units of length.
 
 Always: each texture of a model is read once. A texture's own alpha is ignored, as in MuJoCo's renderer for an opaque
 geom.
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 # MuJoCo's default values. A material with these values looks the same as no material.
 DEFAULT_SPECULAR, DEFAULT_SHININESS = 0.5, 0.5
-# Least repetition, used in place of a zero in the model.
+# Least repetition. It replaces a zero in the model.
 LEAST_REPEAT = 1e-6
-# Longest side of a sky's six images, px. Larger images are reduced to every second pixel, or fewer. The scene contains
-# them once.
+# Longest side of a sky's six images, px. A larger image is reduced: only every second pixel is used, or fewer. The
+# scene contains each image once.
 MOST_SKY_PX = 1024
 
 
@@ -45,7 +45,7 @@ class ModelMaterials:
         return np.array(self._model.mat_rgba[material])
 
     def of(self, material: int, plane_size: NDArray[np.float64] | None = None) -> Material | None:
-        """Returns the material of this number. None for -1, and for a material that looks the same as no material.
+        """The material with this number. None for -1, and for a material that would make no visible difference.
 
         plane_size: half the sides of a plane, metres, 0 for infinite sides; None for other geoms.
         """
@@ -61,7 +61,7 @@ class ModelMaterials:
         per_metre = bool(model.mat_texuniform[material])
         if plane_size is not None:
             has_ends = bool(((plane_size[:2] > 0) & (plane_size[:2] < np.inf)).all())
-            if per_metre and has_ends:  # the texture begins at the plane's corner
+            if per_metre and has_ends:  # the texture begins at the corner of the plane
                 per_metre, repeat = False, repeat * plane_size[:2]
             elif not per_metre and not has_ends:
                 per_metre, repeat = True, repeat / np.where(plane_size[:2] > 0, plane_size[:2], 1.0)
@@ -71,7 +71,7 @@ class ModelMaterials:
 
     @cached_property
     def sky(self) -> Texture | None:
-        """The model's sky; None without one."""
+        """The model's sky; None if the model has no sky."""
         skies = np.flatnonzero(self._model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
         return Texture(_z_up(_pixels(self._model, int(skies[0]), MOST_SKY_PX))) if len(skies) else None
 
@@ -91,8 +91,8 @@ def _share(name: str, value: float) -> float:
 
 
 def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArray[np.uint8]:
-    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube. most_px: longest side; a larger texture is reduced
-    to every second pixel, or fewer."""
+    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube. most_px: longest side. A larger texture is reduced:
+    only every second pixel is used, or fewer."""
     height, width = int(model.tex_height[texture]), int(model.tex_width[texture])
     channels, start = int(model.tex_nchannel[texture]), int(model.tex_adr[texture])
     image: Any = model.tex_data[start : start + height * width * channels].reshape(height, width, channels)
@@ -105,7 +105,8 @@ def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArra
 
 
 def _z_up(sides: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Rotates the sides of a cube, (6, h, h, 3), from y up (third side) to z up (fifth side)."""
+    """Rotates the sides of a cube, (6, h, h, 3), so that the upper side changes from y (third side) to z (fifth
+    side)."""
     right, left, up, down, near, far = sides
     turned = np.rot90(right), np.rot90(left, -1), np.rot90(far, 2), near, up, np.rot90(down, 2)
     return np.ascontiguousarray(turned)
@@ -114,20 +115,22 @@ def _z_up(sides: NDArray[np.uint8]) -> NDArray[np.uint8]:
 # Converts the mesh assets and height fields of a model to surfaces.
 #
 # Always: vertices are in the frame of the geom that shows the asset. MuJoCo's compiler moves an asset's vertices into
-# the frame of its inertia and adapts the geom's pose. So neither `mesh_pos` nor `mesh_quat` is applied here.
+# the asset's inertia frame, and changes the geom's pose to match. So neither `mesh_pos` nor `mesh_quat` is applied
+# here.
 
 
-# Maximum number of points along a side of a height field. A square with that many points has 260,000 vertices, and
-# adds 10 MB to the scene's message.
+# Maximum number of points along a side of a height field. A square height field with this many points per side has
+# 260,000 vertices, and adds 10 MB to the scene's message.
 MOST_HFIELD_POINTS = 512
 # In a mesh without texture coordinates, MuJoCo's renderer compares the normal of a face with the mesh's normal at each
-# corner. If the cosine of their angle is below this, it uses the face's normal (MuJoCo 4.0, mjr_uploadMesh).
+# corner. If the cosine of the angle between the two is below this, the renderer uses the face's normal (MuJoCo 4.0,
+# mjr_uploadMesh).
 SHARP_EDGE_COSINE = 0.8
 
 
 class Surface(NamedTuple):
-    """Arguments of `Mesh`. vertices (v, 3), metres; faces (f, 3); normals (v, 3), "smooth", or None: flat; uv (v,
-    2)."""
+    """Arguments of `Mesh`. vertices (v, 3), metres; faces (f, 3); normals (v, 3), or "smooth", or None for flat faces;
+    uv (v, 2)."""
 
     vertices: NDArray[np.float32]
     faces: NDArray[np.int64]
@@ -136,8 +139,8 @@ class Surface(NamedTuple):
 
 
 def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
-    """Surface of mesh asset number `mesh`, with the asset's normals, and sharp edges as in MuJoCo. None if it has no
-    faces."""
+    """Surface of mesh asset number `mesh`, with the asset's normals, and with sharp edges as in MuJoCo. None if the
+    asset has no faces."""
     vertices = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
     faces = _rows(model.mesh_face, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
     if not len(faces):
@@ -148,8 +151,8 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
         return Surface(vertices, faces, "smooth")
     if model.mesh_texcoordadr[mesh] < 0:
         normals, of_corner = _with_sharp_edges(vertices[faces], normals, of_corner)
-    # MuJoCo indexes normals and texture coordinates separately from vertices, so a vertex at an edge can have several
-    # of them. Here each combination becomes a separate vertex.
+    # MuJoCo indexes normals and texture coordinates separately from vertices. So a vertex at an edge can have several
+    # normals or texture coordinates. Here each combination becomes a separate vertex.
     numbers, lengths, in_image = [faces.ravel(), of_corner.ravel()], [len(vertices), len(normals)], None
     if (start := int(model.mesh_texcoordadr[mesh])) >= 0:
         in_image = _rows(model.mesh_texcoord, start, model.mesh_texcoordnum[mesh])
@@ -182,7 +185,7 @@ def hull_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
 
 
 def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
-    """Surface of height field number `hfield`: its top, and walls from the edges down to its base."""
+    """Surface of height field number `hfield`: its top, and walls from the edges of the top down to its base."""
     rows, columns = int(model.hfield_nrow[hfield]), int(model.hfield_ncol[hfield])
     half_x, half_y, top, base = model.hfield_size[hfield]
     start = int(model.hfield_adr[hfield])
@@ -205,8 +208,9 @@ def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
 def _with_sharp_edges(
     corners: NDArray[np.float32], normals: NDArray[np.float32], of_corner: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Returns normals, and the index of the normal of each corner, (f, 3). A corner gets the normal of its face if the
-    mesh's normal deviates too far from it. corners: positions, (f, 3, 3). of_corner: indices of the mesh's normals."""
+    """Returns normals, and the index of the normal of each corner, (f, 3). If the mesh's normal at a corner deviates
+    too far from the normal of the face, the corner gets the normal of the face. corners: positions, (f, 3, 3).
+    of_corner: indices of the mesh's normals."""
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.linalg.norm(across, axis=1, keepdims=True)
     of_face = np.divide(across, lengths, out=np.zeros_like(across), where=lengths > 0)
@@ -216,16 +220,16 @@ def _with_sharp_edges(
 
 
 def _rows(array: Any, start: int, count: int) -> NDArray[Any]:
-    """Copies rows of an array. A copy is needed because programs may write into the arrays of a model."""
+    """Copies rows of an array, because programs may write into the arrays of a model."""
     return np.array(array[int(start) : int(start) + int(count)])
 
 
 def _kept(points: int) -> NDArray[np.int64]:
-    """Indices of at most `MOST_HFIELD_POINTS` points along a side, both ends included."""
+    """Indices of at most `MOST_HFIELD_POINTS` points along a side, including both ends."""
     return np.unique(np.linspace(0, points - 1, min(points, MOST_HFIELD_POINTS)).round().astype(np.int64))
 
 
 def _grid_faces(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Makes two triangles for each cell of a grid of vertex numbers. Columns of the grid go along x, rows along y."""
+    """Two triangles for each cell of a grid of vertex numbers. Columns of the grid go along x, rows along y."""
     a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
     return np.stack([np.stack([a, b, c], -1), np.stack([a, c, d], -1)]).reshape(-1, 3)

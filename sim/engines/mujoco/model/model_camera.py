@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 
 LEAST_DISTANCE_M = 1e-6
-# A camera looks straight down or up if the horizontal share of its direction of view is below this.
+# A camera counts as looking straight down or up if the horizontal share of its direction of view is below this.
 VERTICAL_SHARE = 1e-6
-# Farthest position of a camera or its target, m. It matters if a program follows a body that has diverged.
+# Farthest position of a camera or its target, m. This limit matters if a program follows a body that has diverged.
 FARTHEST_M = 1e9
 
 
@@ -40,8 +40,8 @@ def default_camera(model: MjModel) -> MjvCamera:
 
 
 def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
-    """Camera of a scene with the same view as `camera`. A camera that tracks a body moves with it, but never turns
-    with it."""
+    """Camera of a scene with the same view as `camera`. If the camera tracks a body, it moves with the body, but never
+    turns with it."""
     if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED and 0 <= camera.fixedcamid < model.ncam:
         return _fixed(model, int(camera.fixedcamid))
     azimuth, elevation = math.radians(_finite(camera.azimuth)), math.radians(_finite(camera.elevation))
@@ -53,7 +53,7 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
     eye = target - min(max(_finite(camera.distance), _least_distance(target)), FARTHEST_M) * forward
     # For an orthographic camera, `fovy` is the height of the picture in metres.
     view = _looking(eye, target, float(model.vis.global_.fovy), tracked, turns=False)
-    if math.cos(elevation) < VERTICAL_SHARE:  # straight down or up, or upside down
+    if math.cos(elevation) < VERTICAL_SHARE:  # the camera looks straight down or up, or is upside down
         tilt = math.sin(elevation)
         up = -tilt * math.cos(azimuth), -tilt * math.sin(azimuth), min(0.0, math.cos(elevation))
         view = dataclasses.replace(view, up=up)
@@ -61,9 +61,9 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
 
 
 def adopt_view(camera: MjvCamera, seen: Camera) -> None:
-    """Sets `camera` to `seen`, the view to which a user has moved in the window.
+    """Sets `camera` to `seen`, the view that a user has chosen in the window.
 
-    A tracking camera keeps `lookat`, which MuJoCo computes; a fixed camera is not changed.
+    The `lookat` of a tracking camera is not changed, because MuJoCo computes it. A fixed camera is not changed at all.
     """
     if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED:
         return
@@ -81,8 +81,8 @@ def adopt_view(camera: MjvCamera, seen: Camera) -> None:
 
 
 def _horizontal_direction(seen: Camera) -> tuple[float, float]:
-    """Horizontal direction for a camera that looks straight down or up: its direction of view if it were tilted to the
-    horizon."""
+    """Horizontal direction for a camera that looks straight down or up. It is the direction in which the camera would
+    look if it were tilted to the horizon."""
     x, y, _ = seen.up if any(seen.up[:2]) else (0.0, 1.0, 0.0)
     return (x, y) if seen.target[2] < seen.eye[2] else (-x, -y)
 
@@ -99,7 +99,7 @@ def _fixed(model: MjModel, number: int) -> Camera:
     if turns or body == 0:
         eye, turn = model.cam_pos[number], np.zeros(9)
         mujoco.mju_quat2Mat(turn, model.cam_quat[number])
-    else:  # moves with its body, but keeps its first direction
+    else:  # the camera moves with its body, but keeps its first direction
         eye, turn = model.cam_pos0[number], np.array(model.cam_mat0[number])
     forward = -turn.reshape(3, 3)[:, 2]
     fov = _fov_y_deg(model, number)
@@ -111,7 +111,7 @@ def _fixed(model: MjModel, number: int) -> Camera:
 
 
 def _has_sensor(model: MjModel, number: int) -> bool:
-    """True if a sensor size and focal lengths define the camera's picture, and not its angle of view."""
+    """True if the camera's picture is defined by a sensor size and focal lengths, not by an angle of view."""
     return bool((model.cam_sensorsize[number] > 0).all() and (model.cam_intrinsic[number][:2] > 0).all())
 
 
@@ -125,7 +125,7 @@ def _fov_y_deg(model: MjModel, number: int) -> float:
 
 
 def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
-    """Principal point, as shares of the sensor's height. (0, 0) if there is no sensor, or if a share is not within -1
+    """Principal point, as shares of the sensor's height. (0, 0) if there is no sensor, or if a share is outside of -1
     to 1."""
     if not _has_sensor(model, number):
         return 0.0, 0.0
@@ -136,13 +136,14 @@ def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
 
 
 def _least_distance(target: NDArray[np.float64]) -> float:
-    """Least distance between an eye and this target at which their coordinates differ as 64-bit floats."""
+    """Least distance of an eye from this target. At a smaller distance, both could have the same coordinates as 64-bit
+    floats."""
     return max(LEAST_DISTANCE_M, 4 * float(np.spacing(np.abs(target).max())))
 
 
 def _orthographic(view: Camera, height_m: float) -> Camera:
-    """The same view without perspective. height_m: height of the picture; an invalid value is replaced by the view's
-    height at the target."""
+    """The same view without perspective. height_m: height of the picture. If it is invalid, the height at the view's
+    target is used."""
     return dataclasses.replace(view, orthographic=height_m if 0 < height_m < math.inf else True)
 
 
@@ -152,7 +153,7 @@ def _finite(value: float) -> float:
 
 
 def _is_orthographic(model: MjModel, number: int) -> bool:
-    projections: Any = getattr(model, "cam_projection", None)  # since MuJoCo 4.0
+    projections: Any = getattr(model, "cam_projection", None)  # MuJoCo has this array since version 4.0
     if projections is None:
         return bool(model.cam_orthographic[number])
     return bool(projections[number] == int(mujoco.mjtProjection.mjPROJ_ORTHOGRAPHIC))
@@ -165,24 +166,25 @@ def _looking(
     return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov_deg, body, turns=turns)
 
 
-# Camera with which a model opens that is run without code (`twixt run model.xml`).
+# First camera of a model that is run without code (`twixt run model.xml`).
 #
-# MuJoCo's own camera frames the whole model, including floors and arenas, but users look at the parts that move. If
-# these parts would be small in the picture, or cut off, the camera gets another distance but the same direction of
-# view. If a body that moves a skin or flex is framed, the whole skin or flex is. A height field counts as a geom.
+# MuJoCo's own camera frames the whole model, including floors and arenas. But users look at the parts that move. If
+# these parts would be small in the picture, or cut off, the camera gets another distance and keeps its direction of
+# view. If a framed body moves a skin or flex, the whole skin or flex is framed. A height field counts as a geom.
 #
-# Always: the camera follows a single tree of bodies that can travel without limit. A single tree that turns about a
-# fixed place is framed with everything that it can reach, if that would be small in the picture. Several trees that
-# can travel without limit are framed together. In a model so large that its largest tree would hardly be visible, only
-# that tree is framed. In all other cases, such as a cart on rails, MuJoCo's own camera is used.
+# Always: if a single tree of bodies can travel without limit, the camera follows this tree. If a single tree turns
+# about a fixed place and would be small in the picture, it is framed with everything that it can reach. Several trees
+# that can travel without limit are framed together. If the model is so large that its largest tree would hardly be
+# visible, only this tree is framed. In all other cases, such as a cart on rails, MuJoCo's own camera is used.
 
 
-# FILL: share of the picture's height or width that the moving bodies get. If MuJoCo's own camera gives them a share
-# between LEAST_FILL and MOST_FILL, that camera is used.
+# FILL: share of the picture's height or width that the moving bodies get. LEAST_FILL, MOST_FILL: if MuJoCo's own
+# camera gives the moving bodies a share between these two, MuJoCo's own camera is used.
 FILL, LEAST_FILL, MOST_FILL = 0.67, 0.5, 0.95
-# Aspect ratio for which the subject is framed. It is narrow, so that wider pictures show the whole subject too.
+# Aspect ratio for which the subject is framed. The ratio is narrow, so that wider pictures also show the whole
+# subject.
 SCREEN = np.array((4 / 3, 1.0))
-# If a model is larger than its largest tree of bodies by this factor, only that tree is framed.
+# If a model is larger than its largest tree of bodies by this factor, only this tree is framed.
 FAR_LARGER = 20
 
 Rows = NDArray[np.float64]
@@ -190,8 +192,9 @@ Rows = NDArray[np.float64]
 
 class Subject(NamedTuple):
     """Subject of a picture. middle: its middle in the world, metres. half_sizes: half its size along the picture's x
-    and y, metres. body: the body that the camera follows, or None. is_whole: True if it must not be cut off. places,
-    radii: its bounding spheres, metres: centres (n, 3) along the picture's x, y and forward axes, and radii (n, 1)."""
+    and y, metres. body: the body that the camera follows, or None. is_whole: True if the subject must not be cut
+    off. places: centres of the subject's bounding spheres, along the picture's x, y and forward axes, (n, 3),
+    metres. radii: radii of these spheres, (n, 1), metres."""
 
     middle: Rows
     half_sizes: tuple[float, float]
@@ -202,7 +205,7 @@ class Subject(NamedTuple):
 
 
 def opening_view(model: MjModel) -> Camera:
-    """Returns the camera with which a scene of `model` opens."""
+    """The camera with which a scene of `model` opens."""
     usual = scene_camera(model, default_camera(model))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -225,16 +228,16 @@ def opening_view(model: MjModel) -> Camera:
 
 
 def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows, slope: float) -> float:
-    """Least distance from the target at which an eye sees the whole subject, including parts that are nearer to it and
-    so appear larger."""
+    """Least distance of the eye from the target, so that the whole subject is visible. Parts of the subject that are
+    nearer to the eye appear larger."""
     places = subject.places - axes @ np.asarray(target)
     across = ((np.abs(places[:, :2]) + subject.radii) / SCREEN).max(axis=1)
     return float((across / (MOST_FILL * slope) - places[:, 2]).max())
 
 
 def _subject(model: MjModel, data: MjData, axes: Rows) -> Subject | None:
-    """Returns the moving bodies in their poses at the start, or, if nothing moves, everything but planes. None if
-    MuJoCo's own camera is better."""
+    """The moving bodies in their poses at the start; everything except planes if nothing moves; None if MuJoCo's own
+    camera is better."""
     moves = model.body_dofnum[model.body_weldid] > 0
     trees, bodies = np.unique(model.body_rootid[moves], return_counts=True)
     if not len(trees):
@@ -251,14 +254,14 @@ def _subject(model: MjModel, data: MjData, axes: Rows) -> Subject | None:
 
 
 def _travels(model: MjModel, root: int) -> bool:
-    """True for a tree of bodies that can travel without limit, at least along a line."""
+    """True if a tree of bodies can travel without limit, at least along a line."""
     kinds, limited = _joints(model, root)
     is_free = kinds == int(mujoco.mjtJoint.mjJNT_FREE)
     return bool((is_free | (_slides(kinds) & ~limited)).any())
 
 
 def _joints(model: MjModel, body: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Types of a body's joints, and a mask of those that are limited."""
+    """Types of a body's joints, and a mask of the joints that are limited."""
     first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
     return model.jnt_type[first : first + count], model.jnt_limited[first : first + count] != 0
 
@@ -279,8 +282,8 @@ def _of_tree(model: MjModel, data: MjData, root: int, axes: Rows) -> Subject | N
 
 
 def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows) -> Subject | None:
-    """Subject of all geoms of these bodies (their bounding spheres), and of the skins and flexes that they move (their
-    vertices)."""
+    """Subject that consists of two things: the bounding spheres of all geoms of these bodies, and the vertices of the
+    skins and flexes that these bodies move."""
     geoms = bodies[model.geom_bodyid] & (model.geom_rbound > 0)
     soft = _surface_vertices(model, data, bodies)
     if not geoms.any() and not len(soft):
@@ -293,7 +296,7 @@ def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows)
 
 
 def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -> Rows:
-    """All vertices, (v, 3), of the shown skins and flexes that at least one of these bodies moves."""
+    """All vertices, (v, 3), of the shown skins and flexes that are moved by at least one of these bodies."""
     surfaces = ModelSurfaces(model, data)
     if not surfaces.count:
         return np.zeros((0, 3))
@@ -312,7 +315,7 @@ def _carriers(model: MjModel, surface: int) -> NDArray[np.int32]:
     vertices = _segment(model.flex_vertbodyid, model.flex_vertadr, model.flex_vertnum, flex)
     nodes = _segment(model.flex_nodebodyid, model.flex_nodeadr, model.flex_nodenum, flex)
     carriers = np.concatenate([vertices, nodes])
-    return carriers[carriers >= 0]  # a vertex that nodes move has body -1
+    return carriers[carriers >= 0]  # body -1 means that nodes move the vertex
 
 
 def _segment(

@@ -1,10 +1,10 @@
 """Makes the scene and the light of a MuJoCo model. Body i of the scene is body i of the model.
 
-Geoms and sites of a body become its parts, with constant poses. So a snapshot contains only the poses of bodies, which
-are MuJoCo's `xpos` and `xquat`.
+The geoms and sites of a body become parts of the body, with constant poses. So a snapshot contains only the poses of
+bodies, which are MuJoCo's `xpos` and `xquat`.
 
-Always: the scene has `model.nbody` shapes, followed by those of skins and flexes (`model_surfaces.py`). Body 0 is the
-world. Lengths are in metres.
+Always: the scene has `model.nbody` shapes, followed by the shapes of skins and flexes (`model_surfaces.py`). Body 0 is
+the world. Lengths are in metres.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def scene(
 ) -> Scene:
     """The scene of `model`, for `twixt.show` and `publish(view, data)`. Its body i is MuJoCo's body i.
 
-    opt: its `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look; by default as in
-    MuJoCo's own viewer, which shows groups 0 to 2. camera: by default the camera of MuJoCo's own viewer. maker: pass
-    the same object for each scene of a model, to reuse meshes. labels: texts of marks. A grid on the ground is shown
-    if the world body has no plane and no height field. Raises TwixtError if `model` is no `MjModel`.
+    opt: its `geomgroup`, `sitegroup` and flags select the shown geoms and sites and their look. None stands for the
+    options of MuJoCo's own viewer, which shows groups 0 to 2. camera: None for the camera of MuJoCo's own viewer.
+    maker: pass the same object for each scene of a model, to reuse meshes. labels: texts of marks. If the world body
+    has no plane and no height field, a grid on the ground is shown. Raises TwixtError if `model` is no `MjModel`.
     """
     if not isinstance(model, mujoco.MjModel):
         raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
@@ -63,7 +63,7 @@ def shown_scene(
 
 
 def found_parts(model: MjModel, maker: PartMaker, shown: ShowOptions) -> tuple[FoundParts, FoundParts]:
-    """The shown geoms, and the shown sites."""
+    """The geoms that are shown, and the sites that are shown."""
     return (
         maker.parts(ModelParts.geoms(model), shown.geomgroup, shown),
         maker.parts(ModelParts.sites(model), shown.sitegroup, shown),
@@ -78,7 +78,7 @@ def scene_of(
     labels: Sequence[str],
     shown: ShowOptions,
 ) -> Scene:
-    """The scene of these parts of a model. shown: its settings for materials and sky are used."""
+    """The scene of these parts of a model. shown: settings for materials and sky."""
     camera = scene_camera(model, default_camera(model)) if camera is None else camera
     parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
     for body, _, part in chain.from_iterable(of_a_kind.parts for of_a_kind in found):
@@ -94,21 +94,23 @@ def scene_of(
 
 
 def lit_scene(scene: Scene, model: MjModel) -> Scene:
-    """The scene with the model's current light."""
+    """The same scene with the model's current light."""
     return replace(scene, **_lit(model, scene.background if isinstance(scene.background, Texture) else None))
 
 
 def _lit(model: MjModel, sky: Texture | None) -> dict[str, Any]:
     """Light and background of a scene."""
     lit, background = light(model), Scene().background
-    if not isinstance(background, Texture):  # dimmed like the bodies, so that their contrast stays the same
+    # dimmed by the same factor as the bodies, so that the contrast between them and the background stays the same
+    if not isinstance(background, Texture):
         red, green, blue = (min(lit.brightness, 1.0) * part for part in background)
         background = red, green, blue
     return {"light": lit.towards, "brightness": lit.brightness, "background": background if sky is None else sky}
 
 
 def _shape(parts: list[Part]) -> Shape:
-    """Shape of a body from its parts: a single part in the body's frame is the shape itself; otherwise a compound."""
+    """Shape of a body from its parts: the part's own shape if there is a single part at the body's own pose, else a
+    compound."""
     if len(parts) == 1 and parts[0].position == NOWHERE and parts[0].orientation == NO_TURN:
         return parts[0].shape
     return Compound(parts)
@@ -120,31 +122,31 @@ def _has_ground(model: MjModel) -> bool:
     return not kinds.isdisjoint(of_the_world.tolist())
 
 
-# Light of a scene that is made from a model. The scene looks similar to MuJoCo's rendering.
+# Light of a scene that is made from a model, chosen so that the scene looks similar to MuJoCo's rendering.
 #
-# Twixt has one light, and a factor on the brightness of bodies. They are chosen for two surfaces that represent the
-# picture: a ball, seen from MuJoCo's opening camera, and a level floor. The light's height is chosen to match MuJoCo's
-# ratio of floor brightness to ball brightness, and the factor to match the ball's brightness. The light's azimuth is
-# that of the sum of the model's lights.
+# Twixt has one light, and a factor on the brightness of bodies. Both are chosen for two surfaces that represent the
+# picture: a ball, seen from MuJoCo's default camera, and a level floor. The light's height is chosen to match MuJoCo's
+# ratio of floor brightness to ball brightness. Then the factor is chosen to match the ball's brightness. The light's
+# azimuth is the azimuth of the sum of the model's lights.
 #
-# Always: the light is above the horizon. A spotlight is weighted by the share of its light that reaches the two
+# Always: the light is above the horizon. A spotlight is weighted by the share of its light that reaches these two
 # surfaces. Shadows and highlights are ignored.
 
 
-# Direction towards the eye of MuJoCo's opening camera, which looks along y and down by 45 degrees.
+# Direction towards the eye of MuJoCo's default camera, which looks along y and down by 45 degrees.
 TO_EYE = np.array((0.0, -math.sqrt(0.5), math.sqrt(0.5)))
 UP = np.array((0.0, 0.0, 1.0))
-# Numbers of `lit_by` in render/draw/glsl/light.py. The first three are squares of brightness: of a vertical surface
-# without sun, the increase if it faces up, and the part of the sun. WRAP: how far sunlight reaches past the
-# terminator.
+# Numbers of `lit_by` in render/draw/glsl/light.py. SKY, SKY_UP and SUN are squares of brightness. SKY: brightness of a
+# vertical surface without sun. SKY_UP: increase for a surface that faces up. SUN: increase by the sun. WRAP: how far
+# sunlight reaches past the terminator.
 SKY, SKY_UP, SUN, WRAP = 0.34, 0.22, 0.92, 0.15
 # Heights of the light that are tried, as sines of its angle above the horizon.
 HEIGHTS = np.linspace(0.1, 0.98, 23)
-# Range of the brightness factor. Below it nothing would be visible, and above it nearly everything would be white.
+# Range of the brightness factor. Below this range nothing would be visible; above it nearly everything would be white.
 LEAST_BRIGHTNESS, MOST_BRIGHTNESS = 0.3, 2.0
-# Brightness above which most colours would be clipped.
+# Above this brightness most colours would be clipped.
 WHITE = 1.35
-# The model's middle, and points of the floor around it, in multiples of the model's extent.
+# The model's middle, and points of the floor around it, as multiples of the model's extent.
 FLOOR_POINTS = np.array([(0, 0, 0), *((r * math.cos(a), r * math.sin(a), 0) for r in (0.35, 0.7) for a in range(6))])
 # Number of sample points on the visible half of the ball.
 BALL_POINTS = 400
@@ -162,9 +164,9 @@ class Light(NamedTuple):
 
 
 class ModelLights(NamedTuple):
-    """Active lights of a model, including the headlight. towards: unit vectors towards them, (n, 3). diffuse: diffuse
-    strength of each at the model's middle, (n,). on_floor: mean of its strength over the floor around the middle,
-    (n,). ambient: sum of the ambient strengths."""
+    """Active lights of a model, including the headlight. towards: unit vectors towards the lights, (n, 3). diffuse:
+    diffuse strength of each light at the model's middle, (n,). on_floor: mean strength of each light over the floor
+    around the middle, (n,). ambient: sum of the ambient strengths."""
 
     towards: NDArray[np.float64]
     diffuse: NDArray[np.float64]
@@ -189,8 +191,8 @@ class ModelLights(NamedTuple):
         return ModelLights(np.nan_to_num(towards), middle, floor, float(np.nan_to_num(ambient)))
 
     def on_ball(self, normals: NDArray[np.float64]) -> float:
-        """Mean brightness of surfaces with these normals, (n, 3), in MuJoCo's renderer. At 1 a surface shows exactly
-        its colour."""
+        """Mean brightness of surfaces with these normals, (n, 3), in MuJoCo's renderer. At brightness 1 a surface has
+        exactly its own colour."""
         seen = np.maximum(normals @ self.towards.T, 0.0) @ self.diffuse + self.ambient
         return float(np.minimum(seen, WHITE).mean())
 
@@ -200,8 +202,8 @@ class ModelLights(NamedTuple):
 
 
 def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
-    """Positions at the start of all lights, relative to the origins of their bodies, metres; and their directions.
-    Both are (n, 3) along the world's axes. They are computed from the current arrays of the model, because
+    """Positions and directions of all lights at the start, (n, 3) each, along the world's axes. Positions are relative
+    to the origins of the lights' bodies, metres. Both are computed from the current arrays of the model, because
     `light_pos0` and `light_dir0` still have the compiler's values."""
     if not model.nlight:
         return np.empty((0, 3)), np.empty((0, 3))
@@ -213,11 +215,11 @@ def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
 
 
 def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[float, float]:
-    """Shares of a light's strength that reach the model's middle, and on average the floor around it. place,
-    direction: of the light, (3,), from `starting_poses`."""
+    """Two shares of a light's strength: the share at the model's middle, and the mean share over the floor around the
+    middle. place, direction: pose of the light, (3,) each, from `starting_poses`."""
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_DIRECTIONAL):
         return 1.0, 1.0
-    # A light on a body is assumed to be as far from the lit surfaces as from its body.
+    # For a light on a body, the distance to the lit surfaces is assumed to be the distance to its body.
     is_fixed = model.light_bodyid[light] == 0
     ways = model.stat.extent * FLOOR_POINTS - place + (model.stat.center if is_fixed else 0.0)
     away = np.linalg.norm(ways, axis=1)
@@ -232,12 +234,12 @@ def reaching_shares(model: MjModel, light: int, place: Rows, direction: Rows) ->
 
 def light(model: MjModel) -> Light:
     """Light of a model's scene."""
-    with np.errstate(all="ignore"):  # a model's fields may contain any values
+    with np.errstate(all="ignore"):  # the fields of a model may contain any values
         return combined_light(ModelLights.of(model))
 
 
 def combined_light(lights: ModelLights) -> Light:
-    """Returns the one light that replaces these lights."""
+    """The one light that replaces these lights."""
     ball = ball_normals()
     floor, body = lights.on_level(), lights.on_ball(ball)
     aside = np.append((lights.towards[:, :2].T @ lights.diffuse) if len(lights.diffuse) else np.zeros(2), 0.0)
@@ -254,15 +256,15 @@ def combined_light(lights: ModelLights) -> Light:
 
 
 def brightness_of(normals: NDArray[np.float64], towards: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Brightness of surfaces with these normals, (n, 3), in twixt's light."""
+    """Brightness of surfaces with these normals, (n, 3), under twixt's light."""
     sun = np.maximum((1 - WRAP) * (normals @ towards) + WRAP, 0.0)
     return np.sqrt(SKY + SKY_UP * normals[:, 2] + SUN * sun**2)
 
 
 def ball_normals() -> NDArray[np.float64]:
-    """Normals of points on a ball's visible half, (n, 3). The points are evenly distributed over the picture of the
-    ball."""
-    turn = np.arange(BALL_POINTS) * math.pi * (3 - math.sqrt(5))  # the sunflower's angle (Vogel 1979)
+    """Normals of points on the visible half of a ball, (n, 3). In the picture of the ball the points are evenly
+    distributed."""
+    turn = np.arange(BALL_POINTS) * math.pi * (3 - math.sqrt(5))  # golden angle, as in a sunflower (Vogel 1979)
     radius = np.sqrt((np.arange(BALL_POINTS) + 0.5) / BALL_POINTS)
     right = np.cross(UP, TO_EYE)
     right /= np.linalg.norm(right)

@@ -1,12 +1,12 @@
 """Skins and flexes of a model, as additional bodies of the scene. Each snapshot contains their vertices.
 
-MuJoCo's visualizer computes a skin from the poses of its bones, in a scene that contains only skins; 24,000 vertices
-(dm_control's dog) take 0.6 ms. So a deferred state does not need the vertices of skins. The vertices of flexes are in
-`flexvert_xpos`, and a deferred state has a copy of them.
+MuJoCo's visualizer computes a skin from the poses of its bones, in a scene that contains only skins. For 24,000
+vertices (dm_control's dog) this takes 0.6 ms. So a deferred state needs no copy of the vertices of skins. The vertices
+of flexes are in `flexvert_xpos`, so a deferred state has a copy of this array.
 
-Always: vertices are in the world's frame, and the bodies of skins and flexes stay at the origin. A flex is drawn as
-its faces, at the middle of its thickness. A solid flex is drawn as its shell, and a one-dimensional flex as a tube
-around each edge.
+Always: vertices are in the world's frame, and the bodies of skins and flexes stay at the origin. The drawn surface of
+a flex consists of its faces, at the middle of its thickness. A solid flex is drawn as its shell, and a one-dimensional
+flex as a tube around each edge.
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ from twixt.sim.engines.mujoco.mujoco_package import mujoco
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvOption
 
-# Number of sides of the tube around an edge, and the corners of its cross section for a radius of 1, (SIDES, 2).
+# SIDES: number of sides of the tube around an edge. The array: corners of the tube's cross section for a radius of 1,
+# (SIDES, 2).
 SIDES = 6
 _AROUND = np.column_stack([f(np.arange(SIDES) * 2 * np.pi / SIDES) for f in (np.cos, np.sin)])
-# Length by which a tube extends beyond its edge, as a share of the radius. It closes gaps where a rope bends.
+# Length by which a tube extends beyond its edge, as a share of the radius. The extension closes gaps where a rope
+# bends.
 BEYOND = 0.4
-# Direction from which the corners of tubes are computed. In usual models no edge is parallel to it.
+# Direction from which the corners of tubes are computed. In usual models no edge is parallel to this direction.
 _ASIDE = np.array([0.267, 0.535, 0.802])
 
 
 class ModelSurfaces:
-    """Vertices of the skins and flexes of `model` in `data`. opt: selects the skins and flexes to show; by default
-    MuJoCo's default options.
+    """Vertices of the skins and flexes of `model` in `data`. opt: options that select the skins and flexes to show;
+    None for MuJoCo's default options.
 
-    count: number of bodies for skins and flexes. They follow the model's own bodies, skins first.
+    count: number of bodies for skins and flexes. These bodies follow the model's own bodies, skins first.
     """
 
     def __init__(self, model: MjModel, data: MjData, opt: MjvOption | None = None) -> None:
@@ -53,13 +55,13 @@ class ModelSurfaces:
         self._skins_alone.flags[:] = 0
         self._skins_alone.flags[_flag("SKIN")] = 1
         self._scratch = mujoco.MjData(model)
-        # Read only once, so later changes of these fields by the program have no effect.
+        # These fields are read only once. If the program changes them later, the change has no effect.
         self._skin_rows = [_vertex_slice(model.skin_vertadr, model.skin_vertnum, skin) for skin in range(model.nskin)]
         self._flex_rows = [_vertex_slice(model.flex_vertadr, model.flex_vertnum, flex) for flex in range(model.nflex)]
         self._edges = {flex: _edges(model, flex) for flex in self._flexes if model.flex_dim[flex] == 1}
 
     def copy_flexes(self) -> NDArray[np.float64] | None:
-        """Copy of the flex vertices, which poses do not determine; None without flexes."""
+        """Copy of the flex vertices, because poses do not determine them; None if the model has no flexes."""
         return np.array(self._data.flexvert_xpos) if self._flexes else None
 
     def write_flags(self, records: NDArray[np.void]) -> None:
@@ -68,8 +70,8 @@ class ModelSurfaces:
             records["flags"] = np.where(self._shown(), VISIBLE, 0)
 
     def vertices(self, poses: PoseArrays, flex_vertices: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
-        """Vertices of all shown skins and flexes, (v, 3), metres, by the index of their body. poses: of the model's
-        bodies. flex_vertices: from `copy_flexes`."""
+        """Vertices of all shown skins and flexes: index of the body -> vertices, (v, 3), metres. poses: poses of the
+        model's bodies. flex_vertices: result of `copy_flexes`."""
         model, shown = self._model, self._shown()
         skins, found = int(model.nskin), dict[int, NDArray[Any]]()
         if shown[:skins].any():
@@ -78,7 +80,8 @@ class ModelSurfaces:
             all_vertices = self._scene.skinvert.reshape(-1, 3)
             for skin in np.flatnonzero(shown[:skins]).tolist():
                 found[int(model.nbody) + skin] = all_vertices[self._skin_rows[skin]]
-        if flex_vertices is not None and not flex_vertices.any():  # after `mj_resetData` all are 0 until the next step
+        # after `mj_resetData` all values are 0 until the next step
+        if flex_vertices is not None and not flex_vertices.any():
             flex_vertices = self._after_reset()
         for flex in self._flexes:
             if flex_vertices is not None and shown[skins + flex]:
@@ -103,17 +106,17 @@ class ModelSurfaces:
 
 
 def surface_shapes(model: MjModel, maker: PartMaker, shows_materials: bool = True) -> list[Shape]:
-    """Shapes of the bodies of `ModelSurfaces`, in the same order: their shapes at rest, with MuJoCo's colours."""
+    """Shapes of the bodies of `ModelSurfaces`, in the same order. The shapes are at rest and have MuJoCo's colours."""
     found: list[Shape] = []
-    geoms = ModelParts.geoms(model)  # `color_of` reads only the columns that are replaced below
+    geoms = ModelParts.geoms(model)  # `color_of` reads only the columns that are replaced in the next lines
     looks = geoms._replace(rgba=model.skin_rgba, matid=model.skin_matid)
     for skin in range(model.nskin):
         vertices = _rows(model.skin_vert, model.skin_vertadr, model.skin_vertnum, skin)
         faces = _rows(model.skin_face, model.skin_faceadr, model.skin_facenum, skin)
         color, material = maker.color_of(looks, skin), maker.material_of(looks, skin) if shows_materials else None
         start = int(model.skin_texcoordadr[skin])
-        # The v coordinate counts from the lower edge of the image. MuJoCo's compiler flips it for meshes, but not for
-        # skins.
+        # The v coordinate counts from the lower edge of the image. MuJoCo's compiler converts it for meshes, but not
+        # for skins.
         uv = None if start < 0 else (0, 1) + model.skin_texcoord[start : start + len(vertices)] * (1, -1)
         found.append(Mesh(vertices, faces, "smooth", color, uv=uv, material=material, deforms=True))
     if model.nflex:
@@ -136,8 +139,8 @@ def drawn_flexes(model: MjModel) -> list[int]:
 
 
 def tubes(places: NDArray[np.float64], edges: NDArray[np.int32], radius: float) -> NDArray[np.float64]:
-    """Corners of a tube around each edge, (e, 2, SIDES, 3) reshaped to (e x 2 x SIDES, 3). places: vertices, (v, 3).
-    edges: pairs of vertex numbers, (e, 2)."""
+    """Corners of a tube around each edge, (e x 2 x SIDES, 3): for each edge both ends, for each end SIDES corners.
+    places: vertices, (v, 3). edges: pairs of vertex numbers, (e, 2)."""
     ends = places[edges]
     along = ends[:, 1] - ends[:, 0]
     along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), mujoco.mjMINVAL)

@@ -2,14 +2,15 @@
 
 Kinds and sizes come from tables with a row for each kind of geom, and all matrices are converted to quaternions in one
 call. So a hundred marks cost about as much as one. A geom that MuJoCo draws as several shapes becomes several marks
-with the same key: an arrow with two heads becomes two arrows, a box of lines twelve lines, a triangle three lines.
-Viewers match marks with the same key by their order.
+with the same key. An arrow with two heads becomes two arrows, a box of lines becomes twelve lines, and a triangle
+becomes three lines. Viewers match marks with the same key by their order.
 
-Sizes are as in MuJoCo's renderer (`render_gl3.c`). Sizes of geoms are half sizes, except those of lines. An arrow is
-half as long as the size of its geom; its head has 1.75 times the radius of the shaft, or the same radius. An arrow
-with two heads extends by this length in both directions.
+Sizes are the same as in MuJoCo's renderer (`render_gl3.c`). Sizes of geoms are half sizes, but sizes of lines are full
+sizes. An arrow is half as long as the size of its geom. The head of an arrow has 1.75 times the radius of the shaft,
+or, for some kinds, the same radius. An arrow with two heads extends by this length in both directions.
 
-Always: the highest byte of a key is the kind, as in `Marks.add`. Geoms for which there is no mark are left out.
+Always: the highest byte of a key is the kind of the mark, as in `Marks.add`. Geoms of kinds without a mark are left
+out.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 KIND = {name: number for number, name in enumerate(MARK_KINDS)}
 NO_KIND = 255
-# Upper limit of the numbers of geom kinds (mjGEOM_NONE is 1001).
+# Upper limit of the numbers of geom kinds; mjGEOM_NONE has the number 1001.
 MOST_TYPES = 1024
 
-# Matrices with which a geom's size is multiplied to get its mark's size.
+# Matrices that convert a geom's size to the size of its mark.
 _RADIUS = ((1, 0, 0), (0, 0, 0), (0, 0, 0))
 _EDGES = ((2, 0, 0), (0, 2, 0), (0, 0, 2))
 _RADIUS_AND_LENGTH = ((1, 0, 0), (0, 0, 0), (0, 2, 0))
@@ -42,8 +43,8 @@ _PENCIL = ((1, 0, 1), (0, 0, 0), (0, 0.5, 0))
 _LINE = ((0, 0, 0), (0, 0, 0), (0, 1, 0))
 _NOTHING = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
 _AS_IT_IS = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
-# For each kind of geom, the kind of its mark and the matrix of its size. A geom of the second table becomes several
-# marks.
+# Kind of geom -> kind of its mark, and matrix of its size. In the first table, each geom has one mark. In the second
+# table, each geom has several marks.
 SHAPES = {
     "SPHERE": ("sphere", _RADIUS),
     "CAPSULE": ("capsule", _RADIUS_AND_LENGTH),
@@ -57,19 +58,19 @@ SHAPES = {
 }
 COMPOUNDS = {"ARROW2": ("arrow", _ARROW), "LINEBOX": ("line", _AS_IT_IS), "TRIANGLE": ("line", _AS_IT_IS)}
 
-# Corners of a box with half sizes 1, and the edges between them.
+# Corners of a box with half sizes of 1, and the edges between these corners.
 _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
 _EDGES_OF_BOX = np.array(
     [[a, b] for a in range(8) for b in range(a, 8) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 2]
 )
 _BOX_SIDES = _CORNERS[_EDGES_OF_BOX]
-# A triangle has a corner at its position, and sides of lengths size[0] and size[1] along its x and y axes.
+# A triangle has a corner at its position. Its two sides along x and y have the lengths size[0] and size[1].
 _TRIANGLE_SIDES = np.array([[(0, 0, 0), (1, 0, 0)], [(1, 0, 0), (0, 1, 0)], [(0, 1, 0), (0, 0, 0)]], float)
 
 
 def _products() -> NDArray[np.float32]:
-    """Matrix (9, 16) that maps the entries of a rotation matrix to 4 q q^T of its quaternion xyzw, minus the identity
-    (Bar-Itzhack 2000, for exact rotations)."""
+    """Matrix (9, 16) that maps the entries of a rotation matrix to 4 q q^T minus the identity, where q is the
+    rotation's quaternion xyzw (Bar-Itzhack 2000, for exact rotations)."""
     found = np.zeros((9, 4, 4), np.float32)
     for axis in range(3):
         found[4 * axis] = np.diag([1 if each in (axis, 3) else -1 for each in range(4)])
@@ -81,13 +82,16 @@ def _products() -> NDArray[np.float32]:
 
 
 _PRODUCTS = _products()
-_HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)  # about the own x axis, for reversed components
+# signs that, after a reversal of the components, rotate by 180 degrees about the own x axis
+_HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)
 _PRODUCTS = _PRODUCTS.reshape(9, 16)
-_OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)  # for a matrix of zeros w is largest
+# added so that w is the largest component for a matrix of zeros
+_OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)
 
 
 class _Tables:
-    """Tables indexed by the number of a geom's kind: kinds and sizes of marks, and which geoms have several marks."""
+    """Tables indexed by the number of a geom's kind: kinds and sizes of marks, and kinds of geoms that have several
+    marks."""
 
     def __init__(self) -> None:
         self.kind = np.full(MOST_TYPES, NO_KIND, np.uint8)
@@ -98,7 +102,8 @@ class _Tables:
                 number = int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
                 self.kind[number], self.size[number] = KIND[kind], size
                 self.is_compound[number] = shapes is COMPOUNDS
-        self.marks_each = (self.kind != NO_KIND) & ~self.is_compound  # True for one mark, False for none or several
+        # True for one mark, False for no mark or several marks
+        self.marks_each = (self.kind != NO_KIND) & ~self.is_compound
         sides = {"ARROW2": None, "LINEBOX": _BOX_SIDES, "TRIANGLE": _TRIANGLE_SIDES}
         self.compounds = [(int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")), each) for name, each in sides.items()]
 
@@ -108,7 +113,7 @@ _tables: _Tables | None = None
 
 def kinds_of(types: NDArray[np.int32]) -> NDArray[np.uint8]:
     """Numbers of the kinds of marks for these kinds of geoms; `NO_KIND` for kinds that are not drawn."""
-    return _loaded().kind.take(types, mode="clip")  # clipped, since uninitialized memory may have any value
+    return _loaded().kind.take(types, mode="clip")  # clipped, because uninitialized memory may have any value
 
 
 def is_drawn(types: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -124,11 +129,11 @@ def are_one_each(types: NDArray[np.int32]) -> bool:
 def mark_records(
     geoms: NDArray[np.void], keys: NDArray[np.uint64], labels: NDArray[np.uint32] | None = None
 ) -> NDArray[np.void]:
-    """Converts `geoms` to marks. geoms: records like those of `geom_records`, (n,), none of a kind that is not drawn.
+    """Converts `geoms` to marks. geoms: records in the form of `geom_records`, (n,), all of kinds that are drawn.
     keys: keys without the kind, (n,). labels: numbers of label texts, (n,). If a geom has several marks, only the
-    first has the label.
+    first mark has the label.
 
-    Returns records of dtype `MARK`, (m,) with m >= n. The marks of geoms with several marks are at the end.
+    Returns records of dtype `MARK`, (m,) with m >= n. The marks of geoms that have several marks come last.
     """
     tables, types = _loaded(), geoms["type"]
     marks = np.zeros(len(geoms), MARK)
@@ -159,11 +164,11 @@ def mark_records(
 
 
 def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Unit quaternions xyzw, (n, 4), of rotation matrices, (n, 9), row by row. A matrix of zeros counts as no
+    """Unit quaternions xyzw, (n, 4), of rotation matrices, (n, 9), row by row. The result for a matrix of zeros is no
     rotation."""
     products = matrices @ _PRODUCTS
     products += _OF_ONE
-    rows = np.argmax(products[:, ::5], axis=1)  # row with the largest value on the diagonal
+    rows = np.argmax(products[:, ::5], axis=1)  # the row with the largest value on the diagonal
     rows += np.arange(0, 4 * len(products), 4)
     turns = products.reshape(-1, 4).take(rows, axis=0)
     turns /= np.sqrt(np.einsum("ij,ij->i", turns, turns))[:, None]
@@ -171,8 +176,8 @@ def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[np.float64]) -> NDArray[np.void]:
-    """Replaces each mark with k lines. sides: start and end of each line, (k, 2, 3), in the frame of the mark and in
-    multiples of its size. turns: rotation matrices of the marks."""
+    """Replaces each mark by k lines. sides: start and end of each line, (k, 2, 3), in the frame of the mark, as
+    multiples of the mark's size. turns: rotation matrices of the marks."""
     lines = np.repeat(marks.view(RECORD), len(sides)).view(MARK)
     lines["label"][np.arange(len(lines)) % len(sides) != 0] = 0
     ends = np.einsum("nij,nj,kej->nkei", turns, marks["size"], sides).reshape(-1, 2, 3)
@@ -185,7 +190,7 @@ def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[n
 
 
 def _towards(directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quaternions xyzw of the shortest rotations of the z axis to these unit vectors, (n, 3)."""
+    """Quaternions xyzw of the shortest rotations of the z axis to the unit vectors `directions`, (n, 3)."""
     x, y, z = directions.T
     turns = np.stack((-y, x, np.zeros_like(x), 1 + z), axis=1)
     turns[z < -1 + 1e-9] = 1, 0, 0, 0
@@ -193,7 +198,7 @@ def _towards(directions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _both_ways(marks: NDArray[np.void]) -> NDArray[np.void]:
-    """Replaces each mark with two marks: along its z axis, and in the opposite direction."""
+    """Replaces each mark by two marks: one along the mark's z axis, one in the opposite direction."""
     both = np.repeat(marks.view(RECORD), 2).view(MARK)
     both["label"][1::2] = 0
     both["orientation"][1::2] = marks["orientation"][:, ::-1] * _HALF_A_TURN
@@ -207,25 +212,25 @@ def _loaded() -> _Tables:
     return _tables
 
 
-# Visual geoms that a user's `mjvOption` requests from MuJoCo, apart from geoms that bodies show.
+# Visual geoms that a user's `mjvOption` requests from MuJoCo, except the geoms that are parts of twixt's bodies.
 #
 # MuJoCo's visualizer is called with a copy of the user's options. The copy excludes geoms, sites, skins and flexes,
-# which are parts of bodies here. Contacts have a separate call, which identifies them by their index. A call is left
-# out if options or model have no geoms for it.
+# because twixt draws them as bodies. Contacts need a separate call, in which each contact is identified by its index.
+# A call is left out if it would return no geoms because of the options or the model.
 #
-# Always: the user's options are only read. Their bytes are compared, and the copy changes only if they have changed.
+# Always: the user's options are only read. The copy is changed only if the bytes of the user's options have changed.
 
 
 GROUPS = ("geomgroup", "sitegroup", "jointgroup", "tendongroup", "actuatorgroup", "flexgroup", "skingroup")
-# Flags that show contacts, and flags that change the look of contacts.
+# Flags that show contacts, and flags that change how contacts look.
 CONTACT_FLAGS = ("CONTACTPOINT", "CONTACTFORCE")
 LOOK_FLAGS = ("STATIC", "CONTACTSPLIT", "ISLAND")
-# Flags of objects that are bodies here, or that are not drawn at all. They are never requested from MuJoCo's
-# visualizer.
+# Flags of objects that are bodies in twixt, or that are not drawn at all. These flags are never set in the copy of the
+# options.
 BODY_FLAGS = ("SKIN", "FLEXVERT", "FLEXEDGE", "FLEXFACE", "FLEXSKIN")
 # Flags that mark the selected body and the point at which it is selected or pulled.
 PERTURB_FLAGS = ("PERTOBJ", "SELECT")
-# Flags that show the bounds of geoms. With them, the groups of geoms have an effect.
+# Flags that show the bounds of geoms. If one of them is set, the groups of geoms have an effect.
 BOUND_FLAGS = ("BODYBVH", "MESHBVH", "SDFITER")
 
 
@@ -233,8 +238,8 @@ class RequestedGeoms:
     """Visual geoms that one `mjvOption` requests in one model. decor, contacts: options for the two calls of MuJoCo's
     visualizer.
 
-    has_decor, has_contacts: True if the call is needed. has_perturbed: True if the call for `decor` is needed once a
-    body is selected.
+    has_decor, has_contacts: True if the call with these options is needed. has_perturbed: True if the call with
+    `decor` is needed as soon as a body is selected.
     """
 
     def __init__(self, model: MjModel, opt: MjvOption) -> None:
@@ -246,7 +251,7 @@ class RequestedGeoms:
         self._has_plugins = bool(model.nplugin)
         kinds = mujoco.mjtSensor
         counts = {
-            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),  # fixed tendons have no path
+            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),  # a fixed tendon has no path
             "JOINT": model.njnt,
             "ACTUATOR": model.nu,
             "CAMERA": model.ncam,
@@ -258,7 +263,8 @@ class RequestedGeoms:
         self._flags = [name for name, count in counts.items() if count] + list(self._always)
 
     def is_changed(self) -> bool:
-        """Compares the user's options with those of the last call. If they differ, reads them and returns True."""
+        """Compares the user's options with the options at the last call. If they differ, reads them and returns
+        True."""
         now = self._bytes.tobytes()
         if now == self._seen:
             return False

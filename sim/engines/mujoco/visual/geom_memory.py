@@ -1,8 +1,8 @@
 """Maps memory of MuJoCo's visual structs to arrays: geoms of `mjvScene`, `mjvOption`, `mjvCamera`; texts of labels.
 
-Reading the Python attributes of 10,000 geoms takes 10 ms; a strided view of the same memory takes almost no time. The
-offset of each field is found once, with MuJoCo's own attributes, since versions differ: a geom has 252 bytes in 3.17
-and 256 bytes in 4.0.
+Reading the Python attributes of 10,000 geoms takes 10 ms; a strided view of the same memory takes almost no time.
+MuJoCo's versions have different offsets: a geom has 252 bytes in 3.17 and 256 bytes in 4.0. So the offset of each
+field is found once at run time, by setting MuJoCo's own attributes.
 
 Always: an unknown layout raises UnknownLayout. Memory is read only at offsets that were checked.
 """
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     from mujoco import MjvCamera, MjvOption, MjvScene
 
 
-# Fields of `mjvGeom` that are used: names of 32-bit integers, and arrays with their number of values.
+# Fields of `mjvGeom` that are used. NUMBERS: names of 32-bit integers. ARRAYS: arrays, with their number of values.
 NUMBERS = ("type", "objtype", "objid", "category")
 ARRAYS = {"size": 3, "pos": 3, "mat": 9, "rgba": 4}
 LABEL_BYTES = 100
-# Number of bytes of a geom before its `size`, all of which are 32-bit integers.
+# Number of bytes of a geom before its field `size`. They are all 32-bit integers.
 BEFORE_SIZE = 40
-# Maximum size of a geom in bytes. Fields are searched within it.
+# Maximum size of a geom in bytes. The search for fields ends there.
 MOST_BYTES = 512
-# Label with which the offset of labels in a geom is found.
+# Label that is written to find the offset of labels in a geom.
 PROBE = b"twixt probes label"
-# 32-bit integers in `mjvOption` before its first array, and after `flags`, which is padded to a multiple of 32 bits.
+# 32-bit integers in `mjvOption`. OPTIONS_BEFORE: integers before the first array. OPTIONS_AFTER: integers after
+# `flags`, which is padded to a multiple of 32 bits.
 OPTIONS_BEFORE, OPTIONS_AFTER = ("label", "frame"), ("bvh_depth", "flex_layer")
-# Fields of `mjvCamera`: 32-bit integers before `lookat`, which begins at a multiple of 64 bits; 64-bit numbers after
-# it; and the last field.
+# Fields of `mjvCamera`. CAMERA_BEFORE: 32-bit integers before `lookat`, which begins at a multiple of 64 bits.
+# CAMERA_AFTER: 64-bit numbers after `lookat`. CAMERA_LAST: the last field.
 CAMERA_BEFORE, CAMERA_AFTER, CAMERA_LAST = (
     ("type", "fixedcamid", "trackbodyid"),
     ("distance", "azimuth", "elevation"),
@@ -53,7 +54,7 @@ class UnknownLayout(TwixtError):
 def geom_records(scene: MjvScene) -> NDArray[np.void]:
     """All geoms of `scene`, shape (maxgeom,), with fields type, objtype, objid, category, size, pos, mat, rgba, label.
 
-    Returns a view that is valid as long as `scene` exists. Only its first `scene.ngeom` geoms are set. Raises
+    Returns a view that is valid as long as `scene` exists. Only the first `scene.ngeom` geoms are set. Raises
     UnknownLayout.
     """
     global _layout
@@ -63,8 +64,8 @@ def geom_records(scene: MjvScene) -> NDArray[np.void]:
 
 
 def option_bytes(opt: MjvOption) -> memoryview:
-    """The bytes of all fields of `opt`, as a view that is valid as long as `opt` exists. Options are equal if their
-    bytes are equal. Raises UnknownLayout."""
+    """The bytes of all fields of `opt`, as a view that is valid as long as `opt` exists. Two options with equal bytes
+    are equal. Raises UnknownLayout."""
     probe = mujoco.MjvOption()
     seen = _option_memory(probe)
     for number, name in enumerate((*OPTIONS_BEFORE, *OPTIONS_AFTER)):
@@ -106,7 +107,8 @@ def _address(scene: MjvScene) -> int:
 
 
 def _found_layout() -> np.dtype[np.void]:
-    """Finds the layout of a geom, by setting attributes of the second geom of a scene and searching its memory."""
+    """Finds the layout of a geom: sets attributes of the second geom of a scene, and searches the values in its
+    memory."""
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     scene = mujoco.MjvScene(model, 3)
     first, second = scene.geoms[0], scene.geoms[1]
@@ -146,19 +148,19 @@ def _bytes_from(address: int, count: int) -> NDArray[np.uint8]:
     return np.frombuffer(memoryview((ctypes.c_char * count).from_address(address)), np.uint8)
 
 
-# Texts of MuJoCo's labels, and their numbers in `Scene.labels`. They come from `opt.label` and from user-defined
+# Texts of MuJoCo's labels, and their numbers in `Scene.labels`. The labels come from `opt.label` and from user-defined
 # geoms.
 #
-# The names in a model are few and constant. So each text gets a number once, and the scene is replaced only when there
-# is a new text. Labels that change with every state, such as contact forces, are not supported.
+# A model has few names, and they do not change. So each text gets a number once, and the scene is replaced only when
+# there is a new text. Labels that change with every state, such as contact forces, are not supported.
 #
 # Always: a text always has the same number. After `MOST_TEXTS` texts, new texts get no label.
 
 
-# Maximum number of texts of one view. A program that writes a new text in each step causes a new scene each time,
-# until this limit.
+# Maximum number of texts of one view. If a program writes a new text in each step, each text causes a new scene until
+# this limit is reached.
 MOST_TEXTS = 2_000
-# Maximum number of labels that are read per state. Viewers show no more.
+# Maximum number of labels that are read per state. Viewers do not show more labels.
 MOST_LABELS = 500
 # Kinds of `mjtLabel` that are shown: names of objects, and numbers of islands.
 SHOWN = ("BODY", "JOINT", "GEOM", "SITE", "CAMERA", "LIGHT", "TENDON", "ACTUATOR", "CONSTRAINT", "ISLAND")

@@ -1,9 +1,9 @@
 """`user_scn`, MuJoCo's scene for user-defined geoms. They become marks at the next `sync`.
 
 The user's code sets `ngeom` to 0, and then fills geom after geom with `mjv_initGeom` and `mjv_connector`. A geom with
-a label is identified by it, any other geom by its index.
+a label is identified by its label, any other geom by its index.
 
-Always: the scene is made at its first use, since its 100,000 geoms take 26 MB and half a second.
+Always: the scene is made when it is first used, because making its 100,000 geoms takes 26 MB and half a second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Capacity of the scene, as in MuJoCo's own viewer.
 MOST_USER_GEOMS = 100_000
-# Odd factors for the words of a label. The upper bits of the sum of products are the key of the label.
+# Odd factors for the words of a label. The label's key is the upper bits of the sum of the products.
 _WEIGHTS = np.random.default_rng(4).integers(1 << 62, 1 << 63, 25).astype(np.uint64) | np.uint64(1)
 LABEL_KEY_BITS = 48
 
@@ -37,11 +37,12 @@ class UserGeoms:
         self._model = model
         self._scene: MjvScene | None = None
         self._records: NDArray[np.void] | None = None
-        self.flags: NDArray[np.uint8] = mujoco.MjvScene(model, 1).flags.copy()  # `mjtRndFlag`; later the scene's array
+        # `mjtRndFlag`; replaced by the scene's own array when the scene is made
+        self.flags: NDArray[np.uint8] = mujoco.MjvScene(model, 1).flags.copy()
 
     @property
     def scene(self) -> MjvScene:
-        """MuJoCo's struct, which is made at the first call. The user's code may change it."""
+        """MuJoCo's struct. It is made at the first call. The user's code may change it."""
         if self._scene is None:
             self._scene = mujoco.MjvScene(self._model, MOST_USER_GEOMS)
             self._scene.flags[:] = self.flags
@@ -51,7 +52,7 @@ class UserGeoms:
 
     @property
     def is_made(self) -> bool:
-        """True once `scene` was used."""
+        """True once `scene` has been used."""
         return self._scene is not None
 
     @property
@@ -67,8 +68,8 @@ class UserGeoms:
 
 
 def user_keys(geoms: NDArray[np.void], places: NDArray[np.intp], named_bit: int) -> NDArray[np.uint64]:
-    """Keys of the user's geoms, (n,). The key is `named_bit` with 48 bits computed from the label, or, without a
-    label, the geom's index from `places`."""
+    """Keys of the user's geoms, (n,). For a geom with a label, the key is `named_bit` with 48 bits computed from the
+    label. For a geom without a label, the key is the geom's index from `places`."""
     keys = places.astype(np.uint64)
     named = np.flatnonzero(geoms["label"][:, 0])
     if len(named):
@@ -81,7 +82,7 @@ def user_keys(geoms: NDArray[np.void], places: NDArray[np.intp], named_bit: int)
 
 
 def not_drawn(geoms: NDArray[np.void]) -> list[str]:
-    """Texts about geoms that are not drawn, one text for each kind of geom, with the number of such geoms."""
+    """Texts about geoms that are not drawn. Each kind of geom has one text, with the number of such geoms."""
     types = geoms["type"]
     types = types[kinds_of(types) == NO_KIND]
     texts = []
@@ -94,31 +95,32 @@ def not_drawn(geoms: NDArray[np.void]) -> list[str]:
 
 # Marks of user-defined geoms. Only geoms that have changed since the last call are converted.
 #
-# 25,000 geoms have 6 MB. Comparing them takes a tenth of the time of converting them.
+# 25,000 geoms have 6 MB. Comparing geoms takes a tenth of the time of converting them.
 #
 # Always: if a signal handler raises an exception at any point, the next call converts the remaining geoms.
 
 
 # Number of geoms that are compared or converted at once. Arrays of this size fit into the processor's caches, and
-# numpy reuses their memory. With it, 10,000 geoms take a third of the time.
+# numpy reuses their memory. So 10,000 geoms take a third of the time that they would take all at once.
 PIECE = 1_000
 
 
 class UserMarks:
-    """Writes the marks of the user's geoms, which are the first marks in `marks`. texts: texts of labels. of_user,
-    of_named: bits in the keys of geoms without and with a label. not_drawn: texts about geoms that are not drawn."""
+    """Writes the marks of the user's geoms, which are the first marks in `marks`. texts: texts of labels. of_user: bit
+    in the key of a geom without a label. of_named: bit in the key of a geom with a label. not_drawn: texts about
+    geoms that are not drawn."""
 
     def __init__(self, marks: Marks, texts: LabelTexts, of_user: int, of_named: int) -> None:
         self.not_drawn: list[str] = []
         self._marks, self._texts = marks, texts
         self._of_user, self._named_bit = np.uint64(of_user), of_user ^ of_named
         self._seen: NDArray[np.uint32] = np.zeros((0, 1), np.uint32)
-        self._geoms = self._rows = 0  # number of geoms of the last call, and of their marks
-        self._is_one_each = True  # True if mark i belongs to geom i
+        self._geoms = self._rows = 0  # number of geoms at the last call, and number of their marks
+        self._is_one_each = True  # True if mark i belongs to geom i for all i
 
     def show(self, geoms: NDArray[np.void] | None) -> None:
-        """Writes the marks of `geoms`, and removes all other marks. geoms: records as from `geom_records`; None for
-        the same geoms as in the last call."""
+        """Writes the marks of `geoms`, and removes all other marks. geoms: records in the form of `geom_records`; None
+        for the same geoms as in the last call."""
         marks = self._marks
         if geoms is None:
             marks.keep(self._rows)
@@ -139,7 +141,7 @@ class UserMarks:
         self._marks.clear()
 
     def _changed(self, words: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Indices of geoms that differ from those of the last call, followed by the indices of new geoms."""
+        """Indices of the geoms that have changed since the last call, followed by the indices of new geoms."""
         known = min(self._geoms, len(words))
         found = []
         for piece in _pieces(known):
@@ -161,7 +163,8 @@ class UserMarks:
             marks.replace(rows[:old], records[:old])
             marks.extend(records[old:])
             kept = slice(rows[0], rows[0] + len(rows)) if _are_consecutive(rows) else rows
-            self._seen[kept] = words[kept]  # after the marks, so that an interruption leaves no old marks
+            # stored after the marks, so that after an interruption the next call replaces old marks
+            self._seen[kept] = words[kept]
         self._rows = self._geoms = count
         self.not_drawn = []
 
@@ -197,8 +200,8 @@ def _are_consecutive(places: NDArray[np.intp]) -> bool:
 
 
 def _rows(geoms: NDArray[np.void], places: NDArray[np.intp]) -> NDArray[Any]:
-    """Returns the geoms with these indices, without a copy if they are consecutive. places: indices in ascending
-    order."""
+    """Returns the geoms with these indices. If the indices are consecutive, the result is a view, not a copy. places:
+    indices in ascending order."""
     if _are_consecutive(places):
         return geoms[places[0] : places[0] + len(places)]
     return geoms.view(f"V{geoms.itemsize}")[places].view(geoms.dtype)  # type: ignore[no-any-return]

@@ -1,12 +1,12 @@
-"""Marks for the states of one model: MuJoCo's visual geoms apart from bodies, and user-defined geoms.
+"""Marks for the states of one model: user-defined geoms, and MuJoCo's visual geoms that do not belong to bodies.
 
-There are two steps. The user's thread calls `copy_geoms` for each state. It copies the geoms of the current state into
-our own scene, with MuJoCo's `mjv_updateScene`, in microseconds. `marks` converts a copy into marks when the state is
-published; most states never are.
+There are two steps. First, the user's thread calls `copy_geoms` for each state. This copies the geoms of the current
+state into a private scene, with MuJoCo's `mjv_updateScene`, in microseconds. Second, `marks` converts a copy into
+marks when the state is published. Most states are never published.
 
-The key of an object stays the same while the object exists. Tendons, joints and so on have their number in the model
-as key, and all segments of a tendon have the same key. Contacts have a number of `ContactKeys`, and user-defined geoms
-have their index or label.
+The key of an object stays the same while the object exists. The key of a tendon, a joint and so on is its number in
+the model; all segments of a tendon have the same key. The key of a contact is a number from `ContactKeys`. The key of
+a user-defined geom is its index or its label.
 
 Always: `data` is only read. If no geoms are requested (`geom_marks`), `copy_geoms` does not call MuJoCo and returns
 None.
@@ -30,23 +30,26 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvCamera, MjvOption, MjvPerturb, MjvScene
 
 
-# Initial and largest capacity of our scene, in geoms of 256 bytes.
+# Initial and largest capacity of the private scene, in geoms of 256 bytes.
 FIRST_GEOMS, MOST_GEOMS = 1_000, 1_000_000
 ALL_CATEGORIES = 7
-# Kinds of objects that are distinguished here.
+# Kinds of MuJoCo's objects that this module distinguishes.
 OBJECTS = ("UNKNOWN", "TENDON", "ACTUATOR", "CAMERA", "SENSOR")
-# Bits of a key, below those for the kind, that identify the source of a mark.
+# Bits of a key that identify the source of a mark. They are below the bits for the kind.
 OF_MODEL, OF_CONTACT, OF_USER, OF_NAMED_USER = (source << 52 for source in range(1, 5))
 OBJECT_BITS = 32
-# In a contact's pair, a number with these bits stands for an element or vertex of a flex in place of a geom.
+# A contact's pair may have an element or vertex of a flex in place of a geom. In the number of such an object, the
+# element or vertex has FLEX_BITS + ELEMENT_BITS bits, and the flex has the bits above.
 FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
 class GeomBuffer:
-    """Copies of the geoms of one state: MuJoCo's geoms followed by those of contacts, and separately the user's geoms.
+    """Copies of the geoms of one state: MuJoCo's geoms, followed by the geoms of contacts. The user's geoms are stored
+    separately.
 
-    decor, contacts, users: number of MuJoCo's, of contacts' and of the user's geoms. pairs, positions: of all
-    contacts, (c, 2) and (c, 3). user_geoms: None if unchanged since the last marks.
+    decor: number of MuJoCo's geoms. contacts: number of geoms of contacts. users: number of the user's geoms. pairs,
+    positions: geoms of each contact, (c, 2), and its position, (c, 3). user_geoms: None if the user's geoms are
+    unchanged since the last marks.
     """
 
     def __init__(self, model: MjModel) -> None:
@@ -66,7 +69,7 @@ class GeomBuffer:
         return self._all[: self.decor + self.contacts]
 
     def read_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
-        """Copies all geoms except those of contacts."""
+        """Copies all geoms except the geoms of contacts."""
         while True:
             mujoco.mjv_updateScene(self._model, data, opt, perturb, camera, ALL_CATEGORIES, self._scene)
             if not self._is_full():
@@ -101,7 +104,7 @@ class GeomBuffer:
         self.user_geoms = None
 
     def _is_full(self) -> bool:
-        """Doubles the capacity if the scene is full; True if so."""
+        """Doubles the capacity if the scene is full. Returns True if the scene was full."""
         if self._scene.ngeom < self._scene.maxgeom or self._scene.maxgeom >= MOST_GEOMS:
             return False
         self._grow(2 * self._scene.maxgeom)
@@ -116,8 +119,8 @@ class GeomBuffer:
 class VisualMarks:
     """Reads the visual geoms of `data`, and converts them into marks.
 
-    opt, perturb: MuJoCo's structs, which the user's code may change; by default new ones. users: the user's geoms.
-    note: called with a text about geoms that are not drawn. texts: texts of labels.
+    opt, perturb: MuJoCo's structs, which the user's code may change; None for new structs. users: the user's geoms.
+    note: function that is called with a text about geoms that are not drawn. texts: texts of labels.
     """
 
     def __init__(
@@ -137,15 +140,15 @@ class VisualMarks:
         self._asked = RequestedGeoms(model, mujoco.MjvOption() if opt is None else opt)
         self._camera = mujoco.MjvCamera()
         self._contact_keys, self._quaternion = ContactKeys(), data.xquat
-        # Radii of geoms; infinite for planes. The last entry, also infinite, is for flexes.
+        # Bounding radii of geoms; infinite for planes. The last entry, also infinite, is for flexes.
         self._radii = np.append(np.where(model.geom_rbound > 0, model.geom_rbound, np.inf), np.inf)
         self._kinds = {name: int(getattr(mujoco.mjtObj, f"mjOBJ_{name}")) for name in OBJECTS}
         self._label, self._decor = int(mujoco.mjtGeom.mjGEOM_LABEL), int(mujoco.mjtCatBit.mjCAT_DECOR)
         self._marks = Marks()
         self._user_marks = UserMarks(self._marks, self._texts, OF_USER, OF_NAMED_USER)
-        # These are lists because `pop` and `append` are atomic, so two threads need no lock.
+        # These are lists, because `pop` and `append` are atomic. So two threads need no lock.
         self._spare: list[GeomBuffer] = []
-        self._not_drawn: list[str] = []  # for a report by the user's thread
+        self._not_drawn: list[str] = []  # texts that the user's thread will report
 
     @property
     def is_quiet(self) -> bool:
@@ -155,14 +158,15 @@ class VisualMarks:
         return not (has_decor or asked.has_contacts or self._users.is_made)
 
     def present(self) -> Marks | None:
-        """Marks of the current state, valid until the next call. None if there are no geoms."""
+        """Marks of the current state; valid until the next call. None if there are no geoms."""
         copied = self.copy_geoms()
         self.release_geoms(copied)
         return None if copied is None else self.marks(copied)
 
     def copy_geoms(self, is_lasting: bool = True) -> GeomBuffer | None:
-        """Copies the geoms of the current state; None if there are none. Call it on the user's thread, and release the
-        copy later. is_lasting: False if `marks` is called at once; then the user's geoms are not copied."""
+        """Copies the geoms of the current state. Returns None if there are no geoms. Call it on the user's thread, and
+        release the copy later. is_lasting: False if `marks` is called at once; the user's geoms are then not
+        copied."""
         asked, users = self._asked, self._users.count
         asked.is_changed()
         has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
@@ -177,9 +181,9 @@ class VisualMarks:
         except IndexError:
             copied = GeomBuffer(self._model)
         copied.clear()
-        if self._perturb.select >= self._model.nbody:  # MuJoCo would read beyond its arrays
+        if self._perturb.select >= self._model.nbody:  # else MuJoCo would read beyond its arrays
             self._perturb.select = 0
-        if self._quaternion.item(0) != 0:  # 0 after `mj_resetData`, when there are no poses yet
+        if self._quaternion.item(0) != 0:  # the quaternion is 0 after `mj_resetData`, when there are no poses yet
             if has_decor:
                 copied.read_decor(self._data, asked.decor, self._perturb, self._camera)
             if asked.has_contacts:
@@ -192,12 +196,13 @@ class VisualMarks:
         return copied
 
     def release_geoms(self, copied: GeomBuffer | None) -> None:
-        """Makes the memory of this copy available for another state."""
+        """Makes the memory of a copy available for another state."""
         if copied is not None:
             self._spare.append(copied)
 
     def marks(self, copied: GeomBuffer) -> Marks:
-        """Marks of a state, valid until the next call. Call it on one thread at a time, and in the order of states."""
+        """Marks of a state; valid until the next call. Call it on one thread at a time, and in the order of the
+        states."""
         if copied.users:
             self._user_marks.show(copied.user_geoms)
             copied.user_geoms, self._not_drawn = None, self._user_marks.not_drawn
@@ -226,7 +231,7 @@ class VisualMarks:
         return self._marks
 
     def _of_model(self, geoms: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Keys of geoms of the model, and a mask of geoms to show as marks, because no body shows them."""
+        """Keys of geoms of the model, and a mask of the geoms that are shown as marks because no body shows them."""
         objects, kinds = geoms["objtype"], self._kinds
         keys = objects.astype(np.uint64)
         keys <<= np.uint64(OBJECT_BITS)
@@ -234,16 +239,16 @@ class VisualMarks:
         keys |= np.uint64(OF_MODEL)
         is_own = geoms["category"] == self._decor
         is_own |= (objects == kinds["TENDON"]) | (objects == kinds["ACTUATOR"])
-        # The triangles of a camera's frustum are left out, since there are also lines for its edges.
+        # The triangles of a camera's frustum are left out, because its edges are drawn as lines as well.
         is_own &= (objects != kinds["CAMERA"]) | (geoms["type"] != int(mujoco.mjtGeom.mjGEOM_TRIANGLE))
         named = np.flatnonzero(~is_own & (geoms["label"][:, 0] != 0))
-        geoms["type"][named] = self._label  # a body shows the geom; this mark shows its label
+        geoms["type"][named] = self._label  # a body shows the geom itself, so this mark shows only the geom's label
         is_own[named] = True
         return keys, is_own
 
     def _of_contacts(self, geoms: NDArray[np.void], copied: GeomBuffer) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Keys of the geoms that were copied with the contacts, and a mask of geoms to show: those of contacts and
-        sensors."""
+        """Keys of the geoms that were copied with the contacts, and a mask of the geoms to show: the geoms of contacts
+        and of sensors."""
         reach = np.minimum(*(self._radii.take(side, mode="clip") for side in copied.pairs.T))
         pairs = (copied.pairs[:, 0] << OBJECT_BITS) | copied.pairs[:, 1]
         numbers = self._contact_keys.numbers(pairs, copied.positions, reach).astype(np.uint64) | np.uint64(OF_CONTACT)
@@ -251,22 +256,23 @@ class VisualMarks:
         is_contact = objects == self._kinds["UNKNOWN"]
         if is_contact.all():
             return numbers[geoms["objid"]], is_contact
-        keys, _ = self._of_model(geoms)  # geoms of touch sensors, and of slider-cranks a second time
+        # these are geoms of touch sensors, and of slider-cranks, which appear here a second time
+        keys, _ = self._of_model(geoms)
         rows = np.flatnonzero(is_contact)
         keys[rows] = numbers[geoms["objid"][rows]]
         return keys, is_contact | (objects == self._kinds["SENSOR"])
 
 
 def _new_scene(model: MjModel, count: int) -> tuple[MjvScene, NDArray[np.void]]:
-    """Makes a scene for `count` geoms; returns it and its memory."""
+    """Makes a scene with room for `count` geoms. Returns the scene and its memory."""
     scene = mujoco.MjvScene(model, count)
-    scene.status = 1  # keeps MuJoCo from reporting a full scene; `_is_full` handles that
+    scene.status = 1  # else MuJoCo would report a full scene; `_is_full` handles a full scene
     return scene, geom_records(scene)
 
 
 def _sides(contacts: object) -> NDArray[np.int64]:
-    """The two objects of each contact, (c, 2): the number of a geom, or a larger number for an element or vertex of a
-    flex."""
+    """The two objects of each contact, (c, 2). An object is the number of a geom, or a larger number for an element or
+    vertex of a flex."""
     sides = np.array(contacts.geom, np.int64)  # type: ignore[attr-defined]
     if len(sides) and sides.min() < 0:
         flex, element, vertex = (np.array(getattr(contacts, name), np.int64) for name in ("flex", "elem", "vert"))
@@ -279,11 +285,12 @@ def _sides(contacts: object) -> NDArray[np.int64]:
 # Gives contacts numbers that stay the same while a contact lasts.
 #
 # MuJoCo's index of a contact changes whenever another contact begins or ends. Here a contact is identified by its pair
-# of geoms. Within a pair, each contact gets the number of the nearest contact of the last call. The nearest two are
-# matched first, and each number is used once.
+# of geoms. Within a pair, each contact gets the number of the nearest contact at the last call. The contacts with the
+# smallest distance are matched first, and each number is used once.
 #
 # Always: two contacts of one call have different numbers. A contact that is farther than `reach` from all previous
-# contacts of its pair gets a new number. A number is reused only after 2**32 contacts. Reads neither clock nor model.
+# contacts of its pair gets a new number. A number is reused only after 2**32 contacts. This code reads neither a clock
+# nor the model.
 
 
 NUMBER_MASK = 0xFFFF_FFFF
@@ -293,7 +300,7 @@ class ContactKeys:
     """Numbers of contacts, constant over successive calls."""
 
     def __init__(self) -> None:
-        self._pairs = np.zeros(0, np.int64)  # of the last call, sorted
+        self._pairs = np.zeros(0, np.int64)  # pairs of the last call, sorted
         self._positions = np.zeros((0, 3))
         self._numbers = np.zeros(0, np.int64)
         self._next = 0
@@ -303,14 +310,15 @@ class ContactKeys:
     ) -> NDArray[np.int64]:
         """Returns the numbers of n contacts, (n,), integers from 0 to 2**32 - 1.
 
-        pairs: number of the pair of geoms of each contact, (n,); the same pair has the same number. positions: (n, 3),
-        metres. reach: distance that a contact may have moved since the last call, (n,), metres.
+        pairs: for each contact the number of its pair of geoms, (n,); the same pair always has the same number.
+        positions: (n, 3), metres. reach: largest distance that a contact may have moved since the last call, (n,),
+        metres.
         """
         order = np.argsort(pairs, kind="stable")
         now, there = pairs[order], positions[order]
         first, end = np.searchsorted(self._pairs, now), np.searchsorted(self._pairs, now, side="right")
         many = end - first
-        # Candidates: each contact with each contact of the same pair in the last call.
+        # Candidates for a match: each contact, combined with each contact of the same pair at the last call.
         news = np.repeat(np.arange(len(now)), many)
         olds = np.arange(len(news)) - np.repeat(np.cumsum(many) - many - first, many)
         way = there[news] - self._positions[olds]
@@ -333,14 +341,15 @@ class ContactKeys:
 def _mutual(
     news: NDArray[np.intp], olds: NDArray[np.intp], new_count: int, old_count: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Matches new with old contacts, each at most once. news, olds: candidates, sorted by distance. Each round matches
-    contacts that are nearest to each other, so the number of rounds is at most the number of contacts of one pair.
-    Returns the matches of each round."""
+    """Matches new contacts with old contacts, each at most once. news, olds: candidates, sorted by distance. A round
+    matches all contacts that are nearest to each other. So the number of rounds is at most the number of contacts
+    of one pair. Returns the matches of each round."""
     matches = []
     while len(news):
         place = np.arange(len(news))
         nearest_of_new, nearest_of_old = np.zeros(new_count, np.intp), np.zeros(old_count, np.intp)
-        # If an index is repeated, numpy keeps the last assignment, which is the nearest candidate.
+        # If an index is repeated, numpy keeps the last assignment. In this reversed order, that is the nearest
+        # candidate.
         nearest_of_new[news[::-1]] = place[::-1]
         nearest_of_old[olds[::-1]] = place[::-1]
         is_match = (nearest_of_new[news] == place) & (nearest_of_old[olds] == place)

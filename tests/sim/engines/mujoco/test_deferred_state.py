@@ -184,7 +184,7 @@ def test_a_reset_that_no_step_follows_is_shown(launch: Launch) -> None:
 def test_after_a_rest_the_thread_wakes_again(launch: Launch) -> None:
     handle, reader = passing(launch)
     for _ in range(3):
-        reader.until(lambda: not handle._publisher._wake.is_set() and not handle._deferred.until_ns)
+        reader.until(lambda: not handle._publisher._wake.is_set and not handle._deferred.until_ns)
         tick = reader.newest().tick
         mujoco.mj_step(handle.m, handle.d)
         handle.sync()
