@@ -10,6 +10,8 @@ from PIL import Image
 
 from tests.forked import Forks
 
+pytestmark = pytest.mark.slow
+
 WORLD = """
 import sys
 from twixt import Bodies, Material, Mesh, Plane, Scene, Texture, World

@@ -22,6 +22,8 @@ from twixt.ipc.commands import Command
 from twixt.ipc.errors import READER_GONE
 from twixt.ipc.session import Ended, attach, running
 
+pytestmark = pytest.mark.slow
+
 # Generous: what hangs must fail, not stall the whole run.
 PATIENCE_S = 30
 
