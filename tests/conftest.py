@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.displays.rigs import sway_display, sway_rig, xvfb_display, xvfb_screen
+from tests.forked import Forks, forks
 from tests.starvation import skipped_where_starved
 from twixt.ipc.process import user_code
 
@@ -72,6 +73,13 @@ def set_aside() -> None:
     garbage: with nine thousand tests in the list one takes 0.35 s."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forks]:
+    """Commands of twixt that end by themselves, without the time of a start."""
+    with forks() as runs:
+        yield runs
 
 
 @pytest.fixture

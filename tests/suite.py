@@ -36,38 +36,44 @@ ALONE = {"stress", "starvable"}
 # one that begins last keeps the others waiting. pytest-xdist would begin with the most tests, which are short ones.
 LONGEST = (
     "tests/sim/engines/mujoco/against/test_arrays.py",
-    "tests/project/test_platform_types.py",
     "tests/bench/test_costs.py",
+    "tests/end_to_end/test_endings.py",
     "tests/end_to_end/test_bad_input.py",
+    "tests/project/test_platform_types.py",
+    "tests/long/endings/test_kill_orders.py",
     "tests/bench/loops/test_guest.py",
     "tests/ipc/model/test_channel.py",
-    "tests/end_to_end/test_keys.py",
+    "tests/end_to_end/test_own_loop.py",
     "tests/long/soak/test_soak.py",
-    "tests/sim/test_bad_worlds.py",
+    "tests/end_to_end/test_keys.py",
     "tests/cli/test_runs_in_turns.py",
+    "tests/project/test_suite.py",
+    "tests/end_to_end/test_standard_streams.py",
     "tests/end_to_end/test_exhausted.py",
     "tests/end_to_end/test_programs_python.py",
     "tests/long/hostile/test_fuzz.py",
-    "tests/end_to_end/test_endings.py",
-    "tests/end_to_end/test_standard_streams.py",
-    "tests/project/test_suite.py",
-    "tests/sim/test_interrupted.py",
-    "tests/end_to_end/test_offscreen.py",
     "tests/end_to_end/test_read_only.py",
-    "tests/bench/loops/test_mujoco_rows.py",
-    "tests/end_to_end/test_own_loop.py",
-    "tests/render/display/test_window.py",
     "tests/sim/worlds/test_pinned.py",
-    "tests/bench/test_evenness.py",
+    "tests/render/display/test_window.py",
+    "tests/end_to_end/test_offscreen.py",
+    "tests/sim/test_interrupted.py",
+    "tests/bench/motion/test_drawn_motion.py",
+    "tests/bench/clock/test_traces.py",
+    "tests/bench/loops/test_mujoco_rows.py",
+    "tests/sim/test_bad_worlds.py",
     "tests/project/test_packaging.py",
     "tests/project/test_setup.py",
     "tests/end_to_end/test_profile.py",
+    "tests/cli/test_endings.py",
     "tests/end_to_end/test_troubles.py",
-    "tests/bench/motion/test_drawn_motion.py",
+    "tests/bench/test_evenness.py",
+    "tests/bench/pacing/test_laboratory.py",
     "tests/render/draw/test_drivers.py",
 )
 PARALLEL, QUIET, AGAIN = "parallel", "quiet", "again"
-MOST_PROCESSES = 4  # a test may start several of its own, and holds some hundred megabytes
+# One more than cores, for many tests wait for windows, frames and processes; each may start several processes of its
+# own, and holds some hundred megabytes.
+MOST_PROCESSES = 4
 # More failures than these are no chance: trying them again would only delay the answer.
 MOST_TRIED_AGAIN = 20
 # Options of pytest (by their names in its configuration) that belong to a single run in one process.
@@ -184,7 +190,7 @@ class Suite:
 def run_in_turns(arguments: list[str], outcomes: Outcomes) -> int:
     """The exit code, as pytest's."""
     began_s = time.monotonic()
-    processes = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+    processes = min(len(os.sched_getaffinity(0)) + 1, MOST_PROCESSES)
     say(f"tests not marked {' or '.join(sorted(ALONE))}, in {processes} processes")
     sharing = ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     code = run_turn(PARALLEL, outcomes, [*sharing, *arguments])
@@ -238,7 +244,9 @@ def run_turn(turn: str, outcomes: Outcomes, arguments: list[str]) -> int:
     # With "=", or pytest takes the file for a test's and looks there for its configuration.
     plugin = ["-p", "tests.suite", f"--turn={turn}", f"--outcomes={outcomes.path}"]
     command = [sys.executable, "-m", "pytest", *plugin, *arguments]
-    started = os.posix_spawn(sys.executable, command, os.environ, setpgroup=0)
+    # pytest's own form of the tests is kept: to make it takes each process longer than to find all tests with it.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    started = os.posix_spawn(sys.executable, command, environment, setpgroup=0)
 
     def interrupt(number: int, frame: object) -> None:
         os.killpg(started, signal.SIGINT)  # as a terminal does: workers end their tests and what these started

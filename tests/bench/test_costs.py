@@ -48,6 +48,7 @@ def run_bench(folder: Path, *arguments: str, **variables: str) -> subprocess.Com
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_group_comes_out_with_figures_limits_a_page_and_a_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     made = {flag: str(tmp_path / name) for flag, name in (("json", "b.json"), ("out", "b.md"), ("plot", "b.png"))}
@@ -75,6 +76,7 @@ def test_every_group_comes_out_with_figures_limits_a_page_and_a_plot(tmp_path: P
     assert list(tmp_path.rglob("*.socket")) == []
 
 
+@pytest.mark.slow
 def test_a_part_that_cannot_be_measured_is_null_and_says_why(tmp_path: Path) -> None:
     no_gl = {"__EGL_VENDOR_LIBRARY_FILENAMES": "/none", "LIBGL_DRIVERS_PATH": "/none"}
     ran = run_bench(tmp_path, "draw", "--json", "-", **no_gl)
@@ -87,6 +89,7 @@ def test_a_part_that_cannot_be_measured_is_null_and_says_why(tmp_path: Path) -> 
     assert "no display" in document["conditions"]["display"]
 
 
+@pytest.mark.slow
 def test_peers_that_are_not_installed_say_how_to_get_them(tmp_path: Path) -> None:
     ran = run_bench(tmp_path, "peers", "--json", "-", PYTHONPATH="")
     assert ran.returncode == 0, ran.stderr
@@ -143,6 +146,7 @@ def test_ctrl_c_shows_and_writes_what_was_measured_so_far(tmp_path: Path, capsys
     assert [row["group"] for row in json.loads(file.read_text())["rows"]] == ["channel", "frame"]
 
 
+@pytest.mark.slow
 def test_motion_is_measured_and_a_page_and_a_picture_of_it_are_made(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     made = {name: tmp_path / name for name in ("motion.json", "motion.md", "motion.png")}

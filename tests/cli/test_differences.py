@@ -54,6 +54,7 @@ def test_a_known_difference_is_seen_with_its_sign_and_its_size_is_in_the_interva
     assert error.verdict == NO_DIFFERENCE
 
 
+@pytest.mark.slow
 def test_of_equal_runs_nineteen_tables_in_twenty_show_nothing() -> None:
     random = np.random.default_rng(2)
     figures = tuple(f"f{number}" for number in range(11))

@@ -14,6 +14,8 @@ from tests.cli.sessions import left_in_session
 from tests.end_to_end.processes import until
 from twixt.cli.runs_in_turns import interrupted_by_signals
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SMALL = ["--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "60"]
 COMMANDS = {

@@ -56,6 +56,7 @@ def test_what_many_runs_cannot_be_told_is_refused(words: list[str], flags: str, 
         arguments_of_runs(["measure", *words], flags)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -73,6 +74,7 @@ def test_bad_input_is_refused_in_words(arguments: list[str], says: str) -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_runs_take_turns_and_all_of_it_is_in_the_json(tmp_path: Path) -> None:
     path = tmp_path / "both.json"
     flags = ("--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "0.3", "--repeat", "2", "--json", str(path))
@@ -96,6 +98,7 @@ def test_runs_take_turns_and_all_of_it_is_in_the_json(tmp_path: Path) -> None:
     assert made["flags"]["B"].endswith("--slow-render 30")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_turns_and_leaves_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "both.json"
     flags = (
@@ -135,6 +138,7 @@ class Breaks(World):
 """
 
 
+@pytest.mark.slow
 def test_a_side_that_always_ends_badly_is_a_failure_and_too_few_runs_are_said_first(tmp_path: Path) -> None:
     (tmp_path / "breaking.py").write_text(WORLD)
     flags = ("--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "0.1", "--repeat", "1")

@@ -21,6 +21,7 @@ from typing import IO, TypeVar
 import pytest
 
 import twixt
+from tests.forked import Forks
 from tests.starvation import Starvation
 
 # What takes longer than this hangs.
@@ -135,6 +136,22 @@ class Run:
             self._news.notify_all()
 
 
+class ForkedRun(Run):
+    """A command that has ended, in a fork: it was no start of its own."""
+
+    def __init__(
+        self, forked: Forks, arguments: tuple[str, ...], environ: Mapping[str, str], folder: Path, runtime_folder: Path
+    ) -> None:
+        self.mark = uuid.uuid4().hex
+        self.folder, self.runtime_folder = folder, runtime_folder
+        ended = forked(folder, *arguments, **{**environ, MARK: self.mark, "XDG_RUNTIME_DIR": str(runtime_folder)})
+        self._said = {"out": ended.stdout, "err": ended.stderr}
+        self._code = ended.returncode
+
+    def end(self) -> int:
+        return self._code if self._code >= 0 else 128 - self._code
+
+
 class Starter:
     """Starts commands in a folder of the test's own, with names of its own."""
 
@@ -145,6 +162,10 @@ class Starter:
     def __call__(self, *arguments: str, **environ: str) -> Run:
         """`twixt ARGUMENTS`, with these changes to the display's environment."""
         return self.start([sys.executable, FRONT_DOOR, *arguments], **environ)
+
+    def forked(self, forked: Forks, *arguments: str) -> Run:
+        """`twixt ARGUMENTS`, which is over when this returns, without the time of a start."""
+        return ForkedRun(forked, arguments, self.display, self.folder, self.runtime_folder)
 
     def script(self, text: str, **environ: str) -> Run:
         """A user's own script; `twixt` is found as if installed."""

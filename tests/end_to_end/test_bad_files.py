@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tests.end_to_end.processes import FRONT_DOOR
+from tests.forked import Forks
+
+pytestmark = pytest.mark.slow
 
 WORLD = """
 import sys
@@ -56,22 +56,13 @@ def folder(tmp_path: Path) -> Path:
         ("part.obj", "part.obj needs trimesh to be read, which is not installed; install it with: pip install 'twixt[mesh]'"),
     ],
 )  # fmt: skip
-def test_a_file_that_cannot_be_used_ends_the_run_with_2_and_one_line(folder: Path, file: str, said: str) -> None:
+def test_a_file_that_cannot_be_used_ends_the_run_with_2_and_one_line(
+    forked: Forks, folder: Path, file: str, said: str
+) -> None:
     pytest.importorskip("trimesh", reason="pip install 'twixt[mesh]'")
     without = ("--set", "without=trimesh") if file == "part.obj" else ()
-    command = [
-        sys.executable,
-        FRONT_DOOR,
-        "run",
-        "shown:Shown",
-        "--offscreen",
-        "--seconds",
-        "1",
-        "--set",
-        f"file={file}",
-        *without,
-    ]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    arguments = ("run", "shown:Shown", "--offscreen", "--seconds", "1", "--set", f"file={file}", *without)
+    ended = forked(folder, *arguments)
     assert ended.returncode == 2
     assert ended.stderr.startswith(f"twixt: {said}")
     assert "Traceback" not in ended.stderr

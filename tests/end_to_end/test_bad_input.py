@@ -22,6 +22,7 @@ from tests.end_to_end.processes import (
     until,
     xdotool,
 )
+from tests.forked import Forks
 from tests.newest import newest
 from twixt.ipc.session import attach
 
@@ -148,16 +149,16 @@ def simulation(start: Starter, name: str = "lab") -> Run:
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
-    start_with_worlds: Starter, arguments: str, parts: tuple[str, ...]
+    start_with_worlds: Starter, forked: Forks, arguments: str, parts: tuple[str, ...]
 ) -> None:
-    refused(start_with_worlds(*arguments.split()), *parts)
+    refused(start_with_worlds.forked(forked, *arguments.split()), *parts)
 
 
 @pytest.mark.parametrize(
     "arguments", ["run --slow-physics fast", "run --size big", "run --set count", "run --nonsense", "run --clock sun"]
 )
-def test_what_does_not_read_is_refused_with_the_way_out(start: Starter, arguments: str) -> None:
-    run = start(*arguments.split())
+def test_what_does_not_read_is_refused_with_the_way_out(start: Starter, forked: Forks, arguments: str) -> None:
+    run = start.forked(forked, *arguments.split())
     assert run.end() == 2
     assert arguments.split()[1] in run.err
     assert "Try 'twixt run --help'" in run.err

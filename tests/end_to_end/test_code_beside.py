@@ -10,6 +10,8 @@ import pytest
 from tests.end_to_end.processes import FRONT_DOOR, Starter
 from tests.end_to_end.test_offscreen import start
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["start"]
 
 SCRIPT = """

@@ -85,7 +85,6 @@ def running(start: Starter, *flags: str) -> tuple[Run, int, set[tuple[int, int]]
     return run, viewer, memory
 
 
-@pytest.mark.stress
 def test_ctrl_c_ends_both(start: Starter) -> None:
     run, _, memory = running(start)
     run.interrupt()
@@ -93,7 +92,6 @@ def test_ctrl_c_ends_both(start: Starter) -> None:
     assert (run.end(), run.err) == (130, "")
 
 
-@pytest.mark.stress
 def test_sigterm_to_the_command_ends_both(start: Starter) -> None:
     run, _, memory = running(start)
     run.process.terminate()
@@ -101,7 +99,6 @@ def test_sigterm_to_the_command_ends_both(start: Starter) -> None:
     assert (run.end(), run.err) == (143, "")
 
 
-@pytest.mark.stress
 def test_esc_ends_both(start: Starter) -> None:
     run, _, memory = running(start)
     focus(run, start.display)
@@ -110,7 +107,6 @@ def test_esc_ends_both(start: Starter) -> None:
     assert (run.end(), run.err) == (0, "")
 
 
-@pytest.mark.stress
 def test_the_close_button_ends_both(sway_rig: Callable[[float], Display], tmp_path: Path) -> None:
     rig = sway_rig(60)
     with starter(tmp_path, rig.environ) as start:
@@ -120,7 +116,6 @@ def test_the_close_button_ends_both(sway_rig: Callable[[float], Display], tmp_pa
         assert (run.end(), run.err) == (0, "")
 
 
-@pytest.mark.stress
 def test_a_viewer_that_outlives_killed_physics_says_why_and_leaves_not_even_the_socket(start: Starter) -> None:
     run, _, memory = running(start)
     run.process.kill()
@@ -129,7 +124,6 @@ def test_a_viewer_that_outlives_killed_physics_says_why_and_leaves_not_even_the_
     one_line(run, "the viewer ends", "physics ended without a word (killed?)")
 
 
-@pytest.mark.stress
 def test_physics_that_outlives_its_killed_viewer_says_why_and_ends(start: Starter) -> None:
     run, viewer, memory = running(start)
     os.kill(viewer, signal.SIGKILL)
@@ -138,7 +132,6 @@ def test_physics_that_outlives_its_killed_viewer_says_why_and_ends(start: Starte
     one_line(run, "the viewer was killed by SIGKILL", "the run ends")
 
 
-@pytest.mark.stress
 def test_a_killed_viewer_of_a_stuck_step_ends_the_run(start: Starter) -> None:
     (start.folder / "stuck.py").write_text(STUCK)
     run = start("run", "stuck:HearsNothing", *SMALL)
@@ -149,7 +142,6 @@ def test_a_killed_viewer_of_a_stuck_step_ends_the_run(start: Starter) -> None:
     assert run.end() == 137
 
 
-@pytest.mark.stress
 @pytest.mark.parametrize("world", ["Sleeps", "HearsNothing"])
 @pytest.mark.parametrize("way", ["Ctrl-C", "Esc"])
 def test_a_step_that_never_returns_ends_as_any_other(start: Starter, world: str, way: str) -> None:
@@ -167,7 +159,6 @@ def test_a_step_that_never_returns_ends_as_any_other(start: Starter, world: str,
     assert "Traceback" not in run.err
 
 
-@pytest.mark.stress
 @pytest.mark.parametrize("way", ["Ctrl-C", "kill -9", "Esc"])
 def test_a_world_that_is_still_loading_ends_as_any_other(start: Starter, way: str) -> None:
     (start.folder / "stuck.py").write_text(STUCK)
@@ -245,7 +236,6 @@ def test_what_was_measured_is_left_however_it_ends(xvfb_screen: Display, tmp_pat
         assert report["display"]["backend"] == "x11"
 
 
-@pytest.mark.stress
 def test_a_display_that_goes_ends_both_and_says_so(xvfb_screen: Display, tmp_path: Path) -> None:
     with starter(tmp_path, xvfb_screen.environ) as start:
         run, _, memory = running(start)

@@ -21,6 +21,8 @@ from tests.newest import newest
 from twixt.ipc.session import attach
 from twixt.render.measure.frame_log import read_log
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("--size", "160x120")
 
 # Grows, by a hundred bodies a step, out of the memory that it began with. Its last steps wait until it was seen.

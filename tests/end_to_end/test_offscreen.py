@@ -15,6 +15,8 @@ from PIL import Image
 from tests.end_to_end.processes import Run, Starter, starter
 from twixt.render.measure.report_keys import START_PHASES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Starter]:

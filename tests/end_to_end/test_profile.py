@@ -15,6 +15,8 @@ import pytest
 
 from tests.end_to_end.processes import Run, Starter, one_line, starter, until
 
+pytestmark = pytest.mark.slow
+
 OFFSCREEN = ("--offscreen", "--size", "320x240", "--no-overlay")
 CRASHES = """
 from twixt import Bodies, Scene, Sphere, World

@@ -11,6 +11,8 @@ import pytest
 
 from tests.end_to_end.processes import FRONT_DOOR, PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 # The folder of this checkout stays to be read; none of these can be written.
 READ_ONLY = """
 for folder in $FOLDERS; do mount --bind $folder $folder && mount -o remount,ro,bind $folder || exit 99; done

@@ -16,6 +16,8 @@ import pytest
 from tests.end_to_end.processes import FRONT_DOOR, PATIENCE_S
 from tests.pipes import full_pipe, unread_pipe
 
+pytestmark = pytest.mark.slow
+
 BALL = """
 import os, signal, sys
 import twixt

@@ -14,6 +14,8 @@ from twixt.render.display.display import open_display
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer.loop import FrameLoop
 
+pytestmark = pytest.mark.slow
+
 # Frames until a publish is seen: one, unless the machine is held up between due instant and frame.
 MANY = 10_000
 

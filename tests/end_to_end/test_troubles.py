@@ -13,6 +13,8 @@ from twixt.ipc.commands import Command
 from twixt.ipc.session import attach, running
 from twixt.ipc.session.link import Link
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = ("--slow-physics", "1-6", "--stall", "120@0.3", "--drop", "30", "--delay", "80+-20")
 
 

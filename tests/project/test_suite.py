@@ -14,6 +14,8 @@ from tests.end_to_end.processes import until
 from tests.starvation import family
 from tests.suite import FAILED, LONGEST, PASSED, SKIPPED, exit_code, summary
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 120
 # The worker in which this test may run is not theirs. Plugins that they do not need load longer than their tests run.

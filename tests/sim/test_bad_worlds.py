@@ -16,10 +16,13 @@ from pathlib import Path
 import pytest
 
 import twixt
+from tests.forked import Forks
 from tests.pipes import unread_pipe
 from twixt.ipc.commands import Command
 from twixt.ipc.errors import READER_GONE
 from twixt.ipc.session import Ended, attach, running
+
+pytestmark = pytest.mark.slow
 
 # Generous: what hangs must fail, not stall the whole run.
 PATIENCE_S = 30
@@ -318,9 +321,9 @@ def left_behind(runtime_folder: Path) -> list[str]:
     ],
 )
 def test_each_fault_has_its_words_and_its_exit_code_and_leaves_nothing(
-    users_folder: Path, runtime_folder: Path, world: str, code: int, said: str
+    forked: Forks, users_folder: Path, runtime_folder: Path, world: str, code: int, said: str
 ) -> None:
-    ended = twixt_sim(users_folder, f"bad:{world}", "--steps", "10")
+    ended = forked(users_folder, "sim", f"bad:{world}", "--steps", "10")
     assert ended.returncode == code, ended.stderr
     assert said in ended.stderr
     assert str(twixt.__path__[0]) not in ended.stderr
@@ -328,15 +331,15 @@ def test_each_fault_has_its_words_and_its_exit_code_and_leaves_nothing(
     assert left_behind(runtime_folder) == []
 
 
-def test_a_crash_shows_the_users_lines_from_their_step_to_the_fault(users_folder: Path) -> None:
-    lines = twixt_sim(users_folder, "bad:Raises", "--steps", "10").stderr.splitlines()
+def test_a_crash_shows_the_users_lines_from_their_step_to_the_fault(forked: Forks, users_folder: Path) -> None:
+    lines = forked(users_folder, "sim", "bad:Raises", "--steps", "10").stderr.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert [line.split("in ")[-1] for line in lines if line.startswith("  File")] == ["step", "act", "divide"]
     assert lines[-2] == "ZeroDivisionError: division by zero"
 
 
-def test_a_refused_value_in_the_users_constructor_is_one_line(users_folder: Path) -> None:
-    ended = twixt_sim(users_folder, "bad:BadRadius", "--set", "radius=-1")
+def test_a_refused_value_in_the_users_constructor_is_one_line(forked: Forks, users_folder: Path) -> None:
+    ended = forked(users_folder, "sim", "bad:BadRadius", "--set", "radius=-1")
     assert ended.returncode == 2
     assert ended.stderr == "twixt: Sphere.radius must be a finite length > 0 (metres), got -1.0\n"
 
@@ -348,8 +351,10 @@ def test_a_refused_value_in_the_users_constructor_is_one_line(users_folder: Path
         ("ShrinksItsSphere", "Sphere.radius must be a finite length > 0 (metres), got -1"),
     ],
 )
-def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(users_folder: Path, world: str, said: str) -> None:
-    ended = twixt_sim(users_folder, f"bad:{world}", "--steps", "10")
+def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(
+    forked: Forks, users_folder: Path, world: str, said: str
+) -> None:
+    ended = forked(users_folder, "sim", f"bad:{world}", "--steps", "10")
     assert ended.returncode == 2
     *frames, line = ended.stderr.splitlines()
     assert line == f"twixt: {world}.step: {said}"
@@ -367,8 +372,10 @@ def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(users_folde
         ("TellsTooMuch", "TellsTooMuch.diagnostics gives 100,000 figures; viewers are told 64"),
     ],
 )
-def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(users_folder: Path, world: str, said: str) -> None:
-    ended = twixt_sim(users_folder, f"bad:{world}", "--steps", "40")
+def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(
+    forked: Forks, users_folder: Path, world: str, said: str
+) -> None:
+    ended = forked(users_folder, "sim", f"bad:{world}", "--steps", "40")
     assert ended.returncode == 0
     assert said in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
@@ -383,9 +390,12 @@ def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(users_folder: Pa
         ("AddsWithoutVelocity", "body 0 at x = 1,000 m stands still, though it should move by 0.01 m/s"),
     ],
 )
-def test_motion_that_float32_cannot_hold_is_named_once(users_folder: Path, world: str, said: str) -> None:
-    ended = twixt_sim(
+def test_motion_that_float32_cannot_hold_is_named_once(
+    forked: Forks, users_folder: Path, world: str, said: str
+) -> None:
+    ended = forked(
         users_folder,
+        "sim",
         f"bad:{world}",
         "--steps",
         "3000",
@@ -495,22 +505,22 @@ def test_a_process_that_the_world_kills_leaves_a_name_that_the_next_one_takes(us
 
 
 @pytest.mark.parametrize("count", ["0", "1"])
-def test_a_world_of_no_bodies_runs(users_folder: Path, count: str) -> None:
-    ended = twixt_sim(users_folder, "bad:Good", "--set", f"count={count}", "--steps", "3", "--hash")
+def test_a_world_of_no_bodies_runs(forked: Forks, users_folder: Path, count: str) -> None:
+    ended = forked(users_folder, "sim", "bad:Good", "--set", f"count={count}", "--steps", "3", "--hash")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert len(ended.stdout.strip()) == 64
 
 
-def test_a_script_that_exits_when_imported_says_so(users_folder: Path) -> None:
+def test_a_script_that_exits_when_imported_says_so(forked: Forks, users_folder: Path) -> None:
     (users_folder / "script.py").write_text("import sys\n\nsys.exit(0)\n")
-    ended = twixt_sim(users_folder, "script:World", "--steps", "10")
+    ended = forked(users_folder, "sim", "script:World", "--steps", "10")
     assert ended.returncode == 1
     assert 'script.py", line 3' in ended.stderr
     assert "importing script raised SystemExit: 0" in ended.stderr
 
 
-def test_a_world_may_end_the_process_itself(users_folder: Path, runtime_folder: Path) -> None:
-    assert twixt_sim(users_folder, "bad:Exits", "--steps", "10").returncode == 7
+def test_a_world_may_end_the_process_itself(forked: Forks, users_folder: Path, runtime_folder: Path) -> None:
+    assert forked(users_folder, "sim", "bad:Exits", "--steps", "10").returncode == 7
     assert left_behind(runtime_folder) == []
 
 

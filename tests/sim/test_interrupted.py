@@ -16,6 +16,8 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.show.view import View, show
 from twixt.sim.world.columns import Column
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {"heat": Column("f4"), "spot": Column("f8", 2)}
 Publish = Callable[[View, int], None]
 

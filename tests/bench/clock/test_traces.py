@@ -38,6 +38,7 @@ def ages_ms(frames, rows) -> list[float]:
     return [(frame.present_ns - START_NS - (frame.draw_time_ns - rows[0].sim_ns)) / MS for frame in frames]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "error_p99_ms", "age_ms", "held"),
     [

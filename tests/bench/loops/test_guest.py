@@ -99,6 +99,7 @@ def environ(folder: Path) -> dict[str, str]:
     return {**os.environ, "XDG_RUNTIME_DIR": str(folder), "COLUMNS": "160"}
 
 
+@pytest.mark.slow
 def test_both_loops_come_out_with_figures_and_a_page(tmp_path: Path) -> None:
     made = {flag: tmp_path / name for flag, name in (("--json", "g.json"), ("--out", "g.md"))}
     flags = [part for flag, path in made.items() for part in (flag, str(path))]
@@ -137,6 +138,7 @@ def test_ctrl_c_ends_the_measuring_and_leaves_no_process(tmp_path: Path) -> None
     assert list(tmp_path.rglob("*.socket")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dies", "failure"),
     [

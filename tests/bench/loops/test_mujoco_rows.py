@@ -30,6 +30,7 @@ def bench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_loop_and_its_syncs_come_out_with_figures_and_peers_that_cannot_be_shown_say_why(tmp_path: Path) -> None:
     file = tmp_path / "m.json"
     ran = bench(tmp_path, "--json", str(file))
@@ -52,6 +53,7 @@ def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "no file 'gone.xml'" in ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 def test_only_what_is_asked_for_is_measured(tmp_path: Path) -> None:
     model, said = tmp_path / "mine.xml", list[str]()
     model.write_text(mocap_xml(2))

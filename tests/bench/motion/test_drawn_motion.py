@@ -108,6 +108,7 @@ def test_a_curve_through_the_floor_is_an_overshoot_and_a_straight_line_is_none()
     assert seen(world, "auto").overshoot_max_mm < 0.01
 
 
+@pytest.mark.slow
 def test_a_teleport_is_no_error_and_no_method_of_ours_leaves_a_streak() -> None:
     world = recording(lambda t: (0.1 * t, 0.0, 3.0 * (round(t / 0.37) % 2)), life=lambda t: round(t / 0.37))
     for method in METHODS:
@@ -168,6 +169,7 @@ def test_children_of_a_turning_body_are_true_to_their_parent_between_recorded_st
     assert seen(world, "linear", twenty).position_max_mm > 1000
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.floats(-5, 5), min_size=8, max_size=8), st.integers(0, 5))
 def test_a_straight_line_never_leaves_the_box_of_the_truth(knots: list[float], seed: int) -> None:
@@ -252,6 +254,7 @@ def test_progress_is_said_and_the_trouble_is_any_trace() -> None:
     assert said == ["recording circles", "circles, mine, none"]
 
 
+@pytest.mark.slow
 def test_the_picture_shows_truth_and_drawn_dots_at_800_px(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from PIL import Image

@@ -25,6 +25,7 @@ def test_a_recording_holds_every_state_of_the_very_steps() -> None:
         assert state.bodies.tobytes() == world.bodies.records.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_every_subject_can_be_recorded_and_moves(name: str) -> None:
     states = SUBJECTS[name].record(0.05).states

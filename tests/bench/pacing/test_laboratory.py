@@ -105,6 +105,7 @@ def test_calls_come_in_the_frame_loops_order_and_times_never_run_back() -> None:
     assert instants == sorted(instants)
 
 
+@pytest.mark.slow
 def test_the_command_plays_and_leaves_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, page, plot = tmp_path / "pacing.json", tmp_path / "pacing.md", tmp_path / "pacing.png"
     files = ["--json", str(path), "--out", str(page), "--plot", str(plot)]

@@ -21,6 +21,8 @@ from tests.ipc.model.channel import (
 from tests.ipc.model.memory_models import ARM, MODELS, SC, TSO, Violation
 from tests.ipc.model.watched import Piece, without
 
+pytestmark = pytest.mark.slow
+
 # The events of one publish that an interruption can come after; one more is never reached.
 EVENTS_OF_A_PUBLISH = 8
 # With TWIXT_MODEL_IN_FULL=1 all of these for each number of slots, which takes minutes; else the shortest.

@@ -9,7 +9,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.displays.rigs import Display
 from tests.long.endings.machine import KillOrder, Tally
 
-pytestmark = [pytest.mark.display, pytest.mark.stress]
+pytestmark = pytest.mark.display
 
 ORDERS, ACTS = 15, 4
 

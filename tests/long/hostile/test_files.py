@@ -15,6 +15,8 @@ from twixt.ipc.config.files import write_json
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.report import of_log
 
+pytestmark = pytest.mark.slow
+
 FRONT_DOOR = Path(__file__).resolve().parents[3] / "twixt.py"
 
 

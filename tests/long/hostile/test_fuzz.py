@@ -7,6 +7,8 @@ import pytest
 from tests.long.hostile.fuzz import run
 from tests.long.hostile.targets import SLOW, TARGETS
 
+pytestmark = pytest.mark.slow
+
 COUNT, SEED = 500, 1
 # Of the process, over all inputs after the first: what an input allocates is given back.
 MOST_GROWN_MIB = 150

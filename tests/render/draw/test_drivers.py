@@ -29,6 +29,8 @@ from twixt.render.draw.meshes.mesh_buffers import blend_program
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
 from twixt.render.draw.quality import LEVELS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 STAGES = {"vertex_shader": "vert", "geometry_shader": "geom", "fragment_shader": "frag"}
 

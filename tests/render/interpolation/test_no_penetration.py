@@ -20,6 +20,8 @@ from tests.render.interpolation.bouncing import (
 from twixt.ipc.snapshot import Snapshot
 from twixt.sim.worlds.balls import Balls
 
+pytestmark = pytest.mark.slow
+
 UP = np.array([0.0, 0.0, 1.0])
 # Of its radius a ball may be drawn deeper in a wall than physics has it in the two snapshots around.
 MOST = 0.01

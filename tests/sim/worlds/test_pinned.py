@@ -76,6 +76,7 @@ WORLD_FLAGS = {
     "verlet": (*HASTE, "--trouble", "mobile"),
     "wobble": (*HASTE, "--slow-physics", "0.1-0.5"),
 }
+SLOW = {"balls", "verlet"}
 # Oldest processor for which OpenBLAS has code, by machine; every processor of its kind can run that code.
 PLAIN_CORE = {"x86_64": "Nehalem", "aarch64": "ARMV8"}
 # Without these instructions glibc's sine of some angles differs. Other C libraries ignore the setting.
@@ -111,7 +112,9 @@ def test_there_is_a_disturbance_for_every_world_and_a_pin_for_all_but_the_swarm(
     assert sorted(PINNED) == EXACT
 
 
-@pytest.mark.parametrize("name", sorted(WORLDS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in sorted(WORLDS)]
+)
 def test_the_state_after_a_thousand_steps_is_pinned(name: str) -> None:
     command = [sys.executable, str(twixt.__file__), "sim", name, "--name", f"pinned-{name}"]
     settings = [text for key, value in SETTINGS.get(name, ()) for text in ("--set", f"{key}={value}")]

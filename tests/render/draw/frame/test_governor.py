@@ -373,6 +373,7 @@ def _changes(levels) -> int:
     return sum(a != b for a, b in itertools.pairwise(levels))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED)
 @pytest.mark.parametrize("hz", [60, 75, 90, 120, 144])
 @pytest.mark.parametrize("load", [0.7, 1.0, 1.4])

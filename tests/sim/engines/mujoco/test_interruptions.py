@@ -18,6 +18,8 @@ from twixt.ipc.session import wire
 from twixt.sim.engines.mujoco.gate import GatedPublisher
 from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
 
+pytestmark = pytest.mark.slow
+
 mujoco = pytest.importorskip("mujoco")
 
 

@@ -18,6 +18,8 @@ from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.engines.mujoco.model.model_scene import scene
 
+pytestmark = pytest.mark.slow
+
 mujoco = pytest.importorskip("mujoco")
 
 SIZE_PX = 320, 240

@@ -40,7 +40,7 @@ EVERYTHING = """
 <mujoco>
   <option timestep="0.002"/>
   <statistic extent="3" center="0.5 0 0.5"/>
-  <visual><quality shadowsize="256"/></visual>
+  <visual><quality shadowsize="128" offsamples="0"/></visual>
   <asset>
     <texture name="squares" type="2d" builtin="checker" rgb1="0.9 0.3 0.4" rgb2="0.2 0.3 0.8" width="64" height="64"/>
     <texture name="dots" type="2d" builtin="gradient" rgb1="0.1 0.9 0.2" rgb2="0.9 0.9 0.1" width="64" height="64"/>
@@ -123,7 +123,7 @@ EVERYTHING = """
 </mujoco>
 """
 MODULE = "tests.sim.engines.mujoco.against.arrays"
-SIZE_PX = (240, 180)
+SIZE_PX = (160, 120)
 STEPS = 20
 # Steps of 255 that a pixel has to change by.
 COLOR_STEPS = 3

@@ -26,6 +26,8 @@ from tests.sim.engines.mujoco.against.arrays import (  # noqa: E402
 )
 from twixt.sim.engines.mujoco.shown_model import EFFECTS  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 # Fields of which some rows are made at once: as many processes as cores.
 HALVES = 2
 # With these changed MuJoCo's renderer writes beyond its memory, and one process in three is aborted. That they are

@@ -17,6 +17,8 @@ pytest.importorskip("mujoco.egl", reason="MuJoCo's own renderer needs EGL here")
 from tests.sim.engines.mujoco.against.overlap import agreement, near_edges, of_state  # noqa: E402
 from tests.sim.engines.mujoco.against.pictures import MujocosPictures, TwixtPictures, viewers_camera  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SIZE_PX = (480, 360)
 # Without glass, without a floor of many colours, and without heights that lie in the floor.
 OPAQUE = (

@@ -1,0 +1,6 @@
+from typing import Any, TypeAlias, TypeVar
+
+Item = TypeVar("Item")
+ArrayLike: TypeAlias = Any
+DTypeLike: TypeAlias = Any
+NDArray: TypeAlias = Any | Item
