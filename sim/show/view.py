@@ -181,7 +181,7 @@ class View(Publishing, ViewerInput):
         scene.check_bodies(max(len(scene.shapes), self._capacity))
         self._warnings.check_scene(scene)
         self._now.columns.set_scene(scene)
-        self._shapes = len(scene.shapes)
+        self._now.shapes = len(scene.shapes)
         try:
             self._publisher.write_scene(scene)
         except HostEnded:
@@ -218,7 +218,7 @@ class View(Publishing, ViewerInput):
         check_camera("View.camera", camera)
         if self._session.is_closed:
             return
-        Scene(camera=camera).check_bodies(max(self._shapes, self._capacity))
+        Scene(camera=camera).check_bodies(max(self._now.shapes, self._capacity))
         try:
             self._publisher.write_camera(camera)
         except HostEnded:

@@ -34,7 +34,7 @@ from twixt.ipc.scene.surfaces import (
 )
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
-from twixt.sim.world.field_checks import without_mask
+from twixt.sim.world.body_fields import kind_of, without_mask
 
 
 class Surfaces:
@@ -120,7 +120,7 @@ def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]
             f"{name} must be numbers of shape ({count}, 3), got {type(vertices).__name__} ({error})"
         ) from None
     if array.dtype.kind not in "iuf" or array.shape != (count, 3):
-        raise TwixtError(f"{name} must be numbers of shape ({count}, 3), got {array.dtype} of shape {array.shape}")
+        raise TwixtError(f"{name} must be numbers of shape ({count}, 3), got {kind_of(array)}")
     return array
 
 

@@ -181,7 +181,9 @@ def interrupted_at(call: Callable[[], object], number: int) -> bool:
         return trace
 
     def traced() -> None:
-        sys._getframe().f_trace_opcodes = True  # CPython 3.12 asks before it traces whether any frame wants instructions
+        sys._getframe().f_trace_opcodes = (
+            True  # CPython 3.12 asks before it traces whether any frame wants instructions
+        )
         sys.settrace(trace)
         try:
             call()
