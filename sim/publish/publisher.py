@@ -210,7 +210,6 @@ class Publisher:
             self.meter.lost += 1
 
     def _publish_delayed(self, delayed: DelayedSnapshot) -> None:
-        """Makes a delayed snapshot visible."""
         begin_ns, head = self._now_ns(), delayed.head
         with self._begin_visible(head.count, len(delayed.marks), delayed.columns, delayed.layout) as slot:
             slot.write(delayed.bodies, delayed.marks)

@@ -31,7 +31,7 @@ from twixt.sim.show.loop_warnings import LoopWarnings
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.shown_bodies import ShownBodies, require_known_fields
 from twixt.sim.world.columns import Columns
-from twixt.sim.world.marks import Marks
+from twixt.sim.world.marks import Marks, extras_of
 from twixt.sim.world.surfaces import GivenSurfaces, ShownSurfaces, Surfaces
 
 # Limit of simulated time: 2**63 ns, 292 years.
@@ -333,11 +333,9 @@ def _fill_new(opened: OpenSlot) -> None:
 
 
 def _extras(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
-    if marks is None:
-        return NO_EXTRAS if surfaces is None else surfaces.after()
-    if not isinstance(marks, Marks):
+    if not isinstance(marks, Marks | None):
         raise TwixtError(
             f"publish(marks) must be a Marks, got {type(marks).__name__}; make one with marks = twixt.Marks(), and "
             "fill it with marks.clear() and marks.add(...)"
         )
-    return Extras(marks.records) if surfaces is None else surfaces.after(marks.records)
+    return extras_of(marks, surfaces)

@@ -320,7 +320,6 @@ class ShownBodies:
 
 
 def _hidden(count: int) -> NDArray[np.void]:
-    """Records of `count` bodies that are not visible."""
     records = new_bodies(count)
     records["flags"] = 0
     return records

@@ -295,9 +295,13 @@ class Bodies:
         self._cut(rows)
 
     def _place(self, i: Any, position: ArrayLike, orientation: ArrayLike | None) -> None:
-        self._views["position"][i] = without_mask("position", position)
+        self._write("position", i, "position", position)
         if orientation is not None:
-            self._views["orientation"][i] = without_mask("orientation", orientation)
+            self._write("orientation", i, "orientation", orientation)
+
+    def _write(self, name: str, rows: Any, called: str, value: ArrayLike) -> None:
+        """Converts values to a field's type and writes them at `rows`. called: name of the values in errors."""
+        self._views[name][rows] = plain(without_mask(called, value))
 
     def _cut(self, i: Any) -> None:
         cut(self._views["epoch"], i)
@@ -307,7 +311,7 @@ class Bodies:
     def _assign(self, name: str, value: ArrayLike) -> None:
         # `bodies.position += v` writes through the view, then assigns that same view.
         if plain(value) is not self._views[name]:
-            self._views[name][...] = plain(without_mask(f"Bodies.{name}", value))
+            self._write(name, ..., f"Bodies.{name}", value)
 
     def _free_rows(self, count: int) -> list[int]:
         """Free indices: first those of despawned bodies, latest first, then new ones at the end of the array."""

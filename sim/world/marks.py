@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process.user_code import suggestion_for
-from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
+from twixt.ipc.scene.surfaces import Extras
+from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD
 from twixt.sim.world.body_fields import array_of, kind_of, not_unit, rgba
 from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
@@ -176,6 +177,12 @@ class Marks:
 def fault_text(fault: str, tick: int, way_out: str) -> str:
     """Warning about a `fault` of the marks after step number `tick`. way_out: advice, as from `way_out_in`."""
     return f"{fault} after step {tick}; it is not drawn; {way_out}"
+
+
+def extras_of(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
+    """The records that follow the bodies in a snapshot. Publish them before the vertices change."""
+    records = NO_MARKS if marks is None else marks.records
+    return Extras(records) if surfaces is None else surfaces.after(records)
 
 
 def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None = None) -> int:

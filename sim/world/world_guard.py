@@ -24,9 +24,9 @@ from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras, surface_rows
 from twixt.ipc.session.host import Host
-from twixt.ipc.snapshot import BODY, NO_MARKS
+from twixt.ipc.snapshot import BODY
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.marks import Marks, extras_of, fault_text
 from twixt.sim.world.state_checks import (
     LEAST_INTERVAL,
     LOOK_INTERVAL_S,
@@ -205,13 +205,11 @@ class GuardedWorld:
             return NO_EXTRAS
         if marks is not None and marks.fault and not self._has_fault:
             self._warn_of(fault_text(marks.fault, tick, self._way_out))
-        records = NO_MARKS if marks is None else marks.records
-        if surfaces is None:
-            return Extras(records)
-        write_surfaces(self.world)
-        if not self._has_fault:
-            self._warn_of(surfaces.fault(tick, self._way_out))
-        return surfaces.after(records)
+        if surfaces is not None:
+            write_surfaces(self.world)
+            if not self._has_fault:
+                self._warn_of(surfaces.fault(tick, self._way_out))
+        return extras_of(marks, surfaces)
 
     def controls(self) -> tuple[Control, ...]:
         """The world's controls. Raises UserCodeRefused if `controls` holds other objects."""
