@@ -124,18 +124,16 @@ def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]
     return array
 
 
-# Surfaces of a view between publishes. Vertices that are passed are checked and written; the others stay unchanged.
-#
-# Always: a publish that raises changes nothing, because new vertices are written into a second block. That block
-# becomes the present one once the publish is complete.
-
-
 # Vertices by body; or, if only one body deforms, just its vertices.
 GivenSurfaces = Mapping[int, ArrayLike] | ArrayLike
 
 
 class ShownSurfaces:
-    """Vertices of the deforming bodies in the scene of `host`; they are adapted if that scene is replaced.
+    """Surfaces of a view between publishes, for the scene of `host`; they are adapted if that scene is replaced.
+
+    Vertices that are passed are checked and written; the others stay unchanged. Always: a publish that raises changes
+    nothing, because new vertices are written into a second block. That block becomes the present one once the publish
+    is complete.
 
     are_shown: True once surfaces were given; publishes without surfaces then repeat the last vertices.
     """

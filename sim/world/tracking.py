@@ -217,20 +217,14 @@ def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityM
     return view
 
 
-# Visual offsets of corrected bodies, each with the simulated time of its correction.
-#
-# A step does not know at which simulated time its state will be published. So a correction stays pending until the
-# next snapshot and gets the time of that snapshot.
-#
-# Always: right after a correction, a body is drawn in the same place as before; a body that was cut has no offset. The
-# formulas are in `twixt.ipc.snapshot`.
-
-
-Rows = NDArray[np.int64]
-
-
 class Corrections:
-    """Offsets of bodies, initially of none. `Bodies` calls `resize` when its own arrays change size."""
+    """Visual offsets of corrected bodies, each with the simulated time of its correction. Initially for no bodies.
+
+    A step does not know at which simulated time its state will be published. So a correction stays pending until the
+    next snapshot and gets the time of that snapshot. The formulas are in `twixt.ipc.snapshot`.
+
+    Always: right after a correction, a body is drawn in the same place as before; a body that was cut has no offset.
+    """
 
     def __init__(self) -> None:
         offset = Column("f4", OFFSET_WIDTH, rule="none")
@@ -244,7 +238,7 @@ class Corrections:
         """name -> (dtype, values per body) of the published columns."""
         return self._kept.layout
 
-    def add(self, rows: Rows, moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
+    def add(self, rows: NDArray[np.int64], moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
         """Adds corrections of the bodies `rows`. moved: (m, 3), metres, and turned: (m, 4), xyzw, are the old pose
         relative to the new one."""
         offset = self._waiting[CORRECTION]

@@ -263,7 +263,7 @@ def test_a_cleared_event_is_waited_for_again() -> None:
     event.set()
     assert event.wait(0)
     event.clear()
-    assert not event.is_set()
+    assert not event.is_set
     assert not event.wait(0.001)
     event.set()
     event.set()
