@@ -99,7 +99,7 @@ class FieldWriter:
         self._squares = np.empty(4 * CHUNK_BODIES, np.float32)
         self._pairs = np.empty(4 * CHUNK_BODIES, np.float32)
         self._off = np.empty(CHUNK_BODIES, np.float32)
-        self._views: dict[int, tuple[Values, ...]] = {}  # of the last three, by the number of values
+        self._views: dict[int, tuple[Values, ...]] = {}  # by the number of values; at most two
 
     def write(self, fields: Mapping[str, ArrayLike], count: int, targets: dict[str, Values]) -> tuple[str, ...]:
         """Writes `fields`, one row for each of `count` bodies, into `targets`, blocks as from `blocks_of`. If it is
