@@ -20,7 +20,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.viewer_input import LoopStatus
-from twixt.sim.world.field_checks import HALF_ZERO
+from twixt.sim.world.body_fields import HALF_ZERO
 from twixt.sim.world.marks import Marks, fault_text
 from twixt.sim.world.state_checks import (
     LEAST_INTERVAL,

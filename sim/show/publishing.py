@@ -29,10 +29,9 @@ from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Publisher
 from twixt.sim.show.loop_warnings import LoopWarnings
 from twixt.sim.show.session import ViewerSession
-from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
-from twixt.sim.world import field_checks
+from twixt.sim.show.shown_bodies import ShownBodies, require_known_fields
 from twixt.sim.world.columns import Columns
-from twixt.sim.world.marks import Marks
+from twixt.sim.world.marks import Marks, extras_of
 from twixt.sim.world.surfaces import GivenSurfaces, ShownSurfaces, Surfaces
 
 # Limit of simulated time: 2**63 ns, 292 years.
@@ -53,23 +52,22 @@ class BodyFields(TypedDict, total=False):
 class Publishing:
     """Base class of `View` that publishes states. Only one thread at a time may publish.
 
-    shapes: number of shapes in the scene. capacity: initial capacity, in bodies.
+    shapes: number of shapes in the scene. capacity: initial capacity, in bodies, > 0.
     """
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
         self._session, self._dt_ns = session, dt_ns
         self._host = session.host
-        self._shapes, self._capacity = shapes, capacity
+        self._capacity = capacity
         plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
         spans = NOT_RECORDED if session.trace is None else session.trace.spans
         self._publisher = Publisher(self._host, plan, None, spans=spans)  # the loop sets its own pace
-        self._now = ShownSnapshot(self._host.ring, columns)
-        self._bodies: ShownBodies | None = None  # None before the first `publish`
         self._surfaces = ShownSurfaces(self._host)
         self._has_slots = self._is_publishing = False
         self._given_s: float | None = None  # the last `sim_time` passed, seconds
         self._warnings = LoopWarnings(self._host, session.status, dt_ns)
         self._body_limit = BodyLimit(self._host.ring, self._warnings.warn)
+        self._now = ShownBodies(self._host.ring, columns, shapes, self._body_limit)
 
     def publish(
         self,
@@ -128,11 +126,10 @@ class Publishing:
         self._is_publishing = True
         try:
             now = self._now
-            if self._bodies is None:
+            if not len(now.records):
                 if self._has_slots:
                     self._refuse("publish", "slot")
-                self._bodies = ShownBodies(self._host.ring, now, self._shapes, self._capacity, self._body_limit)
-            bodies = self._bodies
+                now.allocate(self._capacity)
             try:
                 if now.is_under_way:
                     now.settle()
@@ -141,11 +138,11 @@ class Publishing:
                 sim_time_ns = self._time_of(sim_time)
                 written = None
                 if surfaces is not None or self._surfaces.are_shown:
-                    count_of = partial(bodies.record_count, fields, ids)  # type: ignore[arg-type]
+                    count_of = partial(now.record_count, fields, ids)  # type: ignore[arg-type]
                     written = self._surfaces.written(surfaces, count_of)
                 extras = NO_EXTRAS if marks is None and written is None else _extras(marks, written)
                 begin_ns = time.perf_counter_ns()
-                opened = bodies.write(
+                opened = now.write(
                     fields,  # type: ignore[arg-type]
                     columns,
                     visible,
@@ -157,11 +154,11 @@ class Publishing:
                 if self._session.is_closed:  # another thread closed it; in a forked child this is an error
                     return
                 raise
-            if bodies.not_drawable and not self._warnings.is_quiet:
-                self._warnings.check_all(opened, bodies, now.tick)
+            if now.not_drawable and not self._warnings.is_quiet:
+                self._warnings.check_all(opened, now, now.tick)
             if now.tick >= self._warnings.lost_motion_tick:
-                exact = bodies.exact_positions(fields.get("position"))
-                self._warnings.check_motion(opened.records, now.tick, sim_time_ns, exact, bodies.name_of)
+                exact = now.exact_positions(fields.get("position"))
+                self._warnings.check_motion(opened.records, now.tick, sim_time_ns, exact, now.name_of)
             if extras is not NO_EXTRAS:
                 self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
             self._send(sim_time_ns, opened, begin_ns, extras.vertices)
@@ -262,11 +259,11 @@ class SlotBlock:
         view, count, surfaces, marks = self._view, self._count, self._surfaces, self._marks
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
             raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {text_of(count)}")
-        if view._bodies is not None:
+        if len(view._now.records):
             view._refuse("slot", "publish")
         count, view._has_slots = int(count), True
         now, parts, written = view._now, 0, None
-        self._own = {} if self._columns is None else field_checks.checked_columns(self._columns, now.columns, count)
+        self._own = {} if self._columns is None else now.columns.converted(self._columns, count)
         self._opened: OpenSlot | None = None
         try:
             if now.is_under_way:
@@ -317,7 +314,8 @@ class SlotBlock:
             opened.abort()
             raise
         if now.columns.declared:
-            now.columns.grow(opened.count)
+            if opened.count > now.columns.room:
+                now.columns.resize(opened.count)
             opened.columns = now.columns.published(opened.count) | self._own
         now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, self._own, opened, True
         view._send(self._sim_time_ns, opened, self._begin_ns, extras.vertices)
@@ -335,11 +333,9 @@ def _fill_new(opened: OpenSlot) -> None:
 
 
 def _extras(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
-    if marks is None:
-        return NO_EXTRAS if surfaces is None else surfaces.after()
-    if not isinstance(marks, Marks):
+    if not isinstance(marks, Marks | None):
         raise TwixtError(
             f"publish(marks) must be a Marks, got {type(marks).__name__}; make one with marks = twixt.Marks(), and "
             "fill it with marks.clear() and marks.add(...)"
         )
-    return Extras(marks.records) if surfaces is None else surfaces.after(marks.records)
+    return extras_of(marks, surfaces)

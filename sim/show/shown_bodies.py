@@ -4,9 +4,9 @@ A loop usually passes the same fields of the same bodies. If the other bytes of 
 passed fields are written, chunk by chunk, straight into the slot. Otherwise they are written into private records,
 and all records are copied into the slot.
 
-Always: a publish that raises changes nothing. A body keeps its record while it exists. Bodies that appear, disappear
-or are listed in `cut` are cut. An interrupted publish (Ctrl-C in a notebook) has no effect, except that its cuts are
-applied in the next one. The publish itself is in `publishing`.
+Always: a publish that raises changes nothing. A body keeps its record while it exists; a record without a body is not
+visible. Bodies that appear, disappear or are listed in `cut` are cut. An interrupted publish (Ctrl-C in a notebook)
+has no effect, except that its cuts are applied in the next one. The publish itself is in `publishing`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import suggestion_for
-from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS
+from twixt.ipc.ring.layout import PART_ROWS
 from twixt.ipc.ring.segments import HostRing
 from twixt.ipc.ring.slot import OpenSlot
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, NO_MARKS, RECORD, VISIBLE
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, NO_MARKS, RECORD, VISIBLE, new_bodies
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.matching import Match, RecordsById, RecordsByIndex
-from twixt.sim.show.body_records import FIELDS, FieldWriter, Records, blocks_of, write_chunks
-from twixt.sim.world import field_checks
+from twixt.sim.world import body_fields
+from twixt.sim.world.body_fields import BLOCKS, FieldWriter, blocks_of
 from twixt.sim.world.columns import Columns, require_bodies
 
 NO_KEYS: NDArray[Any] = np.zeros(0, np.int64)
@@ -54,37 +54,43 @@ class BodyState(NamedTuple):
     whole: OpenSlot | None = None  # all records and columns, if viewers get only the first ones
 
 
-class ShownSnapshot:
-    """Tick, time, columns, records and state of the newest snapshot, and the publish under way.
+class ShownBodies:
+    """Tick, time, columns, records and state of a view's newest snapshot, and the publish under way.
 
     A publish sets the next values (`next_state`, `next_slot`, `next_columns`). Once its slot is complete, `complete`
     makes them the present ones. After an interruption `is_under_way` is still True; then `settle` completes the
     publish if its slot was complete, or else reverts it.
 
-    tick: tick of the next snapshot. sim_time_ns: time of the last one. records: used only if the view is published
-    field by field; the fields in `state.newer_in_snapshot` may be older here than in the newest snapshot.
+    shapes: number of shapes in the scene. body_limit: limit on the number of bodies that viewers get. tick: tick of
+    the next snapshot. sim_time_ns: time of the last one. records: dtype `BODY`; none before `allocate`. The fields in
+    `state.newer_in_snapshot` may be older here than in the newest snapshot. not_drawable: fields that had undrawable
+    values in the last write.
     """
 
-    def __init__(self, ring: HostRing, columns: Columns) -> None:
+    def __init__(self, ring: HostRing, columns: Columns, shapes: int, body_limit: BodyLimit) -> None:
         self.tick = 0
         self.sim_time_ns: int | None = None
-        self.columns = columns
-        self.records: Records | None = None
+        self.columns, self.shapes = columns, shapes
+        self.records = _hidden(0)
         self.state = BodyState(version=object())
         self.cut_keys = NO_KEYS  # ids or indices of bodies still to be cut; emptied once a publish has cut them
         self.is_under_way = False
         self.next_state = self.state
         self.next_slot: OpenSlot | None = None
         self.next_columns: Mapping[str, NDArray[Any]] = {}
-        self._ring = ring
+        self.not_drawable: tuple[str, ...] = ()
+        self._ring, self._body_limit, self._writer = ring, body_limit, FieldWriter()
+
+    def allocate(self, capacity: int) -> None:
+        """Allocate records for `capacity` > 0 bodies, before the first `write`."""
+        self.records = _hidden(capacity)
 
     def complete(self) -> None:
         """Make the next values the present ones. Call it once the slot is complete; may be repeated if interrupted."""
         head = self.next_slot.head  # type: ignore[union-attr]  # a publish is under way
         self.tick, self.sim_time_ns, self.state = head.tick + 1, head.sim_time_ns, self.next_state
         if self.next_columns:
-            for name, values in self.next_columns.items():
-                self.columns[name][: len(values)] = values
+            self.columns.write(self.next_columns)
             self.next_columns = {}
         if self.cut_keys.size:
             self.cut_keys = NO_KEYS
@@ -95,7 +101,7 @@ class ShownSnapshot:
         columns from the newest snapshot."""
         if self.next_slot is not None and self._ring.is_committed(self.next_slot):
             return self.complete()
-        if self.records is not None:
+        if len(self.records):
             self._restore(len(self.records))
         self.next_columns, self.next_slot, self.is_under_way = {}, None, False
 
@@ -103,71 +109,23 @@ class ShownSnapshot:
         newest, state = self._ring.newest(), self.state
         if newest is not None and (whole := state.whole) is not None:
             newest = newest._replace(bodies=whole.records, columns=dict(whole.columns))
-        self.columns.make_room(count)
-        self.columns.resize(count)
-        self.records = Records(count)
+        self.columns.resize(count, count)
+        self.records = _hidden(count)
         if newest is not None:
-            self.records.bodies.view(RECORD)[: state.used] = newest.bodies.view(RECORD)[: state.used]
+            self.records.view(RECORD)[: state.used] = newest.bodies.view(RECORD)[: state.used]
             for name, column in self.columns.items():
                 kept = min(self.columns.rows_of(name, state.used), len(newest.columns[name]))
                 column[:kept] = newest.columns[name][:kept].reshape(column[:kept].shape)
         self.state = state._replace(newer_in_snapshot=())
-
-    def fetch_newer(self) -> None:
-        """Copy fields from the newest snapshot into the records where the snapshot has newer values."""
-        state = self.state
-        newest = self._ring.newest() if state.newer_in_snapshot else None
-        if newest is not None:
-            assert self.records is not None
-            for field in state.newer_in_snapshot:
-                blocks_of(field, self.records.bodies)[: state.used] = blocks_of(field, newest.bodies)
 
     def fit_columns(self) -> None:
         """Declare the columns to the channel, if an interruption prevented that."""
         if self.columns.layout != self._ring.columns:
             self._ring.set_columns(self.columns.layout)
 
-    def make_room(self, count: int) -> None:
-        """Allocate room for at least `count` bodies in records and columns."""
-        assert self.records is not None
-        have = len(self.records)
-        if count > have:
-            self.records = self.records.grown(max(count, have + have // 2))
-            self.columns.make_room(len(self.records))
-            self.columns.resize(len(self.records))
-
-    def copied_slot(self, state: BodyState, shown: int | None, marks: int) -> OpenSlot:
-        """An open slot with a copy of all records and room for `marks` marks. shown: number of records that viewers
-        get, see `HostRing.begin`."""
-        assert self.records is not None
-        opened = self._ring.begin(state.used, shown, marks, self.columns.part_count(state.used))
-        try:
-            opened.tag = None
-            records = opened.records
-            records.view(RECORD)[...] = self.records.bodies[: state.used].view(RECORD)
-            opened.tag = _SlotContents(state.version, {field: blocks_of(field, records) for field in state.fields})
-        except BaseException:
-            opened.abort()
-            raise
-        return opened
-
-
-class ShownBodies:
-    """Bodies of a view that is published field by field; their state is in `now`.
-
-    capacity: initial capacity in bodies, > 0. shapes: number of shapes in the scene. body_limit: limit on the number
-    of bodies that viewers get.
-    """
-
-    def __init__(self, ring: HostRing, now: ShownSnapshot, shapes: int, capacity: int, body_limit: BodyLimit) -> None:
-        self._ring, self._now, self._shapes, self._body_limit = ring, now, shapes, body_limit
-        now.records = Records(capacity)
-        self.not_drawable: tuple[str, ...] = ()  # fields that had undrawable values in the last write
-        self._writers = {field: FieldWriter(field) for field in FIELDS}
-
     def name_of(self, record: int) -> object:
         """Id of the body that has this record after the last write; the record's number if there are no ids."""
-        matcher = self._now.next_state.matcher
+        matcher = self.next_state.matcher
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
 
     def exact_positions(self, value: ArrayLike | None) -> NDArray[Any] | None:
@@ -175,7 +133,7 @@ class ShownBodies:
         not passed, or passed as float32, because a record has the same precision."""
         if value is None:
             return None
-        passed, state = field_checks.array_of("position", value), self._now.next_state
+        passed, state = body_fields.array_of("position", value), self.next_state
         if passed.dtype == np.float32:
             return None
         rows = state.matcher.rows if state.matcher is not None else slice(0, len(passed))
@@ -191,7 +149,7 @@ class ShownBodies:
             raise TwixtError(
                 "publish takes surfaces by the place of their bodies; leave ids out, or publish no surfaces"
             )
-        return max(self._now.state.used, _count_of(fields, None, self._now.state))
+        return max(self.state.used, _count_of(fields, None, self.state))
 
     def write(
         self,
@@ -203,81 +161,45 @@ class ShownBodies:
         marks: NDArray[np.void] = NO_MARKS,
     ) -> OpenSlot:
         """Write the bodies (arguments as for `View.publish`), their columns and marks into a slot, and return the slot
-        open. The caller must publish it, then call `ShownSnapshot.complete`. Raises TwixtError."""
-        now = self._now
-        state = now.state
+        open. The caller must publish it, then call `complete`. Raises TwixtError."""
+        state = self.state
         if not (is_repeated := tuple(fields) == state.fields):
             require_known_fields(fields)
         count = _count_of(fields, ids, state)
-        own = field_checks.checked_columns(columns, now.columns, count) if columns is not None else {}
+        own = {} if columns is None else self.columns.converted(columns, count)
         if ids is not None:
-            _require_bodies_alone(own, now.columns)
-        shown = None if visible is None else field_checks.checked_mask("visible", visible, count)
-        jumped = None if cut is None else field_checks.checked_places("cut", cut, count)
+            _require_bodies_alone(own, self.columns)
+        shown = None if visible is None else body_fields.checked_mask("visible", visible, count)
+        jumped = None if cut is None else body_fields.checked_places("cut", cut, count)
         is_repeated = (
             is_repeated
             and count == state.bodies
             and ids is None
             and visible is None
             and state.whole is None
-            and not ((jumped is not None and jumped.size) or now.cut_keys.size)
+            and not ((jumped is not None and jumped.size) or self.cut_keys.size)
         )
         mark_count = 0 if marks is NO_MARKS else len(marks)
-        opened = self._repeated(fields, count, state, mark_count) if is_repeated else None
+        opened = self._repeated(fields, count, mark_count) if is_repeated else None
         if opened is not None:
             if state.newer_in_snapshot is not state.fields:
                 state = state._replace(newer_in_snapshot=state.fields)
-            now.next_state, now.next_slot, now.is_under_way = state, opened, True
+            self.next_state, self.next_slot, self.is_under_way = state, opened, True
             if own:
-                self._write_columns(slice(None), own)
+                self.columns.write(own)
         else:
-            lengths = self._writers["orientation"].lengths
-            with np.errstate(all="ignore"):
-                checked = {field: field_checks.checked(field, value, count, lengths) for field, value in fields.items()}
-            assert now.records is not None
-            if count > len(now.records):
-                require_bodies(count, now.columns.declared)
-            most = max(count, state.used)
-            fitting = self._body_limit.allowed(most, time.perf_counter_ns(), mark_count)
-            matcher = state.matcher or (RecordsByIndex() if ids is None else RecordsById(self._shapes))
-            matcher = matcher.copy()
-            match = (
-                matcher.match(count)
-                if isinstance(matcher, RecordsByIndex)
-                # `_count_of` has checked that there are ids.
-                else matcher.match(ids)  # type: ignore[arg-type]
-            )
-            if jumped is not None or now.cut_keys.size:
-                jumped = self._all_cut(jumped, ids, count)
-            now.next_slot, now.is_under_way = None, True
-            now.fetch_newer()
-            used = self._apply_match(match)
-            records = now.records
-            for field, (values, _) in checked.items():
-                records.write(field, match.rows, values)
-            self.not_drawable = tuple(field for field, (_, is_valid) in checked.items() if not is_valid)
-            self._write_columns(match.rows, own)
-            if jumped is not None:
-                records.cut(np.arange(used)[match.rows][jumped])
-            given = ("velocity" in fields, "angular_velocity" in fields)
-            self._flag(records, match, shown, given)
             version = state.version if is_repeated else object()
-            state = BodyState(matcher, used, count, tuple(fields), version, (), given)
-            opened = now.copied_slot(state, fitting if fitting < most + mark_count else None, mark_count)
-            if fitting < most:
-                state = state._replace(whole=opened)
-            now.next_state, now.next_slot, now.is_under_way = state, opened, True
-        if now.columns.declared:
-            opened.columns = now.columns.published(state.used)
+            opened = self._written_anew(fields, own, shown, ids, jumped, count, mark_count, version)
+        if self.columns.declared:
+            opened.columns = self.columns.published(self.next_state.used)
         if mark_count:
             opened.write_marks(marks)
         return opened
 
-    def _repeated(self, fields: Mapping[str, ArrayLike], count: int, state: BodyState, marks: int) -> OpenSlot | None:
+    def _repeated(self, fields: Mapping[str, ArrayLike], count: int, marks: int) -> OpenSlot | None:
         """A slot with only `fields` newly written, for the same fields as last time. None if the slot's other bytes
         are outdated."""
-        writers: list[FieldWriter] = []
-        columns = self._now.columns
+        state, columns = self.state, self.columns
         parts = columns.part_count(state.used) if columns.declared else 0
         opened = self._ring.begin(state.used, marks=marks, parts=parts)
         try:
@@ -285,60 +207,108 @@ class ShownBodies:
             if not isinstance(contents, _SlotContents) or contents.version is not state.version:
                 opened.abort()
                 return None
-            for field, value in fields.items():
-                writers.append(writer := self._writers[field])
-                writer.begin(value, count, contents.targets[field])
-            with np.errstate(all="ignore"):  # too large values are reported, whatever errstate the loop set
-                write_chunks(writers, count)
-            self.not_drawable = ()
-            for writer in writers:
-                if not writer.is_drawable:
-                    self.not_drawable += (writer.field,)
+            self.not_drawable = self._writer.write(fields, count, contents.targets)
         except BaseException:
             opened.abort()
             raise
-        finally:
-            for writer in writers:
-                writer.end()
         return opened
 
-    def _write_columns(self, places: Any, own: Mapping[str, NDArray[Any]]) -> None:
-        columns = self._now.columns
-        for name, values in own.items():
-            of_bodies = columns.declared[name].per == BODY_ROWS and not isinstance(places, slice)
-            columns[name][places if of_bodies else slice(0, len(values))] = values
+    def _written_anew(
+        self,
+        fields: Mapping[str, ArrayLike],
+        own: Mapping[str, NDArray[Any]],
+        shown: NDArray[np.bool_] | None,
+        ids: ArrayLike | None,
+        jumped: NDArray[np.int64] | None,
+        count: int,
+        marks: int,
+        version: object,
+    ) -> OpenSlot:
+        """A slot with a copy of all records, in which `fields` are newly written. version: see `BodyState`."""
+        blocks: dict[str, NDArray[Any]] = {}
+        self.not_drawable = self._writer.write(fields, count, blocks)
+        if count > len(self.records):
+            require_bodies(count, self.columns.declared)
+        most = max(count, self.state.used)
+        fitting = self._body_limit.allowed(most, time.perf_counter_ns(), marks)
+        match, matcher = self._matched(ids, count)
+        if jumped is not None or self.cut_keys.size:
+            jumped = self._all_cut(jumped, ids, count)
+        self.next_slot, self.is_under_way = None, True
+        self._fetch_newer()
+        used = self._apply_match(match)
+        for field in fields:
+            blocks_of(field, self.records)[match.rows] = blocks[field]
+        self.columns.write(own, match.rows)
+        if jumped is not None:
+            body_fields.cut(self.records["epoch"], np.arange(used)[match.rows][jumped])
+        given = ("velocity" in fields, "angular_velocity" in fields)
+        self._flag(match, shown, given)
+
+        state = BodyState(matcher, used, count, tuple(fields), version, (), given)
+        parts = self.columns.part_count(used)
+        opened = self._ring.begin(used, fitting if fitting < most + marks else None, marks, parts)
+        try:
+            opened.tag = None
+            opened.records.view(RECORD)[...] = self.records[:used].view(RECORD)
+            opened.tag = _SlotContents(version, {field: blocks_of(field, opened.records) for field in fields})
+        except BaseException:
+            opened.abort()
+            raise
+        if fitting < most:
+            state = state._replace(whole=opened)
+        self.next_state, self.next_slot = state, opened
+        return opened
+
+    def _matched(self, ids: ArrayLike | None, count: int) -> tuple[Match, RecordsByIndex | RecordsById]:
+        """The records of the bodies, and the matcher after this publish."""
+        matcher = self.state.matcher or (RecordsByIndex() if ids is None else RecordsById(self.shapes))
+        matcher = matcher.copy()
+        if isinstance(matcher, RecordsByIndex):
+            return matcher.match(count), matcher
+        return matcher.match(ids), matcher  # type: ignore[arg-type]  # `_count_of` has checked that there are ids
+
+    def _fetch_newer(self) -> None:
+        """Copy fields from the newest snapshot into the records where the snapshot has newer values."""
+        state = self.state
+        newest = self._ring.newest() if state.newer_in_snapshot else None
+        if newest is not None:
+            for field in state.newer_in_snapshot:
+                blocks_of(field, self.records)[: state.used] = blocks_of(field, newest.bodies)
 
     def _all_cut(self, jumped: NDArray[np.int64] | None, ids: ArrayLike | None, count: int) -> NDArray[np.int64] | None:
         """Indices of all bodies to be cut, including those of interrupted publishes."""
-        now = self._now
-        if now.cut_keys.size:
+        if self.cut_keys.size:
             keys = np.arange(count) if ids is None else np.asarray(ids)
-            before = np.flatnonzero(np.isin(keys, now.cut_keys))
+            before = np.flatnonzero(np.isin(keys, self.cut_keys))
             jumped = before if jumped is None else np.union1d(before, jumped)
         if jumped is not None and jumped.size:
-            now.cut_keys = jumped if ids is None else np.asarray(ids)[jumped]
+            self.cut_keys = jumped if ids is None else np.asarray(ids)[jumped]
         return jumped
 
     def _apply_match(self, match: Match) -> int:
         """Cut the records of removed bodies and reset those of new bodies; returns the number of records used."""
-        now = self._now
-        used = now.state.used
-        assert now.records is not None
+        used = self.state.used
         if match.gone.size:
-            now.records.cut(match.gone)
+            body_fields.cut(self.records["epoch"], match.gone)
         if match.spawned.size:
             used = max(used, int(match.spawned.max()) + 1)
-            now.make_room(used)
-            now.records.begin(match.spawned)
-            now.columns.begin(match.spawned)
+            have = len(self.records)
+            if used > have:
+                larger = _hidden(max(used, have + have // 2))
+                larger.view(RECORD)[:have] = self.records.view(RECORD)
+                self.records = larger
+                self.columns.resize(len(larger), len(larger))
+            body_fields.renew(self.records, match.spawned)
+            self.columns.begin(match.spawned)
         return used
 
-    def _flag(self, records: Records, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
+    def _flag(self, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
         """Write the flags of visible bodies and given velocities; cut bodies that appear or disappear."""
         stays = not (match.spawned.size or match.gone.size)
-        if shown is None and stays and given == self._now.state.given:
+        if shown is None and stays and given == self.state.given:
             return
-        flags = records.bodies["flags"]
+        flags = self.records["flags"]
         was_visible = flags & VISIBLE
         is_visible = was_visible.copy()
         is_visible[match.spawned] = VISIBLE
@@ -346,7 +316,13 @@ class ShownBodies:
         seen = is_visible[match.rows] if shown is None else VISIBLE * shown
         flags[:] = 0
         flags[match.rows] = bits | seen
-        records.cut((flags & VISIBLE) != was_visible)
+        body_fields.cut(self.records["epoch"], (flags & VISIBLE) != was_visible)
+
+
+def _hidden(count: int) -> NDArray[np.void]:
+    records = new_bodies(count)
+    records["flags"] = 0
+    return records
 
 
 def _require_bodies_alone(own: Mapping[str, NDArray[Any]], columns: Columns) -> None:
@@ -362,17 +338,17 @@ def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: Bod
     if (ids is not None) != isinstance(state.matcher, RecordsById) and state.matcher is not None:
         raise TwixtError("ids must be given in every publish or in none; bodies cannot be matched otherwise")
     if ids is not None:
-        return field_checks.length("ids", ids)
+        return body_fields.length("ids", ids)
     for field in ("position", "orientation", "velocity", "angular_velocity"):
         if field in passed:
-            return field_checks.length(field, passed[field])
+            return body_fields.length(field, passed[field])
     return state.bodies
 
 
 def require_known_fields(fields: Iterable[str]) -> None:
     """Raises TwixtError for a name that is not a parameter of `View.publish`."""
     for name in fields:
-        if name not in FIELDS:
-            known = [*FIELDS, "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]
+        if name not in BLOCKS:
+            known = [*BLOCKS, "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]
             hint = suggestion_for(name, known) or f"there are {', '.join(known)}"
             raise TwixtError(f"publish takes no {name!r}; {hint}")

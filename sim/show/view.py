@@ -1,9 +1,15 @@
 """`twixt.show`, and the view that it returns, with its scene, camera and window.
 
+    with twixt.show(scene, dt=0.002) as view:        # starts the viewer as its own process; returns at once
+        while view.is_open:
+            advance(state)
+            view.publish(position=state.xyz, orientation=state.quat)
+
 `publishing` publishes states; `viewer_input` receives the actions of the viewers' users.
 
-Always: after `close`, publishing or assigning a scene or camera has no effect. The viewer's keys for steps, pause and
-reset never have an effect on a view.
+Always: arguments are checked before a viewer is started. A call that raises leaves no name in use and no process.
+After `close`, publishing or assigning a scene or camera has no effect. The viewer's keys for steps, pause and reset
+never have an effect on a view.
 """
 
 from __future__ import annotations
@@ -33,16 +39,6 @@ from twixt.sim.show.publishing import LONGEST_S, Publishing
 from twixt.sim.show.session import ViewerSession
 from twixt.sim.show.viewer_input import ViewerInput
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
-
-# `twixt.show` opens a window in a separate process. The user's own loop publishes its states to this window.
-#
-#     with twixt.show(scene, dt=0.002) as view:        # starts the viewer as its own process; returns at once
-#         while view.is_open:
-#             advance(state)
-#             view.publish(position=state.xyz, orientation=state.quat)
-#
-# Always: arguments are checked before a viewer is started. A call that raises leaves no name in use and no process.
-
 
 __all__ = ["View", "show"]
 
@@ -181,7 +177,7 @@ class View(Publishing, ViewerInput):
         scene.check_bodies(max(len(scene.shapes), self._capacity))
         self._warnings.check_scene(scene)
         self._now.columns.set_scene(scene)
-        self._shapes = len(scene.shapes)
+        self._now.shapes = len(scene.shapes)
         try:
             self._publisher.write_scene(scene)
         except HostEnded:
@@ -218,7 +214,7 @@ class View(Publishing, ViewerInput):
         check_camera("View.camera", camera)
         if self._session.is_closed:
             return
-        Scene(camera=camera).check_bodies(max(self._shapes, self._capacity))
+        Scene(camera=camera).check_bodies(max(self._now.shapes, self._capacity))
         try:
             self._publisher.write_camera(camera)
         except HostEnded:

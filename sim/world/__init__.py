@@ -1,4 +1,4 @@
 """Worlds. world: base class; bodies, columns, marks, surfaces: their state; tracking: detects writes to arrays.
 
-field_checks, state_checks, world_guard: checks of values, of a state, of a whole world.
+body_fields: conversion and checks of their values; state_checks, world_guard: checks of a state, of a world.
 """

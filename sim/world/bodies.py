@@ -22,15 +22,13 @@ from twixt.ipc.config.rules import is_finite
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE, new_bodies, turn_between
+from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies, turn_between
+from twixt.sim.world.body_fields import count_corrections, cut, renew, rgba, without_mask
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies
-from twixt.sim.world.field_checks import rgba, without_mask
 from twixt.sim.world.tracking import (
-    CORRECTIONS_MASK,
     Corrections,
     LostSums,
     WrittenVelocities,
-    count_corrections,
     plain,
     visibility_mask,
 )
@@ -39,7 +37,7 @@ from twixt.sim.world.tracking import (
 GROWTH = 0.5
 # Lost sums are recorded, in an occasional step, for at most this many bodies. The recording needs 128 bytes per body.
 MOST_SUMMED = 32_768
-FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
+WHITE = (255, 255, 255, 255)
 
 
 class Bodies:
@@ -242,8 +240,9 @@ class Bodies:
         if not len(rows):
             return
         if self._corrections is None:
-            self._corrections = Corrections(len(self._storage))
-            self._corrections.resize(len(self))
+            corrections = Corrections()
+            corrections.resize(len(self), len(self._storage))
+            self._corrections = corrections
         self._corrections.add(rows, moved[near], turn_between(before["orientation"], after["orientation"])[near])
         count_corrections(self._views["epoch"], rows)
 
@@ -266,10 +265,7 @@ class Bodies:
         free_rows = self._free_rows(math.prod(rows))
         i: Any = np.array(free_rows, np.int64).reshape(rows) if rows else free_rows[0]
         views = self._views
-        epoch = views["epoch"][i]
-        self._records[i] = FRESH
-        views["epoch"][i] = epoch
-        views["flags"][i] = self._written.flags  # hidden until all values are accepted
+        renew(self._records, i, self._written.flags)  # hidden until all values are accepted
         self._free |= dict.fromkeys(reversed(free_rows))
         self._columns.begin(i)
         for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity)):
@@ -299,22 +295,23 @@ class Bodies:
         self._cut(rows)
 
     def _place(self, i: Any, position: ArrayLike, orientation: ArrayLike | None) -> None:
-        self._views["position"][i] = without_mask("position", position)
+        self._write("position", i, "position", position)
         if orientation is not None:
-            self._views["orientation"][i] = without_mask("orientation", orientation)
+            self._write("orientation", i, "orientation", orientation)
+
+    def _write(self, name: str, rows: Any, called: str, value: ArrayLike) -> None:
+        """Converts values to a field's type and writes them at `rows`. called: name of the values in errors."""
+        self._views[name][rows] = plain(without_mask(called, value))
 
     def _cut(self, i: Any) -> None:
-        epoch = self._views["epoch"]
-        old = epoch[i]
-        cuts = ((old & np.uint32(CONTINUITY_MASK)) + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
-        epoch[i] = (old & np.uint32(CORRECTIONS_MASK)) | cuts
+        cut(self._views["epoch"], i)
         if self._corrections:
             self._corrections.cut(i)
 
     def _assign(self, name: str, value: ArrayLike) -> None:
         # `bodies.position += v` writes through the view, then assigns that same view.
         if plain(value) is not self._views[name]:
-            self._views[name][...] = plain(without_mask(f"Bodies.{name}", value))
+            self._write(name, ..., f"Bodies.{name}", value)
 
     def _free_rows(self, count: int) -> list[int]:
         """Free indices: first those of despawned bodies, latest first, then new ones at the end of the array."""
@@ -331,16 +328,13 @@ class Bodies:
             grown = new_bodies(capacity)
             grown[:count] = self._storage[:count]
             self._storage = grown
-            self._columns.make_room(len(grown))
-            if self._corrections:
-                self._corrections.make_room(len(grown))
         self._make_views(count + more)
 
     def _make_views(self, count: int) -> None:
         self._records = self._storage[:count]
-        self._columns.resize(count)
+        self._columns.resize(count, len(self._storage))
         if self._corrections:
-            self._corrections.resize(count)
+            self._corrections.resize(count, len(self._storage))
         self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}
         self._written.attach(self._views)
         self._sums = None  # it refers to the old records

@@ -12,6 +12,7 @@ scene's values. An invalid declaration raises at once. Viewers blend the columns
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -38,10 +39,13 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.parts import part_colors
 from twixt.ipc.scene.scene import part_bodies
 from twixt.ipc.snapshot import BODY, CORRECTED_NS, CORRECTION, NO_OFFSET
+from twixt.sim.world.body_fields import array_of, kind_of
 
 TAKEN_NAMES = (*(BODY.names or ()), "visible", CORRECTION, CORRECTED_NS)
 # Two columns are reserved for corrections.
 MOST_COLUMNS = MAX_COLUMNS - 2
+# For each kind of column (numpy's letter): the kinds of values that it accepts, and their name in errors.
+KINDS_FOR = {"f": ("fiu", "numbers"), "i": ("iu", "whole numbers"), "u": ("iu", "whole numbers"), "b": ("b", "bools")}
 
 Rule = str | Callable[[Any, Any, float], Any]
 
@@ -87,6 +91,26 @@ class Column:
         """The shape of an array of `count` rows."""
         return (count,) if self.width == 1 else (count, self.width)
 
+    def converted(self, field: str, value: ArrayLike, count: int) -> NDArray[Any]:
+        """`value` as `count` rows of the declared type; a single row is repeated. Values that are not finite are
+        accepted. Raises TwixtError for wrong shapes, types and ranges."""
+        array, shape, kind = array_of(field, value), self.rows(count), np.dtype(self.dtype)
+        takes, called = KINDS_FOR[kind.kind]
+        if array.dtype.kind not in takes or array.shape not in (shape, shape[1:]):
+            each = "" if self.per == BODY_ROWS else f" (a row per {self.per})"
+            raise TwixtError(
+                f"{field} must be {called} of shape {shape}{each}, or one row for all, got {kind_of(array)}"
+            )
+        if kind.kind in "iu" and array.size:
+            least, most = np.iinfo(kind).min, np.iinfo(kind).max
+            if array.min() < least or array.max() > most:
+                raise TwixtError(
+                    f"{field} holds whole numbers from {least} to {most}, got values from {array.min()} "
+                    f"to {array.max()}; declare a larger type"
+                )
+        with np.errstate(over="ignore"):  # too large a number becomes infinite; the user's errstate does not apply
+            return np.full(shape, array, kind)
+
     @property
     def form(self) -> ColumnForm:
         """The column's form, for a `Host`."""
@@ -96,8 +120,8 @@ class Column:
 class Columns(Mapping[str, NDArray[Any]]):
     """Arrays of the `declared` columns, each (n,) or (n, width). Write into an array, or assign to all its rows.
 
-    scene: the scene of the bodies, needed only for part columns. `Bodies` or the view that has these columns calls
-    `make_room`, `resize`, `grow` and `begin`. Raises TwixtError for part columns without a scene.
+    scene: the scene of the bodies, needed only for part columns. room: number of bodies for which there is storage.
+    `Bodies` or the view calls `resize`, `write` and `begin`. Raises TwixtError for part columns without a scene.
     """
 
     def __init__(self, declared: Mapping[str, Column], count: int, scene: Scene | None = None) -> None:
@@ -106,8 +130,7 @@ class Columns(Mapping[str, NDArray[Any]]):
         self._storage: dict[str, NDArray[Any]] = {}
         self._views: dict[str, NDArray[Any]] = {}
         self._parts = _parts_of(declared, scene)
-        self._room = self._count = 0
-        self.make_room(count)
+        self.room = self._count = 0
         self.resize(count)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -129,7 +152,6 @@ class Columns(Mapping[str, NDArray[Any]]):
         return len(self._views)
 
     def rows_of(self, name: str, count: int) -> int:
-        """Number of rows of a column for `count` bodies."""
         per = self.declared[name].per
         return count if per == BODY_ROWS else self.part_count(count) if per == PART_ROWS else 1
 
@@ -143,26 +165,43 @@ class Columns(Mapping[str, NDArray[Any]]):
             return self._views
         return {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
 
-    def make_room(self, capacity: int) -> None:
-        """Reallocates storage for `capacity` bodies; existing values are copied."""
-        self._room = capacity
+    def converted(self, passed: Mapping[str, ArrayLike], count: int) -> dict[str, NDArray[Any]]:
+        """Columns that are passed to `publish` for `count` bodies, in their declared types; see `Column.converted`.
+        Raises TwixtError also for undeclared columns."""
+        if not isinstance(passed, Mapping):
+            raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
+        declared = self.declared
+        for name in passed:
+            if name not in declared:
+                near = difflib.get_close_matches(str(name), declared, n=1)
+                known = f"show(columns={{...}}) declares them, and {_listed(declared)}"
+                hint = f"did you mean {near[0]!r}?" if near else known
+                raise TwixtError(f"publish has no column {name!r}; {hint}")
+        return {
+            name: declared[name].converted(f"column {name!r}", value, self.rows_of(name, count))
+            for name, value in passed.items()
+        }
+
+    def write(self, values: Mapping[str, NDArray[Any]], bodies: Any = None) -> None:
+        """Copies values as from `converted` into the rows of these bodies, or into the first rows (None)."""
+        for name, rows in values.items():
+            is_selection = bodies is not None and self.declared[name].per == BODY_ROWS
+            self._views[name][bodies if is_selection else slice(len(rows))] = rows
+
+    def resize(self, count: int, room: int | None = None) -> None:
+        """Sets the number of bodies; new rows have their initial values. room: number of bodies for which there is
+        storage; by default it is enlarged only if needed."""
+        if room is None:
+            room = max(count, self.room)
         for name, column in self.declared.items():
-            grown = self._initial_rows(name, capacity)
             before = self._storage.get(name)
-            if before is not None:
-                kept = min(len(before), len(grown))
-                grown[:kept] = before[:kept]
-            self._storage[name] = grown.astype(column.dtype, copy=False)
-
-    def grow(self, count: int) -> None:
-        """Grows to at least `count` bodies; new rows have their initial values."""
-        if self._storage and count > self._room:
-            self.make_room(count)
-            self.resize(count)
-
-    def resize(self, count: int) -> None:
-        """Sets the number of bodies to `count`."""
-        self._count = count
+            if before is None or room != self.room:
+                grown = self._initial_rows(name, room)
+                if before is not None:
+                    kept = min(len(before), len(grown))
+                    grown[:kept] = before[:kept]
+                self._storage[name] = grown.astype(column.dtype, copy=False)
+        self.room, self._count = room, count
         self._views = {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
 
     def begin(self, rows: Any) -> None:
@@ -187,10 +226,9 @@ class Columns(Mapping[str, NDArray[Any]]):
         """Replaces the declaration by the result of `with_more`; existing columns keep their values. scene: the scene
         of the bodies. Raises TwixtError."""
         parts = _parts_of(declared, scene) if self._parts is None else self._parts
-        require_bodies(self._room, declared)
+        require_bodies(self.room, declared)
         self.declared, self._parts = declared, parts
         self.layout = {name: column.form for name, column in declared.items()}
-        self.make_room(self._room)
         self.resize(self._count)
 
     def is_for(self, scene: Scene) -> bool:
@@ -205,7 +243,7 @@ class Columns(Mapping[str, NDArray[Any]]):
         self._parts = _parts_of(self.declared, scene)
         for name, column in self.declared.items():
             if column.per == PART_ROWS:
-                self._storage[name] = self._initial_rows(name, self._room)
+                self._storage[name] = self._initial_rows(name, self.room)
         self.resize(self._count)
 
     def _initial_rows(self, name: str, count: int) -> NDArray[Any]:
@@ -236,7 +274,6 @@ class _Parts:
         return int(self._ends[bodies])
 
     def bodies(self, count: int) -> NDArray[np.intp]:
-        """The body of each part of the first `count` bodies."""
         return self._bodies[: self.count(count)]
 
 

@@ -16,15 +16,14 @@ Always: an `add` that raises changes nothing. Marks are not part of a world's st
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process.user_code import suggestion_for
-from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
-from twixt.sim.world.field_checks import LENGTH_OFF_MAX, array_of, rgba
+from twixt.ipc.scene.surfaces import Extras
+from twixt.ipc.snapshot import MARK, MARK_KINDS, NO_MARKS, RECORD
+from twixt.sim.world.body_fields import array_of, kind_of, not_unit, rgba
 from twixt.sim.world.state_checks import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
@@ -180,6 +179,12 @@ def fault_text(fault: str, tick: int, way_out: str) -> str:
     return f"{fault} after step {tick}; it is not drawn; {way_out}"
 
 
+def extras_of(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
+    """The records that follow the bodies in a snapshot. Publish them before the vertices change."""
+    records = NO_MARKS if marks is None else marks.records
+    return Extras(records) if surfaces is None else surfaces.after(records)
+
+
 def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None = None) -> int:
     """Initial capacity of a host in records, for bodies, surfaces and, if `marks` is given, at least `FIRST_MARKS`
     marks. With marks, a third is spare, so that a larger segment is needed only after the number of marks grows."""
@@ -205,7 +210,7 @@ def _vectors(field: str, value: ArrayLike, count: int | None) -> NDArray[np.floa
         array = np.zeros((0, 3))
     if array.dtype.kind not in "fiu" or array.ndim != 2 or array.shape[1] != 3 or count not in (None, len(array)):
         rows = "n" if count is None else count
-        raise TwixtError(f"Marks.add({field}) must be numbers of shape ({rows}, 3), got {_kind(array)}")
+        raise TwixtError(f"Marks.add({field}) must be numbers of shape ({rows}, 3), got {kind_of(array)}")
     return array.astype(np.float64)
 
 
@@ -232,11 +237,9 @@ def _along(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 def _quaternions(value: ArrayLike, count: int) -> NDArray[np.float64]:
     array = array_of("Marks.add(orientation)", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((4,), (count, 4)):
-        raise TwixtError(f"Marks.add(orientation) must be numbers of shape ({count}, 4), got {_kind(array)}")
+        raise TwixtError(f"Marks.add(orientation) must be numbers of shape ({count}, 4), got {kind_of(array)}")
     turns = np.broadcast_to(array, (count, 4)).astype(np.float64)
-    with np.errstate(all="ignore"):
-        lengths = np.linalg.norm(turns, axis=1)
-        off = np.flatnonzero(np.isfinite(lengths) & (lengths > 0) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+    lengths, off = not_unit(turns)
     if len(off):
         raise TwixtError(
             f"Marks.add(orientation) must be unit quaternions (x, y, z, w), got {turns[off[0]].tolist()} of length "
@@ -255,7 +258,7 @@ def _sizes(kind: str, names: tuple[str, ...], size: ArrayLike | None, count: int
     if array.dtype.kind not in "fiu" or array.shape not in ((width,), (count, width)):
         raise TwixtError(
             f"Marks.add({kind!r}, size) must be {', '.join(names)} for all or for each of {count} marks, "
-            f"got {_kind(array)}"
+            f"got {kind_of(array)}"
         )
     if array.size and array.min() < 0:
         raise TwixtError(f"Marks.add({kind!r}, size) must be metres >= 0, got {array.min():g}")
@@ -266,7 +269,7 @@ def _whole(field: str, value: ArrayLike, count: int, most: int) -> NDArray[np.ui
     array = array_of(f"Marks.add({field})", value)
     is_whole = array.dtype.kind in "iu" or array.size == 0
     if not is_whole or array.shape not in ((), (count,)):
-        raise TwixtError(f"Marks.add({field}) must be whole numbers of shape ({count},), got {_kind(array)}")
+        raise TwixtError(f"Marks.add({field}) must be whole numbers of shape ({count},), got {kind_of(array)}")
     if array.size and not (array.min() >= 0 and array.max() <= most):
         raise TwixtError(
             f"Marks.add({field}) must be whole numbers from 0 to {most}, got from {array.min()} to {array.max()}"
@@ -287,7 +290,3 @@ def _fault(kind: str, rows: NDArray[np.void]) -> str:
             break
     kind = kind or KIND_NAMES[rows["kind"][first]]
     return f"a mark of kind {kind!r} has the {field} {np.array2string(value, separator=', ')}"
-
-
-def _kind(array: NDArray[Any]) -> str:
-    return f"{array.dtype} of shape {array.shape}"

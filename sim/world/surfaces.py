@@ -34,7 +34,7 @@ from twixt.ipc.scene.surfaces import (
 )
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
-from twixt.sim.world.field_checks import without_mask
+from twixt.sim.world.body_fields import kind_of, without_mask
 
 
 class Surfaces:
@@ -120,14 +120,8 @@ def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]
             f"{name} must be numbers of shape ({count}, 3), got {type(vertices).__name__} ({error})"
         ) from None
     if array.dtype.kind not in "iuf" or array.shape != (count, 3):
-        raise TwixtError(f"{name} must be numbers of shape ({count}, 3), got {array.dtype} of shape {array.shape}")
+        raise TwixtError(f"{name} must be numbers of shape ({count}, 3), got {kind_of(array)}")
     return array
-
-
-# Surfaces of a view between publishes. Vertices that are passed are checked and written; the others stay unchanged.
-#
-# Always: a publish that raises changes nothing, because new vertices are written into a second block. That block
-# becomes the present one once the publish is complete.
 
 
 # Vertices by body; or, if only one body deforms, just its vertices.
@@ -135,7 +129,11 @@ GivenSurfaces = Mapping[int, ArrayLike] | ArrayLike
 
 
 class ShownSurfaces:
-    """Vertices of the deforming bodies in the scene of `host`; they are adapted if that scene is replaced.
+    """Surfaces of a view between publishes, for the scene of `host`; they are adapted if that scene is replaced.
+
+    Vertices that are passed are checked and written; the others stay unchanged. Always: a publish that raises changes
+    nothing, because new vertices are written into a second block. That block becomes the present one once the publish
+    is complete.
 
     are_shown: True once surfaces were given; publishes without surfaces then repeat the last vertices.
     """

@@ -16,10 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.snapshot import (
-    CONTINUITY_MASK,
     CORRECTED_NS,
     CORRECTION,
-    CORRECTION_STEP,
     HAS_ANGULAR_VELOCITY,
     HAS_VELOCITY,
     NO_OFFSET,
@@ -219,36 +217,19 @@ def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityM
     return view
 
 
-# Visual offsets of corrected bodies, each with the simulated time of its correction.
-#
-# A step does not know at which simulated time its state will be published. So a correction stays pending until the
-# next snapshot and gets the time of that snapshot.
-#
-# Always: right after a correction, a body is drawn in the same place as before; a body that was cut has no offset. The
-# formulas are in `twixt.ipc.snapshot`.
-
-
-Rows = NDArray[np.int64]
-
-CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
-
-
-def count_corrections(epoch: NDArray[np.uint32], rows: Rows) -> None:
-    """Counts one more correction in the epochs of the bodies `rows`."""
-    old = epoch[rows]
-    # The high half wraps around. The low half does not change, and nothing overflows.
-    room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
-    counted = old + np.minimum(room, np.uint32(CORRECTION_STEP))
-    epoch[rows] = np.where(room, counted, old & np.uint32(CONTINUITY_MASK))
-
-
 class Corrections:
-    """Offsets of `count` bodies. `Bodies` calls `make_room` and `resize` when its own arrays change size."""
+    """Visual offsets of corrected bodies, each with the simulated time of its correction. Initially for no bodies.
 
-    def __init__(self, count: int) -> None:
+    A step does not know at which simulated time its state will be published. So a correction stays pending until the
+    next snapshot and gets the time of that snapshot. The formulas are in `twixt.ipc.snapshot`.
+
+    Always: right after a correction, a body is drawn in the same place as before; a body that was cut has no offset.
+    """
+
+    def __init__(self) -> None:
         offset = Column("f4", OFFSET_WIDTH, rule="none")
-        self._kept = Columns({CORRECTION: offset, CORRECTED_NS: Column("i8", rule="none")}, count)
-        self._waiting = Columns({CORRECTION: offset}, count)
+        self._kept = Columns({CORRECTION: offset, CORRECTED_NS: Column("i8", rule="none")}, 0)
+        self._waiting = Columns({CORRECTION: offset}, 0)
         self._has_waiting = False
         self._published_ns: int | None = None
 
@@ -257,7 +238,7 @@ class Corrections:
         """name -> (dtype, values per body) of the published columns."""
         return self._kept.layout
 
-    def add(self, rows: Rows, moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
+    def add(self, rows: NDArray[np.int64], moved: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
         """Adds corrections of the bodies `rows`. moved: (m, 3), metres, and turned: (m, 4), xyzw, are the old pose
         relative to the new one."""
         offset = self._waiting[CORRECTION]
@@ -283,12 +264,7 @@ class Corrections:
             self._waiting.begin(rows)
         return self._kept.published()
 
-    def make_room(self, capacity: int) -> None:
-        """Allocates storage for `capacity` bodies."""
-        self._kept.make_room(capacity)
-        self._waiting.make_room(capacity)
-
-    def resize(self, count: int) -> None:
-        """Sets the number of bodies to `count`."""
-        self._kept.resize(count)
-        self._waiting.resize(count)
+    def resize(self, count: int, room: int) -> None:
+        """Sets the number of bodies, and the number for which there is storage."""
+        self._kept.resize(count, room)
+        self._waiting.resize(count, room)

@@ -24,9 +24,9 @@ from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surfaces import NO_EXTRAS, Extras, surface_rows
 from twixt.ipc.session.host import Host
-from twixt.ipc.snapshot import BODY, NO_MARKS
+from twixt.ipc.snapshot import BODY
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.marks import Marks, extras_of, fault_text
 from twixt.sim.world.state_checks import (
     LEAST_INTERVAL,
     LOOK_INTERVAL_S,
@@ -134,71 +134,9 @@ def check_writes_all(world: World) -> None:
         )
 
 
-class WorldGuard:
-    """Compares bodies, scene and dt of a world with their last checked values, after every step.
-
-    warn: called with a text if the world changed its dt, which has no effect.
-    """
-
-    def __init__(self, world: World, warn: Callable[[str], object]) -> None:
-        self._warn = warn
-        self._dt, self._has_kept_dt = world.dt, True
-        self._scene, self._declared = world.scene, world.bodies.columns.declared
-        self._remember(world)
-
-    def check_step(self, world: World, step: int) -> Scene | None:
-        """Returns the new scene to publish, or None if step number `step` did not change it. Raises UserCodeCrashed
-        for invalid bodies or an invalid scene."""
-        try:
-            bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
-            is_new_dt = bool(self._has_kept_dt and world.dt != self._dt)
-        except Exception as error:  # they may be properties, which run user code
-            raise user_crash(f"{type(world).__name__}.bodies, .scene or .dt", error) from error
-        if is_new_dt:
-            self._warn_of_dt(world, f"step {step}")
-        if bodies is self._bodies and scene is self._scene and len(self._bodies) == self._count:
-            return None
-        if bodies is not self._bodies and not (isinstance(bodies, Bodies) and len(bodies) == self._count):
-            found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
-            raise UserCodeCrashed(
-                f"{type(world).__name__}.bodies was Bodies({self._count}) and is {found} after step {step}; "
-                "keep the one made in __init__, and use its spawn and despawn to change how many are seen"
-            )
-        return self._changed_scene(world)
-
-    def check_reset(self, world: World) -> Scene | None:
-        """As `check_step`, but after a reset, which is allowed to replace the bodies and change their number."""
-        scene = self._changed_scene(world, is_reset=True)
-        if self._has_kept_dt and world.dt != self._dt:
-            self._warn_of_dt(world, "a reset")
-        return scene
-
-    def _warn_of_dt(self, world: World, when: str) -> None:
-        self._has_kept_dt = False
-        self._warn(
-            f"{type(world).__name__}.dt was {self._dt:g} and is {world.dt!r} after {when}; steps stay {self._dt:g} s "
-            "long: set dt in the class or in __init__, or give --physics-hz"
-        )
-
-    def _changed_scene(self, world: World, is_reset: bool = False) -> Scene | None:
-        scene = getattr(world, "scene", None)
-        if is_reset or scene is not self._scene or world.bodies is not self._bodies:
-            try:
-                check_world(world)
-            except TwixtError as error:
-                raise UserCodeCrashed(str(error)) from error
-        declared = world.bodies.columns.declared
-        has_changed = scene is not self._scene or declared != self._declared
-        self._scene, self._declared = world.scene, declared
-        self._remember(world)
-        return drawable_scene(world) if has_changed else None
-
-    def _remember(self, world: World) -> None:
-        self._bodies, self._count = world.bodies, len(world.bodies)
-
-
 class GuardedWorld:
-    """Wrapper of a world for physics. It turns exceptions into `UserCodeCrashed` and checks the world's members.
+    """Wrapper of a world for physics. It turns exceptions into `UserCodeCrashed`, checks the world's members, and
+    compares bodies, scene and dt with their last checked values after every step.
 
     remake, seed: see `reset`. warn: called with the text of each warning.
     """
@@ -208,7 +146,10 @@ class GuardedWorld:
         self.writes_in_place = writes_in_place(world)
         self._remake, self._seed, self._warn = remake, seed, warn
         self._way_out = getattr(world, "way_out", "") or way_out_in(f"{self.name}.step")
-        self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(self._way_out)
+        self._dt, self._has_kept_dt = world.dt, True
+        self._scene, self._bodies, self._count = world.scene, world.bodies, len(world.bodies)
+        self._declared = world.bodies.columns.declared
+        self._finite = FiniteCheck(self._way_out)
         self._next_check_tick, self._has_fault = 1, False
         self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
         if small := small_shape(world.scene):
@@ -232,7 +173,10 @@ class GuardedWorld:
             self.writes_in_place = writes_in_place(self.world)
         self._next_check_tick, self._motion = 1, LostMotion(lambda: self.world.scene)
         self._next_motion_tick = math.inf if self._next_motion_tick == math.inf else LEAST_INTERVAL
-        return self._guard.check_reset(self.world)
+        scene = self._changed_scene(is_reset=True)
+        if self._has_kept_dt and self.world.dt != self._dt:
+            self._warn_of_dt("a reset")
+        return scene
 
     def write_snapshot(self, slot: OpenSlot, marks: NDArray[np.void]) -> None:
         """Writes the present bodies, as many as the slot was opened for, and `marks` into the slot. The world's own
@@ -261,13 +205,11 @@ class GuardedWorld:
             return NO_EXTRAS
         if marks is not None and marks.fault and not self._has_fault:
             self._warn_of(fault_text(marks.fault, tick, self._way_out))
-        records = NO_MARKS if marks is None else marks.records
-        if surfaces is None:
-            return Extras(records)
-        write_surfaces(self.world)
-        if not self._has_fault:
-            self._warn_of(surfaces.fault(tick, self._way_out))
-        return surfaces.after(records)
+        if surfaces is not None:
+            write_surfaces(self.world)
+            if not self._has_fault:
+                self._warn_of(surfaces.fault(tick, self._way_out))
+        return extras_of(marks, surfaces)
 
     def controls(self) -> tuple[Control, ...]:
         """The world's controls. Raises UserCodeRefused if `controls` holds other objects."""
@@ -299,9 +241,46 @@ class GuardedWorld:
             return bool(asks and asks())
 
     def check_step(self, step: int) -> Scene | None:
-        """Returns the new scene to publish, or None if step number `step` left it unchanged. Raises
-        UserCodeCrashed."""
-        return self._guard.check_step(self.world, step)
+        """Returns the new scene to publish, or None if step number `step` left it unchanged. Raises UserCodeCrashed
+        for invalid bodies or an invalid scene."""
+        world = self.world
+        try:
+            bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
+            is_new_dt = bool(self._has_kept_dt and world.dt != self._dt)
+        except Exception as error:  # they may be properties, which run user code
+            raise user_crash(f"{self.name}.bodies, .scene or .dt", error) from error
+        if is_new_dt:
+            self._warn_of_dt(f"step {step}")
+        if bodies is self._bodies and scene is self._scene and len(self._bodies) == self._count:
+            return None
+        if bodies is not self._bodies and not (isinstance(bodies, Bodies) and len(bodies) == self._count):
+            found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
+            raise UserCodeCrashed(
+                f"{self.name}.bodies was Bodies({self._count}) and is {found} after step {step}; "
+                "keep the one made in __init__, and use its spawn and despawn to change how many are seen"
+            )
+        return self._changed_scene()
+
+    def _warn_of_dt(self, when: str) -> None:
+        self._has_kept_dt = False
+        self._warn(
+            f"{self.name}.dt was {self._dt:g} and is {self.world.dt!r} after {when}; steps stay {self._dt:g} s "
+            "long: set dt in the class or in __init__, or give --physics-hz"
+        )
+
+    def _changed_scene(self, is_reset: bool = False) -> Scene | None:
+        """The scene to publish, None if it is unchanged. A reset may replace the bodies and change their number."""
+        world, scene = self.world, getattr(self.world, "scene", None)
+        if is_reset or scene is not self._scene or world.bodies is not self._bodies:
+            try:
+                check_world(world)
+            except TwixtError as error:
+                raise UserCodeCrashed(str(error)) from error
+        declared = world.bodies.columns.declared
+        has_changed = scene is not self._scene or declared != self._declared
+        self._scene, self._declared = world.scene, declared
+        self._bodies, self._count = world.bodies, len(world.bodies)
+        return drawable_scene(world) if has_changed else None
 
     def check_some_bodies(self, tick: int, dt_s: float, host: Host) -> None:
         """Runs the checks that are due. Warns about the first body that cannot be drawn, and about the first body that

@@ -14,8 +14,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, Head
 from twixt.sim.publish.limits import BodyLimit
-from twixt.sim.show import body_records
-from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, _count_of
+from twixt.sim.show.shown_bodies import ShownBodies, _count_of
+from twixt.sim.world import body_fields
 from twixt.sim.world.columns import Column, Columns
 
 KINDS = (np.float32, np.float64, np.int16)
@@ -28,15 +28,15 @@ class Shown:
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.now = ShownSnapshot(host.ring, Columns({"heat": Column("f4")}, 4))
-        self.bodies = ShownBodies(host.ring, self.now, 1, 4, BodyLimit(host.ring, print))
+        self.now = ShownBodies(host.ring, Columns({"heat": Column("f4")}, 4), 1, BodyLimit(host.ring, print))
+        self.now.allocate(4)
         self.tick = 0
 
     def show(self, fields: dict[str, Any], **others: Any) -> bytes:
         others = {"columns": {}, "visible": None, "ids": None, "cut": None} | others
         if self.now.is_under_way:
             self.now.settle()
-        with self.bodies.write(fields, **others) as slot:
+        with self.now.write(fields, **others) as slot:
             self.tick += 1
             slot.head = Head(tick=self.tick)
         self.now.complete()
@@ -102,7 +102,7 @@ RUNS = st.lists(
 def test_whatever_is_passed_what_is_shown_is_always_as_if_all_were_written(
     two_hosts: tuple[Host, Host], runs: list[Any], seed: int, piece: int
 ) -> None:
-    before, body_records.CHUNK_BODIES = body_records.CHUNK_BODIES, piece
+    before, body_fields.CHUNK_BODIES = body_fields.CHUNK_BODIES, piece
     try:
         random = np.random.default_rng(seed)
         start = [host.ring.newest() for host in two_hosts]
@@ -125,7 +125,7 @@ def test_whatever_is_passed_what_is_shown_is_always_as_if_all_were_written(
                     continue  # scale and colour alone do not say how many
                 assert tested.show(fields, **others) == plain.show(fields, **others)
     finally:
-        body_records.CHUNK_BODIES = before
+        body_fields.CHUNK_BODIES = before
 
 
 def position(count: int, x: float) -> np.ndarray:
@@ -150,7 +150,7 @@ def test_what_is_refused_half_way_through_changes_nothing(shown: Shown, kind: An
     wrong[9_000] *= 2
     wrong[9_500] = 0
     with pytest.raises(TwixtError, match=r"orientation must be unit .* of length 2 for body 9000; divide"):
-        shown.bodies.write({"position": position(count, 99), "orientation": wrong}, {"heat": 5}, None, None, None)
+        shown.now.write({"position": position(count, 99), "orientation": wrong}, {"heat": 5}, None, None, None)
     newest = shown.host.ring.newest()
     assert newest is not None
     assert newest.bodies.tobytes() + newest.columns["heat"].tobytes() == last
@@ -172,7 +172,7 @@ def test_what_is_not_finite_is_written_and_told_of_in_any_slot_and_piece(shown: 
     for x in range(2 * SLOTS):
         others = {} if field == "position" else {"position": position(count, x)}
         seen = np.frombuffer(shown.show({field: sick, **others})[: count * BODY.itemsize], BODY)
-        assert shown.bodies.not_drawable == (field,)
+        assert shown.now.not_drawable == (field,)
         if field == "color":
             assert (seen["color"][[9_000, 9_500]] == 255).all()
             assert seen["color"][0].tolist() == [0, 0, 255, 255]
@@ -180,7 +180,7 @@ def test_what_is_not_finite_is_written_and_told_of_in_any_slot_and_piece(shown: 
             rows = seen[field].reshape(count, -1)
             assert np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist() == [9_000, 9_500]
     shown.show({field: well, "position": position(count, 0)} if field != "position" else {field: well})
-    assert shown.bodies.not_drawable == ()
+    assert shown.now.not_drawable == ()
 
 
 def test_a_quaternion_far_from_unit_length_is_found_in_any_piece(shown: Shown) -> None:
@@ -202,7 +202,7 @@ def test_a_quaternion_of_zeros_is_shown_and_told_of_in_any_slot(shown: Shown, ki
     turns[5_000] = 0
     for _ in range(2 * SLOTS):
         seen = np.frombuffer(shown.show({"orientation": turns})[: 10_000 * BODY.itemsize], BODY)
-        assert shown.bodies.not_drawable == ("orientation",)
+        assert shown.now.not_drawable == ("orientation",)
         assert (seen["orientation"] == turns).all()
     turns[5_000, 0] = 0.5
     with pytest.raises(TwixtError, match=r"unit quaternions .* of length 0\.5 for body 5000"):
@@ -230,7 +230,7 @@ def test_huge_but_finite_numbers_are_shown(shown: Shown) -> None:
 def test_fields_that_are_repeated_are_not_kept_a_second_time(shown: Shown) -> None:
     for x in range(2 * SLOTS):
         shown.show({"position": position(4, x)})
-    assert (shown.now.records.bodies["position"][:4, 0] < SLOTS + 1).all()  # so this is what is tested here
+    assert (shown.now.records["position"][:4, 0] < SLOTS + 1).all()  # so this is what is tested here
 
 
 def test_nothing_that_was_passed_is_held_on_to(shown: Shown) -> None:
@@ -253,4 +253,4 @@ def test_bodies_that_were_hidden_once_stay_hidden_in_every_slot(shown: Shown) ->
         seen = np.frombuffer(shown.show({"position": position(3, x)})[: 3 * BODY.itemsize], BODY)
         assert (seen["flags"] & 1).tolist() == [1, 0, 1]
         assert (seen["epoch"] == first[: 3 * BODY.itemsize].view(BODY)["epoch"]).all()
-    assert (shown.now.records.bodies["position"][:3, 0] < SLOTS + 1).all()  # not written a second time
+    assert (shown.now.records["position"][:3, 0] < SLOTS + 1).all()  # not written a second time

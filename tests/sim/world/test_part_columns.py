@@ -14,7 +14,7 @@ from twixt.ipc.scene import Box, ColorBy, Compound, Part, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column, scene_with_columns
 from twixt.sim.world.world import World
-from twixt.sim.world.world_guard import WorldGuard, check_world
+from twixt.sim.world.world_guard import GuardedWorld, check_world
 
 PAIR = Compound([Part(Box(color=(1, 0, 0))), Part(Sphere(color=(0, 1, 0, 0.5)), (0, 0, 1))])
 SCENE = Scene([Sphere(color=(0, 0, 1)), PAIR])
@@ -127,14 +127,14 @@ class Robots(World):
 def test_another_scene_with_the_same_parts_is_taken_and_one_with_others_is_refused() -> None:
     world = Robots()
     check_world(world)
-    guard = WorldGuard(world, lambda said: None)
+    guard = GuardedWorld(world, lambda: world, 0, lambda said: None)
     world.scene = Scene([Box(), PAIR])
-    told = guard.check_step(world, 1)
+    told = guard.check_step(1)
     assert told is not None
     assert told.part_columns == ("color", "scale3", "visible", "load")
     world.scene = Scene([PAIR, PAIR])
     with pytest.raises(UserCodeCrashed, match=r"part columns of 3 rows.*whose bodies have 4; .*scene=self.scene"):
-        guard.check_step(world, 2)
+        guard.check_step(2)
 
 
 def test_values_are_assigned_to_all_rows() -> None:

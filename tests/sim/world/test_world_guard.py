@@ -12,7 +12,7 @@ from twixt.ipc.scene import ColorBy, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import World
-from twixt.sim.world.world_guard import GuardedWorld, WorldGuard
+from twixt.sim.world.world_guard import GuardedWorld
 
 
 class Still(World):
@@ -29,55 +29,55 @@ def no_warning(said: str) -> None:
 
 def test_viewers_are_told_once_of_another_scene_and_of_other_columns() -> None:
     world = Still()
-    guard = WorldGuard(world, no_warning)
-    assert guard.check_step(world, 1) is None
+    guard = GuardedWorld(world, lambda: world, 0, no_warning)
+    assert guard.check_step(1) is None
     world.scene = Scene([Sphere(2.0)] * 3)
-    told = guard.check_step(world, 2)
+    told = guard.check_step(2)
     assert told is not None
     assert told.distinct_shapes == (Sphere(2.0),)
     world.bodies = Bodies(3, columns={"gear": Column("i2", rule="none")})
-    told = guard.check_step(world, 3)
+    told = guard.check_step(3)
     assert told is not None
     assert dict(told.columns) == {"gear": "none"}
     world.bodies.spawn()
-    assert guard.check_step(world, 4) is None
+    assert guard.check_step(4) is None
 
 
 def test_other_bodies_without_the_column_that_colours_them_are_refused() -> None:
     world = Still()
-    guard = WorldGuard(world, no_warning)
+    guard = GuardedWorld(world, lambda: world, 0, no_warning)
     world.bodies = Bodies(3)
     with pytest.raises(UserCodeCrashed, match="color_by must name a declared column"):
-        guard.check_step(world, 1)
+        guard.check_step(1)
 
 
 def test_a_reset_may_bring_another_number_of_bodies_but_none_at_all_is_refused() -> None:
     world = Still()
-    guard = WorldGuard(world, no_warning)
+    guard = GuardedWorld(world, lambda: world, 0, no_warning)
     world.bodies = Bodies(5, columns={"heat": Column("f4")})
-    assert guard.check_reset(world) is None
+    assert guard.reset() is None
     with pytest.raises(UserCodeCrashed, match=r"was Bodies\(5\) and is Bodies\(4\) after step 1"):
         world.bodies = Bodies(4)
-        guard.check_step(world, 1)
+        guard.check_step(1)
     del world.bodies
     with pytest.raises(UserCodeCrashed, match="must be a Bodies"):
-        guard.check_reset(world)
+        guard.reset()
 
 
 def test_a_dt_that_changes_later_is_told_once_for_steps_stay_as_long_as_they_were() -> None:
     world, said = Still(), []
-    guard = WorldGuard(world, said.append)
-    guard.check_step(world, 1)
+    guard = GuardedWorld(world, lambda: world, 0, said.append)
+    guard.check_step(1)
     assert not said
     for step in (2, 3):
         world.dt = 0.5 / step
-        guard.check_step(world, step)
+        guard.check_step(step)
         assert len(said) == 1
     assert "Still.dt was 0.0166667 and is 0.25 after step 2; steps stay 0.0166667 s long" in said[0]
     other, said = Still(), []
-    guard = WorldGuard(other, said.append)
+    guard = GuardedWorld(other, lambda: other, 0, said.append)
     other.dt = 0.1
-    guard.check_reset(other)
+    guard.reset()
     assert "is 0.1 after a reset" in said[0]
 
 

@@ -1,14 +1,15 @@
-"""Validation of the arrays passed to `publish`, and their conversion to the types of the record's fields.
+"""Fields of body records: conversion from users' arrays, checks, defaults of new bodies, and cuts.
 
 One dot product checks a field of all bodies, because a sum of squares is finite only if every value is finite. A sum
 of squares also shows that all quaternion lengths are close to 1: errors of opposite sign cannot cancel. Every error
 names the field, the value, the rule and the way out. Values that are not finite and quaternions of zeros are reported
-but raise no error, because a drawing problem must not end a long computation. Pure.
+but raise no error, because a drawing problem must not end a long computation.
+
+Always: repeated writes by a `FieldWriter` allocate no memory.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -16,9 +17,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
-from twixt.sim.world.columns import Column, Columns
+from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, CORRECTION_STEP, RECORD, new_bodies
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
+# dtypes of a field's bytes as one block, by size. numpy copies a block of 12 or 16 bytes several times as fast as a
+# row of three or four numbers; the bits do not change. Created once, because parsing a dtype's name is slow.
+_BLOCK_DTYPES = {16: np.dtype("c16"), 12: np.dtype("V12"), 4: np.dtype("u4"), 2: np.dtype("u2")}
+# Fields of `View.publish`, and the dtype of their blocks.
+BLOCKS = {name: _BLOCK_DTYPES[BODY[name].itemsize] for name in (*WIDTHS, "scale", "color")}
+# Bodies per chunk. Their fields and records, 370 KiB, fit into a core's second-level cache.
+CHUNK_BODIES = 4096
+# The high half of an epoch.
+CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
 # Largest difference from length 1 that is accepted as rounding. Beyond it a quaternion is not a unit quaternion.
 LENGTH_OFF_MAX = 0.01
 # If the squared length differs from 1 by less than this, the length is within `LENGTH_OFF_MAX` of 1.
@@ -27,17 +37,11 @@ HALF_MAX = 65504.0
 # Scales up to this value become 0 in a record. It is half of the smallest positive float16.
 HALF_ZERO = 2.0**-25
 FLOAT32_MAX = 3.4028235e38
+FLOAT32 = np.dtype(np.float32)
 ONE = np.ones((), np.float32)  # an array, because numpy is slower with a Python number
 # Longest dot product, in numbers. numpy splits longer ones among threads, which is slower and takes cores from the
 # viewer.
 DOT_ALONE = 8192
-# For each kind of column (numpy's letter): the kinds of values that it accepts, and their name in errors.
-KINDS_FOR = {
-    "f": ("fiu", "numbers"),
-    "i": ("iu", "whole numbers"),
-    "u": ("iu", "whole numbers"),
-    "b": ("b", "bools"),
-}
 
 Values = NDArray[Any]
 
@@ -50,62 +54,109 @@ class Checked(NamedTuple):
     is_valid: bool
 
 
-def length(field: str, value: ArrayLike) -> int:
-    """Number of rows of `value`. Raises TwixtError for a single number, and for a value that is not an array."""
-    shape = array_of(field, value).shape
-    if not shape:
-        raise TwixtError(f"{field} must be an array with one row per body, got {text_of(value)}")
-    return shape[0]
+def blocks_of(field: str, records: NDArray[np.void]) -> NDArray[Any]:
+    """View of a field of `records` (dtype `BODY`) with one block per body, shape (n,)."""
+    rows = records[field].view(BLOCKS[field])
+    return rows[:, 0] if rows.ndim == 2 else rows
 
 
-def checked(field: str, value: ArrayLike, count: int, lengths: Lengths | None = None) -> Checked:
-    """`value` in the type of the record's field, contiguous, one row per body. Raises TwixtError for a wrong type or
-    shape, and for finite values that cannot be drawn.
+def renew(records: NDArray[np.void], rows: Any, flags: int = 0) -> None:
+    """Resets the records at `rows` to the defaults of a new body, with these flags. The epochs stay unchanged."""
+    epochs = records["epoch"][rows]
+    records.view(RECORD)[rows] = _NEW
+    records["epoch"][rows], records["flags"][rows] = epochs, flags
 
-    lengths: see `are_valid`. A number too large for 32 bits becomes infinite; the caller must silence numpy's warning.
+
+def cut(epoch: NDArray[np.uint32], rows: Any) -> None:
+    """Changes the low halves of the epochs at `rows`, so that viewers do not blend these bodies with their earlier
+    states. rows: distinct indices, or one bool per body."""
+    old = epoch[rows]
+    # The low half wraps around, and nothing overflows.
+    cuts = ((old & np.uint32(CONTINUITY_MASK)) + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
+    epoch[rows] = (old & np.uint32(CORRECTIONS_MASK)) | cuts
+
+
+def count_corrections(epoch: NDArray[np.uint32], rows: NDArray[np.int64]) -> None:
+    """Counts one more correction in the epochs of the bodies `rows`."""
+    old = epoch[rows]
+    # The high half wraps around. The low half does not change, and nothing overflows.
+    room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
+    counted = old + np.minimum(room, np.uint32(CORRECTION_STEP))
+    epoch[rows] = np.where(room, counted, old & np.uint32(CONTINUITY_MASK))
+
+
+_NEW = new_bodies(1).view(RECORD)[0]
+
+
+class FieldWriter:
+    """Converts the fields that are passed to `publish`, checks them and writes them into records.
+
+    All fields of a chunk of bodies are written before the next chunk is read.
     """
-    if field == "scale":
-        return _scale(value, count)
-    if field == "color":
-        return rgba(field, value, count)
-    values = np.ascontiguousarray(shaped(field, value, count), np.float32)
-    is_fine = are_valid(field, values.reshape(-1), lengths)
-    if not is_fine:
-        refuse_wrong(field, values)
-    return Checked(values, is_fine)
 
+    def __init__(self) -> None:
+        self._converted = np.empty(4 * CHUNK_BODIES, np.float32)
+        self._squares = np.empty(4 * CHUNK_BODIES, np.float32)
+        self._pairs = np.empty(4 * CHUNK_BODIES, np.float32)
+        self._off = np.empty(CHUNK_BODIES, np.float32)
+        self._views: dict[int, tuple[Values, ...]] = {}  # by the number of values; at most two
 
-def shaped(field: str, value: ArrayLike, count: int) -> Values:
-    """`value` as an array of numbers of shape (count, width), with the width from `WIDTHS`. Raises TwixtError."""
-    array, width = array_of(field, value), WIDTHS[field]
-    if array.dtype.kind not in "fiu" or array.shape != (count, width):
-        raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {_kind(array)}")
-    return array
+    def write(self, fields: Mapping[str, ArrayLike], count: int, targets: dict[str, Values]) -> tuple[str, ...]:
+        """Writes `fields`, one row for each of `count` bodies, into `targets`, blocks as from `blocks_of`. If it is
+        empty, it gets their blocks, which may share memory with the values.
 
+        Returns the fields that have values which may be undrawable, see `Checked`. Raises TwixtError for a wrong type
+        or shape, and for finite values that cannot be drawn; `targets` may then be partly written.
+        """
+        arrays: dict[str, Values] = {}
+        not_drawable: tuple[str, ...] = ()
+        has_targets = bool(targets)
+        chunk = CHUNK_BODIES if has_targets else max(1, count)
+        with np.errstate(all="ignore"):  # too large values are reported, whatever errstate the loop set
+            for field, value in fields.items():
+                if field in WIDTHS:
+                    arrays[field] = shaped(field, value, count)
+                    continue
+                arrays[field], is_valid = scales(value, count) if field == "scale" else rgba(field, value, count)
+                if not is_valid:
+                    not_drawable += (field,)
+            for start in range(0, max(1, count), chunk):
+                stop = min(start + chunk, count)
+                for field, array in arrays.items():
+                    part = array[start:stop]
+                    if field in WIDTHS:
+                        part = self._as_float32(part, has_targets)
+                        is_unit = field == "orientation"
+                        is_valid = self._are_unit(part) if is_unit else _sum_of_squares(part) < FLOAT32_MAX
+                        if not is_valid and field not in not_drawable:
+                            not_drawable += (field,)
+                            if is_unit:
+                                _refuse_unless_unit(array.astype(np.float32))
+                    blocks = part.reshape(-1).view(BLOCKS[field])
+                    if has_targets:
+                        targets[field][start:stop] = blocks
+                    else:
+                        targets[field] = blocks
+        return not_drawable
 
-class Lengths:
-    """Memory for computing the lengths of quaternions, up to `most` at a time.
+    def _as_float32(self, part: Values, is_temporary: bool) -> NDArray[np.float32]:
+        """The numbers of `part` in the type of a record, in one row. is_temporary: valid until the next call."""
+        if part.dtype is FLOAT32 and part.flags.c_contiguous:
+            return part.reshape(-1)
+        flat = self._converted[: part.size] if is_temporary else np.empty(part.size, np.float32)
+        flat.reshape(part.shape)[...] = part
+        return flat
 
-    Numpy sums rows of four numbers slowly. Instead, one pass through memory adds each number to the next one, and a
-    second pass adds the two pair sums of each quaternion.
-    """
+    def _are_unit(self, flat: NDArray[np.float32]) -> bool:
+        """True if all quaternions have length 1 within `LENGTH_OFF_MAX`; False if one is not finite. flat: (4 m,).
 
-    def __init__(self, most: int) -> None:
-        self._squares = np.empty(4 * most, np.float32)
-        self._pairs = np.empty(4 * most, np.float32)
-        self._off = np.empty(most, np.float32)
-        self._views: dict[int, tuple[Values, ...]] = {}  # by the number of values
-
-    def are_one(self, flat: Values) -> bool:
-        """True if all quaternions have length 1 within `LENGTH_OFF_MAX`; False if one is not finite.
-
-        flat: (4 m,), float32.
+        Numpy sums rows of four numbers slowly. Instead, one pass through memory adds each number to the next one, and
+        a second pass adds the two pair sums of each quaternion.
         """
         most = len(self._squares)
         if len(flat) > most:
-            return all(self.are_one(flat[start : start + most]) for start in range(0, len(flat), most))
-        views = self._views.get(len(flat))
-        squares, left, right, pairs, first, second, off = views or self._views_of(len(flat))
+            return all(self._are_unit(flat[start : start + most]) for start in range(0, len(flat), most))
+        squares, left, right, pairs, first, second, off = self._views.get(len(flat)) or self._views_of(len(flat))
         np.multiply(flat, flat, squares)
         np.add(left, right, pairs)
         np.add(first, second, off)
@@ -122,48 +173,27 @@ class Lengths:
         return views
 
 
-def are_valid(field: str, flat: Values, lengths: Lengths | None = None) -> bool:
-    """True if all values are finite and, for `orientation`, all quaternions are unit. False: check each row.
-
-    flat: (m,), float32. lengths: work memory; allocated if None.
-    """
-    if field == "orientation":
-        return (Lengths(len(flat) // 4) if lengths is None else lengths).are_one(flat)
-    return _sum_of_squares(flat) < FLOAT32_MAX
+def length(field: str, value: ArrayLike) -> int:
+    """Number of rows of `value`. Raises TwixtError for a single number, and for a value that is not an array."""
+    shape = array_of(field, value).shape
+    if not shape:
+        raise TwixtError(f"{field} must be an array with one row per body, got {text_of(value)}")
+    return shape[0]
 
 
-def refuse_wrong(field: str, values: Values) -> None:
-    """Raises TwixtError if there are rows that are finite but cannot be drawn. The error names the first one."""
-    if field == "orientation":
-        _refuse_unless_unit(values)
-
-
-def checked_columns(passed: Mapping[str, ArrayLike], columns: Columns, count: int) -> dict[str, Values]:
-    """Columns in their declared types, with the number of rows for `count` bodies; a single row is repeated. Values
-    that are not finite are accepted.
-
-    Raises TwixtError for undeclared columns, and for wrong shapes, types and ranges.
-    """
-    if not isinstance(passed, Mapping):
-        raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
-    declared = columns.declared
-    for name in passed:
-        if name not in declared:
-            near = difflib.get_close_matches(str(name), declared, n=1)
-            known = f"there are {', '.join(declared)}" if declared else "there are none"
-            hint = f"did you mean {near[0]!r}?" if near else f"show(columns={{...}}) declares them, and {known}"
-            raise TwixtError(f"publish has no column {name!r}; {hint}")
-    return {
-        name: _column(f"column {name!r}", value, columns.rows_of(name, count), declared[name])
-        for name, value in passed.items()
-    }
+def shaped(field: str, value: ArrayLike, count: int) -> Values:
+    """`value` as an array of numbers of shape (count, width), with the width from `WIDTHS`. Raises TwixtError."""
+    array, width = array_of(field, value), WIDTHS[field]
+    if array.dtype.kind not in "fiu" or array.shape != (count, width):
+        raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {kind_of(array)}")
+    return array
 
 
 def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
     """`value` as one bool per body, (count,). Raises TwixtError for anything else."""
     array = array_of(field, value)
     if array.dtype != bool or array.shape != (count,):
-        raise TwixtError(f"{field} must be bools of shape ({count},), got {_kind(array)}")
+        raise TwixtError(f"{field} must be bools of shape ({count},), got {kind_of(array)}")
     return array
 
 
@@ -176,7 +206,7 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
         return np.flatnonzero(checked_mask(field, array, count))
     if array.dtype.kind not in "iu" or array.ndim != 1 or array.min() < 0 or array.max() >= count:
         raise TwixtError(
-            f"{field} must be bools of shape ({count},) or places from 0 to {count - 1}, got {_kind(array)}"
+            f"{field} must be bools of shape ({count},) or places from 0 to {count - 1}, got {kind_of(array)}"
             + (f" from {array.min()} to {array.max()}" if array.dtype.kind in "iu" else "")
         )
     return np.unique(array).astype(np.int64)
@@ -192,7 +222,7 @@ def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Chec
     array = array_of(field, value)
     if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
         raise TwixtError(
-            f"{field} must be (r, g, b) or (r, g, b, a) for all or for each of {count} {each}, got {_kind(array)}"
+            f"{field} must be (r, g, b) or (r, g, b, a) for all or for each of {count} {each}, got {kind_of(array)}"
         )
     is_float, is_valid = array.dtype.kind == "f", True
     if array.size and not (array.min() >= 0 and array.max() <= (1.0 if is_float else 255)):
@@ -210,10 +240,11 @@ def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Chec
     return Checked(made, is_valid)
 
 
-def _scale(value: ArrayLike, count: int) -> Checked:
+def scales(value: ArrayLike, count: int) -> Checked:
+    """Scales as in a record, (count,) float16, from one number for all or one for each. Raises TwixtError."""
     array = array_of("scale", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
-        raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {_kind(array)}")
+        raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {kind_of(array)}")
     least = array.min() if array.size else 1.0
     is_valid = not array.size or bool(least >= 0 and array.max() <= HALF_MAX)
     if is_valid and least <= HALF_ZERO:
@@ -226,23 +257,6 @@ def _scale(value: ArrayLike, count: int) -> Checked:
                 "give the shape a larger size instead"
             )
     return Checked(np.full(count, array, np.float16), is_valid)
-
-
-def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
-    array, shape, kind = array_of(field, value), column.rows(count), np.dtype(column.dtype)
-    takes, called = KINDS_FOR[kind.kind]
-    if array.dtype.kind not in takes or array.shape not in (shape, shape[1:]):
-        each = "" if column.per == "body" else f" (a row per {column.per})"
-        raise TwixtError(f"{field} must be {called} of shape {shape}{each}, or one row for all, got {_kind(array)}")
-    if kind.kind in "iu" and array.size:
-        least, most = np.iinfo(kind).min, np.iinfo(kind).max
-        if array.min() < least or array.max() > most:
-            raise TwixtError(
-                f"{field} holds whole numbers from {least} to {most}, got values from {array.min()} "
-                f"to {array.max()}; declare a larger type"
-            )
-    with np.errstate(over="ignore"):  # too large a number becomes infinite; the user's errstate does not apply
-        return np.full(shape, array, kind)
 
 
 def array_of(field: str, value: ArrayLike) -> Values:
@@ -286,7 +300,8 @@ def _host_array(value: Any) -> ArrayLike:
     return np.from_dlpack(value)
 
 
-def _kind(array: Values) -> str:
+def kind_of(array: Values) -> str:
+    """Type and shape of an array, for error texts."""
     return f"{array.dtype} of shape {array.shape}"
 
 
@@ -300,9 +315,15 @@ def _sum_of_squares(flat: Values) -> float:
     return total
 
 
+def not_unit(values: Values) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Lengths of quaternions, (n, 4), and the rows of those that have a finite length, neither 0 nor near 1."""
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(values.astype(np.float64), axis=1)
+        return lengths, np.flatnonzero(np.isfinite(lengths) & (lengths > 0) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+
+
 def _refuse_unless_unit(values: Values) -> None:
-    lengths = np.linalg.norm(values.astype(np.float64), axis=1)
-    bad = np.flatnonzero(np.isfinite(lengths) & (lengths > 0) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+    lengths, bad = not_unit(values)
     if bad.size:
         raise TwixtError(
             f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "
