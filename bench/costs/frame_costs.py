@@ -28,6 +28,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.shapes import Sphere
 from twixt.ipc.snapshot import Head
 from twixt.render.display.display import open_display
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.pacing.wait import HybridWait
@@ -152,7 +153,8 @@ def _still_frame(window: object, count: int) -> Callable[[], None]:
     """Makes a stage with `count` bodies. Returns a function that draws its next frame."""
     bodies = records(count, 0)
     scene = Scene([Sphere(radius_m(count))], ground=None, camera=CAMERA)
-    stage = Stage(Config(), window.context, scene, SLOTS, lambda: bodies)  # type: ignore[attr-defined]
+    renderer = SceneRenderer(window.context, scene, SLOTS)  # type: ignore[attr-defined]
+    stage = Stage(Config(), renderer, scene, lambda: bodies)
     begin_ns = time.perf_counter_ns()
     stage.replan(Plan(1, 0, begin_ns, 0, 1.0))
     for tick in range(SNAPSHOTS):

@@ -29,6 +29,7 @@ from twixt.ipc.snapshot import VISIBLE, Head
 from twixt.render.display.display import open_display
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.quality import LEVELS
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.overlay.overlay import Overlay
 from twixt.render.overlay.panel_state import OverlayState, PlotHistory
 from twixt.render.scene.stage import Stage
@@ -64,7 +65,8 @@ class WatchedWorld:
     def __init__(self, window: Any, world: World, dt_s: float) -> None:
         self._world, self._dt_s, self._dt_ns, self._tick = world, dt_s, round(dt_s * 1e9), 0
         self._begin_ns = time.perf_counter_ns()
-        self.stage = Stage(Config(), window.context, world.scene, SLOTS, lambda: world.bodies.records)
+        renderer = SceneRenderer(window.context, world.scene, SLOTS)
+        self.stage = Stage(Config(), renderer, world.scene, lambda: world.bodies.records)
         self.stage.replan(Plan(1, 0, self._begin_ns, 0, 1.0))
         for _ in range(HELD):
             self.step()

@@ -69,7 +69,7 @@ class SceneRenderer:
         if slots < 3:
             raise TwixtError(f"the ring on the GPU needs at least 3 slots (two drawn, one written), got {slots}")
         by_processor = is_software(context.info["GL_RENDERER"])
-        self._context, self._scene = context, scene
+        self._context, self._scene, self.slots = context, scene, slots
         self._target, self._uniforms = FrameTarget(context), FrameUniforms(context)
         self._small = SmallPictures(context, self._target)
         ring = SnapshotRing(context, slots, capacity)

@@ -193,11 +193,6 @@ class OverlayLayer:
         if self.panels is not None:
             self.panels.reduce_redraws(is_reduced)
 
-    def forget_snapshots(self) -> None:
-        """Drops the newest snapshot. Call it when another simulation is drawn from now on."""
-        if self._figures is not None:
-            self._figures.forget_snapshots()
-
     def close(self) -> None:
         """Waits until the import has ended. Does not call OpenGL."""
         self._library.close()

@@ -40,11 +40,14 @@ class _Rest(NamedTuple):
 
 
 class StageCamera:
-    """One orbit camera for all pictures. bodies: returns the newest bodies, dtype `BODY`; the first view shows
-    them."""
+    """One orbit camera for all pictures. bodies: returns the newest bodies, dtype `BODY`; the first view shows them.
 
-    def __init__(self, scene: Scene, bodies: Bodies) -> None:
+    before: camera of the simulation that was drawn before. If `scene` is the same, the user's view is kept."""
+
+    def __init__(self, scene: Scene, bodies: Bodies, before: StageCamera | None = None) -> None:
         self.orbit: OrbitCamera | None = None  # None until the first frame
+        if before is not None and before._shows(scene):
+            self.orbit = before.orbit
         self._scene, self._bodies = scene, bodies
         self._is_to_frame = False  # True if the next frame must show all bodies
         self._key: object = None  # everything that `_lens` depends on
@@ -64,14 +67,6 @@ class StageCamera:
         """Applies the camera of `scene`, which replaces the user's view."""
         self._scene = scene
         self.forget()
-
-    def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
-        """Follows another simulation's bodies. If `scene` differs from the current scene, the first view is computed
-        again."""
-        if scene.packed().tables != self._scene.packed().tables:
-            self.forget()
-        self._carriers.clear()
-        self._bodies = bodies
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -160,6 +155,10 @@ class StageCamera:
             return rest.camera
         self._rests[name] = _Rest(lens, camera)
         return camera
+
+    def _shows(self, scene: Scene) -> bool:
+        """True if `scene` is the same as the current scene."""
+        return scene.camera == self._scene.camera and scene.packed().tables == self._scene.packed().tables
 
     @property
     def _turns(self) -> bool:

@@ -1,6 +1,7 @@
-"""The stage: one picture of the world, or two side by side, with trails and the user's drawing.
+"""The stage of one simulation: one picture of the world, or two side by side, with trails and the user's drawing.
 
 Each picture is drawn at the draw time of its own clock. Only the right picture is logged; the left is for comparison.
+Another simulation gets another stage, which draws with the same renderer.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,42 +54,56 @@ LINE_PX = 2
 
 
 class Stage:
-    """All pictures of a window. Needs a current OpenGL context.
+    """All pictures of one simulation in a window.
 
-    slots: snapshots kept on the GPU. bodies: returns the newest bodies; the first view shows them. parents: of the
-    latest scenes, ending with `scene`; empty: snapshots of all scenes use the parents of `scene`. Raises TwixtError
-    for a `--draw` function that cannot be loaded.
+    bodies: returns the newest bodies; the first view shows them. parents: of the latest scenes, ending with `scene`;
+    empty: snapshots of all scenes use the parents of `scene`. before: stage of the simulation that was drawn before in
+    this window. Its method, clock and drawing go on, and so does the user's view if the scene is the same. Raises
+    TwixtError for a `--draw` function that cannot be loaded.
     """
 
     def __init__(
-        self, config: Config, context: Any, scene: Scene, slots: int, bodies: Bodies, parents: ParentLog = ()
+        self,
+        config: Config,
+        renderer: SceneRenderer,
+        scene: Scene,
+        bodies: Bodies,
+        parents: ParentLog = (),
+        before: Stage | None = None,
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
         self._parents = parents  # parents of the scenes that snapshots may belong to
         self._shapes = ShapesInTime(ShapeList.of(scene.shapes))
-        self.history, self.marks = History(slots), HeldMarks()
-        self.renderer = SceneRenderer(context, self._scene_drawn, slots)
-        clock = PlaybackClock(config.clock)
-        clock.prefer, clock.buffer_ms = config.prefer, config.buffer_ms
-        named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
-        methods = MethodFactory(partial(create, chase_ms=config.chase_ms), named_by)
-        self.main = Picture(MAIN, clock, config.interpolation, slots, methods)
+        self.history, self.marks = History(renderer.slots), HeldMarks()
+        self.renderer = renderer
+        if renderer.scene is not (drawn := self._scene_drawn):
+            renderer.set_scene(drawn)
+        self._drawing: UserDrawing | None = None
+        self._present_ns = self._drawn_ns = 0  # times of the last frame drawn
+        if before is not None:
+            was = before.main
+            self.main: Picture = Picture(MAIN, was.clock, was.method, renderer.slots, was.methods)
+            self._drawing, self._present_ns = before._drawing, before._present_ns
+        else:
+            clock = PlaybackClock(config.clock, config.prefer, config.buffer_ms)
+            named_by = {method: "--split" for method, _ in config.split or ()}
+            named_by[config.interpolation] = "--interpolation"
+            methods = MethodFactory(partial(create, chase_ms=config.chase_ms), named_by)
+            self.main = Picture(MAIN, clock, config.interpolation, renderer.slots, methods)
+            if config.draw is not None:
+                from twixt.render.scene.user_drawing import load
+
+                self._drawing = load(config.draw)
         self.main.set_scene(scene, self.count, (), parents)
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self.labels: list[PlacedLabel] = []  # labels of marks and of the user's function, in the last frame
-        self.view = StageCamera(scene, bodies)
+        self.view: StageCamera = StageCamera(scene, bodies, None if before is None else before.view)
         self._trails: PictureTrails | None = None  # None while they are switched off
-        self._drawing: UserDrawing | None = None
-        if config.draw is not None:
-            from twixt.render.scene.user_drawing import load
-
-            self._drawing = load(config.draw)
-            self.main.watch(DRAWING, None)
         self._copies: dict[int, Snapshot] = {}  # key: slot
-        self._present_ns = self._drawn_ns = 0  # times of the last frame drawn
-        self.draw_over: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
+        if self._drawing is not None:
+            self.main.watch(DRAWING, None)
         self.view.watch(self.main, [])
 
     @property
@@ -134,16 +149,6 @@ class Stage:
         past = self._past()
         for picture in self.pictures:
             self.view.watch(picture, past)
-
-    def begin_anew(self, scene: Scene, bodies: Bodies, parents: ParentLog = ()) -> None:
-        """Follows another simulation: sets its scene and drops all snapshots. If the scene is equal, the user's view
-        is kept."""
-        self.count = len(scene.shapes)
-        self.history.clear()
-        self.marks.clear()
-        self._copies.clear()
-        self.view.begin_anew(scene, bodies)
-        self.set_scene(scene, parents)
 
     def add(self, snapshot: Snapshot, slot: int) -> None:
         """Adds a private copy of the snapshot in `slot`."""
@@ -289,9 +294,12 @@ class Stage:
 
     # -- a frame
 
-    def draw(self, present_ns: int, size_px: tuple[int, int]) -> DrawnPicture | None:
+    def draw(
+        self, present_ns: int, size_px: tuple[int, int], draw_over: Callable[[tuple[int, int]], object] | None = None
+    ) -> DrawnPicture | None:
         """Draws the frame of `present_ns` into a framebuffer of `size_px`. Returns the run's own picture. While no
-        snapshot is held it clears the framebuffer and returns None."""
+        snapshot is held it clears the framebuffer and returns None. draw_over: called with `size_px`; draws over the
+        run's own picture."""
         pictures = self.pictures
         draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
         viewports = side_by_side(size_px, len(pictures))
@@ -322,8 +330,8 @@ class Stage:
             words: Sequence[Label] = labels_of(marks, self.scene.labels) if len(marks) else ()
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
-            if picture is self.main and self.draw_over is not None:
-                self.draw_over(size_px)
+            if picture is self.main and draw_over is not None:
+                draw_over(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
             if words:

@@ -13,7 +13,7 @@ any other rule numpy blends the column itself, and the colours are computed from
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -83,7 +83,6 @@ class IntakeStage(Protocol):
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None: ...
     def begin_scene(self, head: Head) -> None: ...
     def set_camera(self, camera: Camera | None) -> None: ...
-    def begin_anew(self, scene: Scene, bodies: Callable[[], NDArray[np.void]], parents: ParentLog = (), /) -> None: ...
     def replan(self, plan: Plan) -> None: ...
     def add(self, snapshot: Snapshot, slot: int) -> None: ...
     def observe(self, head: Head) -> None: ...
@@ -91,9 +90,12 @@ class IntakeStage(Protocol):
 
 class Intake:
     """Moves one simulation's snapshots into one stage. byte_budget: see `BYTE_BUDGET`. link: connection to the
-    simulation."""
+    simulation. before: intake of the simulation that was drawn before. The worlds of `link` count as newer than all
+    of its worlds, as after a reset."""
 
-    def __init__(self, link: Link, stage: IntakeStage, byte_budget: int = BYTE_BUDGET) -> None:
+    def __init__(
+        self, link: Link, stage: IntakeStage, byte_budget: int = BYTE_BUDGET, before: Intake | None = None
+    ) -> None:
         self.link, self._stage, self._byte_budget = link, stage, byte_budget
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._newest_tick = 0
@@ -107,19 +109,10 @@ class Intake:
         self._waived_version = 0  # newest scene version that is not waited for
         self._world_epoch: int | None = None
         self._worlds_before = 0  # worlds of earlier simulations, added to each world epoch
-        self.plan: Plan = link.plan()
         self.newest: Head | None = None
-        stage.replan(self.plan)
-
-    def follow(self, link: Link) -> None:
-        """Receives another simulation from now on. Its worlds count as newer than all before, as after a reset."""
-        self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
-        self.link, self._newest_tick = link, 0
-        self._scene_version, self._cameras = link.scene_version, link.received.cameras
-        self._waiting.clear()
-        self._entered_version = self._waived_version = 0
-        self._stage.begin_anew(link.scene, link.newest_bodies, link.received.parents)
-        self._limit_slots()
+        if before is not None:
+            self._worlds_before = max(before._world_epoch or 0, before.plan.world_epoch) + 1
+            self.newest = before.newest
         self._replan(link.plan())
 
     def make_room(self) -> bool:
@@ -203,7 +196,7 @@ class Intake:
         return steps
 
     def _replan(self, plan: Plan) -> None:
-        self.plan = plan._replace(world_epoch=plan.world_epoch + self._worlds_before)
+        self.plan: Plan = plan._replace(world_epoch=plan.world_epoch + self._worlds_before)
         self._stage.replan(self.plan)
 
     def _limit_slots(self) -> None:

@@ -35,7 +35,7 @@ from twixt.render.snapshots.intake import BYTE_BUDGET, NOTHING, SOFTWARE_BYTE_BU
 from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameInputs, FrameRecord, FrameTimer
 from twixt.render.viewer.idle import GARBAGE_NS, SECONDS_COUNT_NS, SLEEP_S, Idle, RedrawRequests
 from twixt.render.viewer.screenshots import Screenshots
-from twixt.render.viewer.spare_time import PreFrameWork, SpareTime
+from twixt.render.viewer.spare_time import Garbage, PreFrameWork, SpareTime
 
 if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
@@ -46,10 +46,16 @@ class FrameLoop:
     """Makes the frames of one viewer. `frame()` makes one; while `is_idle`, call `sleep` instead. input.settings.quit:
     the user has asked to quit.
 
+    stage, intake, input, spare: belong to one simulation, and are made anew when another one is followed.
     is_starting: frames are logged as probes, which count in no figure. notice: text for the user, on the panels.
     early: input events from before the first frame; that frame applies them. timer: clock of the loop, by default the
     machine's; `close` closes it.
     """
+
+    stage: Stage
+    intake: Intake
+    input: UserInput
+    spare: SpareTime
 
     def __init__(
         self,
@@ -63,24 +69,19 @@ class FrameLoop:
         timer: FrameTimer | None = None,
     ) -> None:
         self.is_starting, self.notice = True, ""
-        self.display, self._pacer = display, pacer
+        self.display, self._config, self._pacer = display, config, pacer
         self.timer = timer = timer or timer_of(display)
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._resizes = 0  # resizes of the display that are handled
         self._shown: DrawnPicture | None = None  # picture of the last frame
-        set_code_folders(link.description.get(CODE_FOLDERS, ()))
-        self.stage = Stage(config, display.context, link.scene, MOST_SLOTS, link.newest_bodies, link.received.parents)
-        self.stage.laps = timer.laps
-        is_processor = is_software(display.renderer)
-        governor = Governor(config.quality, is_processor, pacer.unlimited)
-        self.quality = PictureQuality(governor, self.stage.renderer)
-        self.intake = Intake(link, self.stage, SOFTWARE_BYTE_BUDGET if is_processor else BYTE_BUDGET)
-        self.input = UserInput(config, link, self.stage, early)
-        self.over = OverlayLayer(self.stage.renderer, config.pacing, self._panel_facts, timer.now_ns)
+        self.renderer = SceneRenderer(display.context, link.scene, MOST_SLOTS)
+        governor = Governor(config.quality, is_software(display.renderer), pacer.unlimited)
+        self.quality = PictureQuality(governor, self.renderer)
+        self.over = OverlayLayer(self.renderer, config.pacing, self._panel_facts, timer.now_ns)
         self.record = FrameRecord(FrameLog() if log is None else log, screenshots or Screenshots(), display, pacer)
-        self.spare = SpareTime(timer, pacer, self.intake, self.stage, self.over, self.record.log, display)
-        self.idle, self.redraws = Idle(display, timer.now_ns), RedrawRequests()
+        self.idle, self.redraws, self._garbage = Idle(display, timer.now_ns), RedrawRequests(), Garbage()
         self.core_sharing = CoreSharing(link, pacer, timer.wait, timer.processor.waited_ns, lambda: governor.is_sparing)
+        self._draw_simulation(link, early, is_first=True)
         link.poll()
         self.input.reflect(self.intake.plan)
 
@@ -117,7 +118,7 @@ class FrameLoop:
         self.display.swap(None if self.is_starting else partial(self._use_swap, planned))
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
-        renderer = self.stage.renderer
+        renderer = self.renderer
         drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, laps.swapped(self._pacer.blocks), ahead.work_ns)
         row = self._account(planned, times, inputs, drawing)
         if events or ahead.taken.is_news or self.spare.next.taken.is_news or self._is_changing():
@@ -168,12 +169,8 @@ class FrameLoop:
         self._rest()  # the time since the last frame belongs to no frame
         self.idle.close()
         self.record.forget_leads()
-        set_code_folders(link.description.get(CODE_FOLDERS, ()))
-        self.intake.follow(link)
-        self.spare.forget()
         self.core_sharing.follow(link)
-        self.input.follow(link)
-        self.over.forget_snapshots()
+        self._draw_simulation(link)
         self.redraws.request(self.timer.now_ns())
 
     def begin_anew(self, why: str = "start-up is over") -> None:
@@ -199,6 +196,22 @@ class FrameLoop:
         """Releases the GL objects of the overlay; the others are released with the context."""
         self.over.release()
 
+    def _draw_simulation(self, link: Link, early: Sequence[Event] = (), is_first: bool = False) -> None:
+        """Makes the objects that belong to one simulation: its stage with all snapshots, intake, input and spare
+        time."""
+        set_code_folders(link.description.get(CODE_FOLDERS, ()))
+        config, renderer, received = self._config, self.renderer, link.received
+        stage, intake, user = (None, None, None) if is_first else (self.stage, self.intake, self.input)
+        self.stage = Stage(config, renderer, link.scene, link.newest_bodies, received.parents, stage)
+        self.stage.laps = self.timer.laps
+        byte_budget = SOFTWARE_BYTE_BUDGET if is_software(self.display.renderer) else BYTE_BUDGET
+        self.intake = Intake(link, self.stage, byte_budget, intake)
+        self.input = UserInput(config, link, self.stage, early, user)
+        log = self.record.log
+        self.spare = SpareTime(
+            self.timer, self._pacer, self.intake, renderer, self.over, log, self.display, self._garbage
+        )
+
     # -- steps of a frame
 
     def _apply(self, events: list[Event]) -> int:
@@ -213,8 +226,8 @@ class FrameLoop:
             self.quality.forget()
             self.core_sharing.rest()
             self.record.log.write_some(self.record.log.count)
-            self.spare.garbage.in_spare_time(GARBAGE_NS)
-        self.spare.garbage.while_idle(self.timer.now_ns() - self.idle.since_ns)
+            self._garbage.in_spare_time(GARBAGE_NS)
+        self._garbage.while_idle(self.timer.now_ns() - self.idle.since_ns)
 
     def _is_changing(self) -> bool:
         """True if the next frame may differ without new input or snapshots."""
@@ -239,15 +252,15 @@ class FrameLoop:
         size_px = display.framebuffer_size
         if display.resizes != self._resizes:
             self._resizes = display.resizes
-            stage.renderer.forget_pixels()
+            self.renderer.forget_pixels()
             self.quality.forget()
-        shown = stage.draw(present_ns, size_px)
+        shown = stage.draw(present_ns, size_px, self.input.tool.draw)
         laps = self.timer.laps
         laps.lap(DRAW, kinds.DRAW, stage.main.clock.state.offset_ns)
         self._shown = shown
         if self._draw_over(events, size_px):
             laps.lap(DRAW, kinds.OVERLAY)
-        stage.renderer.finish()
+        self.renderer.finish()
         laps.finished(kinds.FINISH)
         if shown is not None:
             self._keep_screenshot()
@@ -275,7 +288,7 @@ class FrameLoop:
             ),
             events,
         )
-        stage.renderer.mark_covered(used.covered)
+        self.renderer.mark_covered(used.covered)
         for key in used.keys:
             user.press(key, self.timer.now_ns(), last.draw_time_ns)
         if used.turned is not None:
@@ -286,7 +299,7 @@ class FrameLoop:
         """Facts for the panels, which are laid out ten times a second."""
         from twixt.render.overlay.panel_state import PanelFacts
 
-        stage, shown, level = self.stage, self._shown, self.stage.renderer.level
+        stage, shown, level = self.stage, self._shown, self.renderer.level
         present_ns, clock = self.record.last.present_ns, stage.main.clock
         return PanelFacts(
             self.intake.link,
@@ -304,7 +317,7 @@ class FrameLoop:
     def _keep_screenshot(self) -> None:
         record = self.record
         if record.screenshots.is_due(self.input.settings.screenshot, record.first_present_ns, self.timer.now_ns()):
-            record.screenshots.write(self.stage.renderer.read_pixels())
+            record.screenshots.write(self.renderer.read_pixels())
             self.input.screenshot_done()
 
     def _work_more(self, start_ns: int, has_waited: bool) -> None:

@@ -14,6 +14,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.scene.groups import Group
 from twixt.ipc.snapshot import new_bodies
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.scene.stage import Stage, side_by_side
 
 
@@ -50,7 +51,7 @@ def test_a_method_that_is_not_there_is_refused_under_the_name_of_who_asked_for_i
 
 
 def test_before_anything_came_nothing_is_shown(window):
-    stage = Stage(Config(), window.context, ONE, 16, lambda: new_bodies(1))
+    stage = Stage(Config(), SceneRenderer(window.context, ONE, 16), ONE, lambda: new_bodies(1))
     window.screen.use()
     assert stage.draw(START_NS, SIZE_PX) is None
 
