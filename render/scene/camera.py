@@ -21,7 +21,6 @@ from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera, Viewport
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene
-    from twixt.ipc.snapshot import Snapshot
     from twixt.render.scene.views import Picture
 
 Bodies = Callable[[], NDArray[np.void]]
@@ -104,13 +103,13 @@ class StageCamera:
             self.forget()
         self._is_to_frame = True
 
-    def watch(self, picture: Picture, past: list[Snapshot]) -> None:
-        """Watches the poses of the body that carries the camera, if any. past: copies of held snapshots."""
+    def watch(self, picture: Picture) -> None:
+        """Watches the poses of the body that carries the camera, if any."""
         body = None if self._scene.camera is None else self._scene.camera.body
         if body is None:
             picture.unwatch(WATCHER)
         elif picture.watching(WATCHER) != [body]:
-            picture.watch(WATCHER, np.array([body], np.intp), past)
+            picture.watch(WATCHER, np.array([body], np.intp))
 
     def matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:
         """View and projection of a picture of `size_px` in a window of `window_px`, both (width, height)."""

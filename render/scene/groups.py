@@ -74,14 +74,17 @@ class GroupDefinition(NamedTuple):
 
 class BodyGroup:
     """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
+    history: the held snapshots.
 
     If the method changes, a method that a shader draws is used at once. Any other method is used as soon as it has
     received enough snapshots.
     """
 
-    def __init__(self, definition: GroupDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
+    def __init__(
+        self, definition: GroupDefinition, method: str, rules: PosingRules, pose_slot: int, history: History
+    ) -> None:
         self.definition, self.pose_slot = definition, pose_slot
-        self._rules = rules
+        self._rules, self._history = rules, history
         self._method = self._wanted = definition.method or method
         self._poser: Poser | None = None
         self._watchers: dict[str, Poser] = {}
@@ -121,8 +124,9 @@ class BodyGroup:
         for poser in self._posers():
             poser.add(snapshot)
 
-    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
-        """Watches the poses of those `rows` (None: all) that are in this group. past: copies of the held snapshots."""
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] | None = None) -> None:
+        """Watches the poses of those `rows` (None: all) that are in this group. past: the last snapshots; None: those
+        held as private copies."""
         own_rows = self.definition.rows
         if rows is not None and own_rows is not None:
             rows = np.intersect1d(rows, own_rows)
@@ -132,7 +136,7 @@ class BodyGroup:
         if rows is None or len(rows):
             poser = self._watchers[watcher] = Poser(rows, self._rules)
             poser.use(self._methods)
-            for snapshot in past:
+            for snapshot in self._history.copies if past is None else past:
                 poser.add(snapshot)
 
     def unwatch(self, watcher: str) -> None:
@@ -152,7 +156,7 @@ class BodyGroup:
         at = poser.rows if rows is None else np.searchsorted(rows, poser.rows)
         return poser.rows, select_rows(self._posed, at[at < len(self._posed)])
 
-    def draw(self, reference_ns: int, history: History, renderer: SceneRenderer) -> DrawnGroup | None:
+    def draw(self, reference_ns: int, renderer: SceneRenderer) -> DrawnGroup | None:
         """The group in this frame; None: no snapshot is held. reference_ns: draw time of groups without a delay."""
         name, group = self.definition.name, self.definition.group
         draw_time_ns = self._draw_time_ns = reference_ns - self.definition.delay_ns
@@ -162,7 +166,7 @@ class BodyGroup:
             self.prepare()
         method = self._method
         self._posed = None
-        pair, newest = history.pair(draw_time_ns, name), history.newest
+        pair, newest = self._history.pair(draw_time_ns, name), self._history.newest
         if pair is None or newest is None:
             return None
         if poser is not None and self._is_posed_by(poser, draw_time_ns):
@@ -178,9 +182,9 @@ class BodyGroup:
             layer = layer_of(pair, method, group, self._rules.discrete)
         return DrawnGroup(group, layer, pair, _drawn_ns(method, pair, newest, pair.draw_time_ns), method, False)
 
-    def release(self, history: History) -> None:
+    def release(self) -> None:
         """Releases the pair of snapshots in use: the group is no longer drawn."""
-        history.release(self.definition.name)
+        self._history.release(self.definition.name)
 
     def prepare(self) -> None:
         """Creates or drops the poser, depending on the methods in use, and sets the methods of all posers."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
     from twixt.ipc.snapshot import Head
     from twixt.render.draw.scene_renderer import SceneRenderer
-    from twixt.render.snapshots.history import HeldMarks, History
+    from twixt.render.snapshots.history import History
 
 # Largest number of bytes uploaded in one frame; the newest snapshot is always uploaded. In software rendering it is
 # smaller: a loop of 100,000 bodies that publishes twice a frame was then slowed by 1 to 2 % less, and its picture was
@@ -75,7 +75,6 @@ class IntakeStage(Protocol):
 
     scene: Scene
     history: History
-    marks: HeldMarks
     renderer: SceneRenderer
 
     @property
@@ -84,7 +83,7 @@ class IntakeStage(Protocol):
     def begin_scene(self, head: Head) -> None: ...
     def set_camera(self, camera: Camera | None) -> None: ...
     def replan(self, plan: Plan) -> None: ...
-    def add(self, snapshot: Snapshot, slot: int) -> None: ...
+    def add(self, snapshot: Snapshot) -> Snapshot | None: ...
     def observe(self, head: Head) -> None: ...
 
 
@@ -185,10 +184,9 @@ class Intake:
         if slot is None:  # it will not be drawn, but the clock needs its times
             stage.observe(head)
             return 0
-        if not self._upload(found, slot, head.world_epoch):
+        if not self._upload(found, slot, head):
             stage.history.discard(slot)
             return 0
-        stage.history.commit(slot, head)
         stage.observe(head)
         steps = max(0, head.tick - self._newest_tick)
         self._newest_tick = head.tick
@@ -220,10 +218,10 @@ class Intake:
                         return
             yield view
 
-    def _upload(self, view: SnapshotView | SnapshotAwaitingScene, slot: int, world_epoch: int) -> bool:
-        """Uploads a snapshot into a slot. It is copied first only if a method or a rule needs that. Returns False if
-        it was overwritten meanwhile."""
-        stage, count = self._stage, view.head.count
+    def _upload(self, view: SnapshotView | SnapshotAwaitingScene, slot: int, head: Head) -> bool:
+        """Uploads a snapshot into a slot, and enters it into the history. It is copied first only if a method or a
+        rule needs that. Returns False if it was overwritten meanwhile."""
+        stage, count = self._stage, head.count
         if isinstance(view, SnapshotAwaitingScene):
             copied: Snapshot | None = view.snapshot
         elif not stage.needs_copies and is_drawn_as_published(stage.scene, view.columns):
@@ -233,19 +231,18 @@ class Intake:
             marks, vertices = view.copied_marks(), view.copied_vertices()
             stage.renderer.upload_surfaces(slot, vertices, view.bodies)
             if is_valid := view.is_valid():
-                stage.marks.put(slot, marks)
+                stage.history.commit(slot, head, marks)
             return is_valid
         else:
             copied = view.copy()
         if copied is None:
             return False
-        snapshot = as_drawn(replace(copied, world_epoch=world_epoch), stage.scene)
+        snapshot = as_drawn(replace(copied, world_epoch=head.world_epoch), stage.scene)
         stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count, snapshot.part_columns)
         if SCALE3 in snapshot.columns:
             stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))
         stage.renderer.upload_surfaces(slot, snapshot.vertices, snapshot.bodies)
-        stage.marks.put(slot, snapshot.marks)
-        stage.add(snapshot, slot)
+        stage.history.commit(slot, head, snapshot.marks, stage.add(snapshot))
         return True
 
 

@@ -73,8 +73,8 @@ class PictureTarget(Target):
         slot = stage.history.slot_for(head)
         if slot is not None:
             stage.renderer.upload_records(slot, bodies)
-            stage.history.commit(slot, head)
-            stage.add(Snapshot(head.sim_time_ns, bodies, {}, tick=head.tick, world_epoch=head.world_epoch), slot)
+            snapshot = Snapshot(head.sim_time_ns, bodies, {}, tick=head.tick, world_epoch=head.world_epoch)
+            stage.history.commit(slot, head, copy=stage.add(snapshot))
         stage.observe(head)
         self._window.screen.use()
         stage.draw(now_ns, SIZE_PX)

@@ -104,9 +104,7 @@ class Show:
         stage.renderer.upload_records(slot, bodies, snapshot.part_columns)
         if "scale3" in columns:
             stage.renderer.upload_scale3(slot, columns["scale3"])
-        stage.marks.put(slot, self.marks(k))
-        stage.history.commit(slot, head)
-        stage.add(snapshot, slot)
+        stage.history.commit(slot, head, self.marks(k), stage.add(snapshot))
         stage.observe(head)
 
 

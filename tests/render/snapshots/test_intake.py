@@ -102,14 +102,13 @@ def test_marks_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer: Vi
         viewer.publish(marks)
         take_until(viewer, lambda: viewer.loop.intake.newest.tick == viewer.tick)  # a larger segment may have to come
     *_, first, none, last = stage.history.entries
-    assert [stage.marks.of(held)["key"].tolist() for held in (first, none, last)] == [[3, 7], [], [3, 5]]
-    halfway = Pair(first, last, 0.5, 0)
-    between = stage.marks.between(halfway)
+    assert [held.marks["key"].tolist() for held in (first, none, last)] == [[3, 7], [], [3, 5]]
+    between = Pair(first, last, 0.5, 0).marks()
     assert between["key"].tolist() == [3, 7]
     at_x = between["position"][:, 0].tolist()
     assert at_x == [first.head.tick, first.head.tick - 1], "the one of both is blended, the other stays"
-    stage.begin_anew(stage.scene, lambda: viewer.bodies)
-    assert not stage.marks
+    viewer.loop.follow(viewer.link)
+    assert not any(len(held.marks) for held in viewer.loop.stage.history.entries)
 
 
 @pytest.mark.parametrize("is_copied", [False, True], ids=["straight to the GPU", "through a private copy"])
@@ -129,7 +128,7 @@ def test_vertices_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer:
         publish(host.ring, head, viewer.bodies, marks=extras.records)
         take_until(viewer, lambda: viewer.loop.intake.newest.tick == viewer.tick)
         slots.append(stage.history.newest.slot)
-        assert len(stage.marks.of(stage.history.newest)) == marks
+        assert len(stage.history.newest.marks) == marks
     viewer.loop.frame()
     drawn = stage.renderer._meshes.surfaces.blended(0, SurfacePair(*slots, 0.25))
     assert drawn is not None
