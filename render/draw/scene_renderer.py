@@ -169,6 +169,10 @@ class SceneRenderer:
         parts = self._bodies.parts
         return count if parts is None else parts.rows_of(count)
 
+    def is_written(self, slot: int, count: int) -> bool:
+        """True if a slot's memory for `count` bodies was written before."""
+        return self._bodies.ring.is_written(slot, self.record_count(count))
+
     def upload_records(
         self, slot: int, records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS
     ) -> None:

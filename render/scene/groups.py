@@ -23,7 +23,15 @@ from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete, Layer, Surface
 from twixt.render.draw.glsl.uniform_blocks import METHODS
 from twixt.render.interpolation import Method, create
 from twixt.render.interpolation.poses import Poses, no_poses, records_of, select_rows
-from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, SceneParents, remember, set_methods
+from twixt.render.scene.frames_in_time import (
+    FramesInTime,
+    MethodsInUse,
+    SceneParents,
+    covers,
+    knows_before,
+    remember,
+    set_methods,
+)
 from twixt.render.snapshots.history import HeldSnapshot, History, Pair
 
 if TYPE_CHECKING:
@@ -318,18 +326,18 @@ class Poser:
     def is_ready(self, name: str, draw_time_ns: int) -> bool:
         """True if the method `name` can compute poses at `draw_time_ns` (simulated time)."""
         method = self._at(draw_time_ns).get(name)
-        return method is not None and method.covers(draw_time_ns)
+        return method is not None and covers(method, draw_time_ns)
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
         """True if the method has also received an earlier snapshot; its poses then do not depend on when it was
         created."""
         method = self._at(draw_time_ns).get(name)
-        return method is not None and method.knows_before(draw_time_ns)
+        return method is not None and knows_before(method, draw_time_ns)
 
     def reach_ns(self, name: str) -> int:
         """Extrapolation that the method allows, in ns of simulated time beyond the newest snapshot."""
         method = (self._methods if self._frames is None else self._frames.newest).get(name)
-        return 0 if method is None else int(getattr(method.method, "reach_ns", 0))
+        return 0 if method is None else method.reach_ns
 
     def poses(self, draw_time_ns: int, name: str) -> Poses:
         """Poses of `rows` in the world frame at `draw_time_ns`, computed by the method `name`. There are fewer poses
@@ -342,7 +350,7 @@ class Poser:
 
     def _posed(self, name: str, draw_time_ns: int) -> Poses:
         method = self._at(draw_time_ns).get(name)
-        poses = no_poses() if method is None else method.method.sample(draw_time_ns)
+        poses = no_poses() if method is None else method.sample(draw_time_ns)
         color_by = self._rules.color_by
         if color_by is not None and color_by.column in poses.columns:
             values = poses.columns[color_by.column][: len(poses)]

@@ -95,6 +95,7 @@ class Stage:
                 self._drawing = load(config.draw)
         self.main.set_scene(scene, self.count, parents)
         self.left: Picture | None = None
+        self.pictures: tuple[Picture, ...] = (self.main,)  # from left to right
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self.labels: list[PlacedLabel] = []  # labels of marks and of the user's function, in the last frame
         self.view: StageCamera = StageCamera(scene, bodies, None if before is None else before.view)
@@ -103,17 +104,6 @@ class Stage:
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
         self.view.watch(self.main)
-
-    @property
-    def pictures(self) -> tuple[Picture, ...]:
-        """The pictures, from left to right."""
-        return (self.main,) if self.left is None else (self.left, self.main)
-
-    @property
-    def clocks(self) -> tuple[PlaybackClock, ...]:
-        """Clocks, one for each picture, so that the extrapolation limit of one method does not affect the other
-        picture."""
-        return tuple(picture.clock for picture in self.pictures)
 
     @property
     def needs_copies(self) -> bool:
@@ -165,13 +155,13 @@ class Stage:
                 self._watch_trails()
         # Uses the publish instant, not the instant at which this viewer read the snapshot, which depends on its frame
         # times.
-        for clock in self.clocks:
-            clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
+        for picture in self.pictures:
+            picture.clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
 
     def replan(self, plan: Plan) -> None:
         """Passes a new plan to the clocks."""
-        for clock in self.clocks:
-            clock.replan(plan)
+        for picture in self.pictures:
+            picture.clock.replan(plan)
 
     # -- settings of the user
 
@@ -185,9 +175,9 @@ class Stage:
             self.main.clock.select(clock)
         if self.left is not None and not self._left_choice[1] and clock != self.left.clock.mode:
             self.left.clock.select(clock)
-        for each in self.clocks:
-            if each.prefer != prefer:
-                each.prefer = prefer
+        for picture in self.pictures:
+            if picture.clock.prefer != prefer:
+                picture.clock.prefer = prefer
         if split != (self.left is not None):
             self._split(split)
         if trails != (self._trails is not None):
@@ -211,7 +201,7 @@ class Stage:
         if not on:
             assert self.left is not None
             self.left.release()
-            self.left = None
+            self.left, self.pictures = None, (self.main,)
         else:
             method, mode = self._left_choice
             clock = copy.deepcopy(self.main.clock)
@@ -221,6 +211,7 @@ class Stage:
             first_slot = main.first_slot + POSE_SLOTS
             self.left = Picture(LEFT, clock, method or main.method, first_slot, main.methods, self.history)
             self.left.set_scene(self.scene, self.count, self._parents)
+            self.pictures = self.left, main
             self.view.watch(self.left)
         self._watch_trails()
 
@@ -302,7 +293,7 @@ class Stage:
             self.renderer.set_scene(self._scene_drawn)
             self._divide_anew()
         is_still, self._drawn_ns = self._drawn_ns == draw_times_ns[-1], draw_times_ns[-1]
-        if self._shapes.are_waiting and self._shapes.show(self._drawn_ns, self.history, self.main.method, is_still):
+        if self._shapes.coming and self._shapes.show(self._drawn_ns, self.history, self.main.method, is_still):
             self.renderer.set_scene(self._scene_drawn)
             if self._shapes.are_begun:
                 self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)

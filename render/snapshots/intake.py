@@ -100,7 +100,6 @@ class Intake:
         self._newest_tick = 0
         self._count = len(link.scene.shapes)  # number of bodies of the last snapshot
         self._vertices = 0  # number of vertices of its surfaces
-        self._allocated: dict[int, int] = {}  # number of bodies for which a slot has memory, by slot
         self._limit_slots()
         self.make_room()
         self._waiting: deque[SnapshotAwaitingScene] = deque()
@@ -120,12 +119,11 @@ class Intake:
         The first access to new memory takes several times as long as the copy, and meanwhile the writer might
         overwrite the snapshot. Returns False if nothing had to be done.
         """
-        count, slot = self._count, self._stage.history.spare
-        if not is_large(count * BODY.itemsize) or slot is None or self._allocated.get(slot, 0) >= count:
+        count, slot, renderer = self._count, self._stage.history.spare, self._stage.renderer
+        if not is_large(count * BODY.itemsize) or slot is None or renderer.is_written(slot, count):
             return False
-        self._allocated[slot] = count
         # np.zeros uses no memory: all its pages map to the kernel's zero page.
-        self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
+        renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
         return True
 
     def receive(self) -> IntakeResult:

@@ -75,8 +75,8 @@ class FrameLoop:
         self._resizes = 0  # resizes of the display that are handled
         self._shown: DrawnPicture | None = None  # picture of the last frame
         self.renderer = SceneRenderer(display.context, link.scene, MOST_SLOTS)
-        governor = Governor(config.quality, is_software(display.renderer), pacer.unlimited)
-        self.quality = PictureQuality(governor, self.renderer)
+        self.governor = governor = Governor(config.quality, is_software(display.renderer), pacer.unlimited)
+        self.renderer.level = governor.level
         self.over = OverlayLayer(self.renderer, config.pacing, self._panel_facts, timer.now_ns)
         self.record = FrameRecord(FrameLog() if log is None else log, screenshots or Screenshots(), display, pacer)
         self.idle, self.redraws, self._garbage = Idle(display, timer.now_ns), RedrawRequests(), Garbage()
@@ -135,7 +135,10 @@ class FrameLoop:
             return False
         if not self.redraws.is_idle(self.timer.now_ns(), self.intake.plan.rate == 0):
             return False
-        return self.quality.is_drawn_in_full(self.record.last.quality)
+        if self.governor.is_free and self.record.last.quality != self.governor.finest.name:
+            self.renderer.level = self.governor.finest  # the next frame stays on the screen, and has enough time
+            return False
+        return True
 
     def sleep(self) -> None:
         """Sleeps instead of making a frame until something changes, at most 0.1 s."""
@@ -179,8 +182,8 @@ class FrameLoop:
         self.display.ask_for_presents()
         self._pacer.forget_work(why)
         self.record.forget_leads()
-        for clock in self.stage.clocks:
-            clock.begin_anew()
+        for picture in self.stage.pictures:
+            picture.clock.begin_anew()
 
     def close(self) -> None:
         """Writes the last screenshots, ends threads, closes files. Calls neither the display nor OpenGL."""
@@ -223,7 +226,7 @@ class FrameLoop:
     def _rest(self) -> None:
         """Records that frames stop, and does postponed work: log rows, garbage. May be called repeatedly."""
         if self.idle.begin(self.record.last.present_ns):
-            self.quality.forget()
+            self.governor.forget()
             self.core_sharing.rest()
             self.record.log.write_some(self.record.log.count)
             self._garbage.in_spare_time(GARBAGE_NS)
@@ -253,7 +256,7 @@ class FrameLoop:
         if display.resizes != self._resizes:
             self._resizes = display.resizes
             self.renderer.forget_pixels()
-            self.quality.forget()
+            self.governor.forget()
         shown = stage.draw(present_ns, size_px, self.input.tool.draw)
         laps = self.timer.laps
         laps.lap(DRAW, kinds.DRAW, stage.main.clock.state.offset_ns)
@@ -354,8 +357,9 @@ class FrameLoop:
         if not self.is_starting:
             work_ns, swap_ns = times.work_end_ns - times.start_ns, self._hand_over_ns(times)
             cost = FrameCost(work_ns, swap_ns, row.user_ns, row.gc_ns, row.stolen_ns)
-            reason = self.quality.frame(cost.judged_ns, self._pacer.own_interval_ns, sharing.shortage.is_short)
-            if reason:
+            interval_ns, is_short = self._pacer.own_interval_ns, sharing.shortage.is_short
+            self.renderer.level = self.governor.frame(cost.judged_ns, interval_ns, is_short)
+            if reason := self.governor.change_reason:
                 self._pacer.work_changed(reason)
         if is_first and (due_ns := record.screenshots.due_ns(row.present_ns)) is not None:
             self.redraws.request_at("screenshot", due_ns)
@@ -370,32 +374,6 @@ class FrameLoop:
         """Duration of the swap up to the hand-over, without the wait for the display; 0 if it is not known."""
         end_ns = self.spare.handed_over_ns if self._pacer.blocks else times.swap_end_ns
         return max(0, end_ns - times.swap_begin_ns)
-
-
-class PictureQuality:
-    """Quality level of the frames of one loop: the governor chooses it, and this class sets it in the renderer."""
-
-    def __init__(self, governor: Governor, renderer: SceneRenderer) -> None:
-        self.governor, self._renderer = governor, renderer
-        renderer.level = governor.level
-
-    def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool) -> str:
-        """Sets the level of the next frame by the cost of this one. Returns the reason if the level changed, else
-        ""."""
-        self._renderer.level = self.governor.frame(cost_ns, interval_ns, cores_are_short)
-        return self.governor.change_reason
-
-    def is_drawn_in_full(self, last_level: str) -> bool:
-        """True if a frame of that level may stay on the screen while no frames are made. Else sets full quality for
-        the next frame, for which there is enough time."""
-        if not self.governor.is_free or last_level == self.governor.finest.name:
-            return True
-        self._renderer.level = self.governor.finest
-        return False
-
-    def forget(self) -> None:
-        """Discards the measured costs of frames, because those of later frames will differ."""
-        self.governor.forget()
 
 
 def timer_of(display: Display) -> FrameTimer:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import select
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -107,8 +109,31 @@ def test_marks_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer: Vi
     assert between["key"].tolist() == [3, 7]
     at_x = between["position"][:, 0].tolist()
     assert at_x == [first.head.tick, first.head.tick - 1], "the one of both is blended, the other stays"
-    viewer.loop.follow(viewer.link)
-    assert not any(len(held.marks) for held in viewer.loop.stage.history.entries)
+
+
+def test_nothing_of_a_simulation_stays_once_another_is_followed(viewer: Viewer) -> None:
+    """Nor does it wait for the garbage collector, which a viewer runs seldom."""
+    loop = viewer.loop
+    loop.stage.main.watch("test", None)
+    for _ in range(3):
+        viewer.publish()
+        loop.frame()
+    before = [weakref.ref(each) for each in (loop.stage, loop.stage.main, loop.intake, loop.input, loop.spare)]
+    held = weakref.ref(loop.stage.history.newest.copy)
+    world_epoch, view = loop.intake.newest.world_epoch, loop.stage.view.orbit
+    assert view is not None
+    gc.disable()
+    try:
+        loop.follow(viewer.link)
+        viewer.publish()
+        loop.frame()
+        assert [each() for each in before] == [None] * len(before)
+        assert held() is None
+    finally:
+        gc.enable()
+    assert len(loop.stage.history) == 1
+    assert loop.intake.newest.world_epoch > world_epoch
+    assert loop.stage.view.orbit is view, "the scene is the same, so the user's view is kept"
 
 
 @pytest.mark.parametrize("is_copied", [False, True], ids=["straight to the GPU", "through a private copy"])
