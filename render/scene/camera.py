@@ -41,7 +41,8 @@ class _Rest(NamedTuple):
 class StageCamera:
     """One orbit camera for all pictures. bodies: returns the newest bodies, dtype `BODY`; the first view shows them.
 
-    before: camera of the simulation that was drawn before. If `scene` is the same, the user's view is kept."""
+    before: camera of the simulation that was drawn before. If `scene` is the same, the user's view is kept.
+    """
 
     def __init__(self, scene: Scene, bodies: Bodies, before: StageCamera | None = None) -> None:
         self.orbit: OrbitCamera | None = None  # None until the first frame
@@ -166,5 +167,4 @@ class StageCamera:
 
     @property
     def _is_carried(self) -> bool:
-        """True if a body carries the camera."""
         return self._scene.camera is not None and self._scene.camera.body is not None
