@@ -33,19 +33,6 @@ MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
 # An instant before all snapshots, ns.
 BEFORE_ALL_NS = -(1 << 62)
 
-
-def covers(method: Method, draw_time_ns: int) -> bool:
-    """True if the method holds two snapshots, of which the first is not after `draw_time_ns`."""
-    held = method.snapshots
-    return len(held) > 1 and held[0].sim_time_ns <= draw_time_ns
-
-
-def knows_before(method: Method, draw_time_ns: int) -> bool:
-    """True if the method also holds an earlier snapshot than the one at or before `draw_time_ns`."""
-    held = method.snapshots
-    return len(held) > 1 and held[1].sim_time_ns <= draw_time_ns
-
-
 T = TypeVar("T")
 MethodsInUse = dict[str, "Method"]
 Create = Callable[[str], "Method"]

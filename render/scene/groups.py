@@ -23,15 +23,7 @@ from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete, Layer, Surface
 from twixt.render.draw.glsl.uniform_blocks import METHODS
 from twixt.render.interpolation import Method, create
 from twixt.render.interpolation.poses import Poses, no_poses, records_of, select_rows
-from twixt.render.scene.frames_in_time import (
-    FramesInTime,
-    MethodsInUse,
-    SceneParents,
-    covers,
-    knows_before,
-    remember,
-    set_methods,
-)
+from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, SceneParents, remember, set_methods
 from twixt.render.snapshots.history import HeldSnapshot, History, Pair
 
 if TYPE_CHECKING:
@@ -325,14 +317,14 @@ class Poser:
 
     def is_ready(self, name: str, draw_time_ns: int) -> bool:
         """True if the method `name` can compute poses at `draw_time_ns` (simulated time)."""
-        method = self._at(draw_time_ns).get(name)
-        return method is not None and covers(method, draw_time_ns)
+        received = self._received(name, draw_time_ns)
+        return len(received) > 1 and received[0].sim_time_ns <= draw_time_ns
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
         """True if the method has also received an earlier snapshot; its poses then do not depend on when it was
         created."""
-        method = self._at(draw_time_ns).get(name)
-        return method is not None and knows_before(method, draw_time_ns)
+        received = self._received(name, draw_time_ns)
+        return len(received) > 1 and received[1].sim_time_ns <= draw_time_ns
 
     def reach_ns(self, name: str) -> int:
         """Extrapolation that the method allows, in ns of simulated time beyond the newest snapshot."""
@@ -356,6 +348,10 @@ class Poser:
             values = poses.columns[color_by.column][: len(poses)]
             poses.color[: len(values), :3] = colors(values, color_by)
         return poses if self._frames is None else self._frames.in_world(poses, draw_time_ns)
+
+    def _received(self, name: str, draw_time_ns: int) -> Sequence[Snapshot]:
+        method = self._at(draw_time_ns).get(name)
+        return () if method is None else method.snapshots
 
     def _at(self, draw_time_ns: int) -> MethodsInUse:
         return self._methods if self._frames is None else self._frames.methods_at(draw_time_ns)
