@@ -41,6 +41,7 @@ from twixt.ipc.scene.shapes import Sphere
 from twixt.ipc.snapshot import VISIBLE, Head
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.quality import LEVELS
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.overlay import Overlay
@@ -175,7 +176,8 @@ class DrawnStage:
     def __init__(self, window: Any, scene: Scene, bodies: Callable[[], NDArray[np.void]], interval_ns: int) -> None:
         self._interval_ns, self._bodies, self._tick = interval_ns, bodies, 0
         self.begin_ns = time.perf_counter_ns()
-        self.stage = Stage(Config(), window.context, scene, SLOTS, bodies)
+        renderer = SceneRenderer(window.context, scene, SLOTS)
+        self.stage = Stage(Config(), renderer, scene, bodies)
         self.stage.replan(Plan(1, 0, self.begin_ns, 0, 1.0))
 
     def publish(self) -> NDArray[np.void]:

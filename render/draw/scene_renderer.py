@@ -69,7 +69,7 @@ class SceneRenderer:
         if slots < 3:
             raise TwixtError(f"the ring on the GPU needs at least 3 slots (two drawn, one written), got {slots}")
         by_processor = is_software(context.info["GL_RENDERER"])
-        self._context, self._scene = context, scene
+        self._context, self._scene, self.slots = context, scene, slots
         self._target, self._uniforms = FrameTarget(context), FrameUniforms(context)
         self._small = SmallPictures(context, self._target)
         ring = SnapshotRing(context, slots, capacity)
@@ -170,6 +170,10 @@ class SceneRenderer:
         self._bodies.make_room(count)
         parts = self._bodies.parts
         return count if parts is None else parts.rows_of(count)
+
+    def is_written(self, slot: int, count: int) -> bool:
+        """True if a slot's memory for `count` bodies was written before."""
+        return self._bodies.ring.is_written(slot, self.record_count(count))
 
     def upload_records(
         self, slot: int, records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS

@@ -39,31 +39,27 @@ def covers_nothing(_x_px: float, _y_px: float) -> bool:
 
 
 class UserInput:
-    """Input of one viewer's user, applied between frames.
+    """Input of the user of one simulation, applied between frames.
 
-    settings: the current settings. early: input from the time before the first picture; the first frame applies this
-    input.
+    settings: the current settings. tool: the user's pointer in the picture. early: input from before the first picture,
+    which the first frame applies. before: input of the simulation that was drawn before. The user's settings go on; the
+    first status and plan of `link` change them.
     """
 
-    def __init__(self, config: Config, link: Link, stage: Stage, early: Sequence[Event]) -> None:
-        self.settings = replace(first_settings(config), own_loop=link.description.get("loop") == "user")
+    def __init__(
+        self, config: Config, link: Link, stage: Stage, early: Sequence[Event] = (), before: UserInput | None = None
+    ) -> None:
         self._link, self._stage, self._early = link, stage, early
-        self._pointer, self._reports, self._tool = Pointer(), UserReports(link), PointerTool(stage, link)
-        stage.draw_over = self._tool.draw
-        self._note, self.note_ends_ns = "", 0
-        self._acted_ns = 0  # instant of the last command; 0 once a new plan has arrived
+        settings, self._pointer, self._note, self.note_ends_ns = first_settings(config), Pointer(), "", 0
+        if before is not None:
+            settings, self._pointer, self._early = before.settings, before._pointer, before._early
+            self._note, self.note_ends_ns = before._note, before.note_ends_ns
+        self.settings: ViewerSettings = replace(settings, own_loop=link.description.get("loop") == "user")
+        self._reports, self.tool = UserReports(link), PointerTool(stage, link)
+        self._acted_ns = 0  # instant of the last command; 0 after a new plan has arrived
         self._plan_number = link.plan().number
         self._status: dict[str, Any] = {}
         self._choose()
-
-    def follow(self, link: Link) -> None:
-        """From now on, sends commands to another simulation. The settings follow the first status and plan of that
-        simulation."""
-        self.settings = replace(self.settings, own_loop=link.description.get("loop") == "user")
-        self._link, self._status, self._acted_ns = link, {}, 0
-        self._reports, self._tool = UserReports(link), PointerTool(self._stage, link)
-        self._stage.draw_over = self._tool.draw
-        self._plan_number = link.plan().number
 
     def apply_events(
         self,
@@ -91,7 +87,7 @@ class UserInput:
         self._reports.keys(events, used_ns, draw_time_ns)
         camera = self._stage.view.orbit
         if camera is not None:
-            rest = self._tool.apply_events(events, size_px, draw_time_ns, covers)
+            rest = self.tool.apply_events(events, size_px, draw_time_ns, covers)
             moved_ns = self._pointer.move_camera(camera, rest, size_px[1], covers)
             if moved_ns:
                 self._reports.camera_moved()
@@ -101,7 +97,7 @@ class UserInput:
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
         """Reports the user's view and drag to the program. Call it after a frame. size_px: size of the window."""
         self._reports.look(self._stage.view, size_px, now_ns)
-        self._tool.report(size_px, draw_time_ns, now_ns)
+        self.tool.report(size_px, draw_time_ns, now_ns)
 
     def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
         """Applies one key. Returns `acted_ns` if the key changed this viewer's settings or camera, and 0 otherwise."""

@@ -248,7 +248,7 @@ class Latest(Method):
 VERBS = ("add", "sample", "reset")
 
 
-class UserMethod(Method):
+class UserMethod(Nearest):
     """A user-defined method with the interface of `Method`. Raises TwixtError for every error of the user's class.
 
     named_by: the setting that named the method, such as a flag.
@@ -271,26 +271,22 @@ class UserMethod(Method):
         if not isinstance(reach_ns, int) or reach_ns < 0:
             raise TwixtError(f"{reference}.reach_ns must be whole nanoseconds >= 0, got {reach_ns!r}")
         self.reach_ns = reach_ns
-        self._published = Nearest()
 
     def add(self, snapshot: Snapshot) -> None:
         if self.take(snapshot) is not None:
-            self._published.add(snapshot)
             call_users(f"{self._name}.add", self._users.add, snapshot)
 
     def reset(self) -> None:
         super().reset()
-        self._published.reset()
         call_users(f"{self._name}.reset", self._users.reset)
 
     def sample(self, draw_time_ns: int) -> Poses:
         if not self._snapshots:
             return no_poses()
-        for method in (self._published, self._users):
-            if isinstance(method, Method) and method.rules != self.rules:
-                method.rules = self.rules
+        if isinstance(self._users, Method) and self._users.rules != self.rules:
+            self._users.rules = self.rules
         answer = call_users(f"{self._name}.sample", self._users.sample, draw_time_ns)
-        published = self._published.sample(draw_time_ns)
+        published = super().sample(draw_time_ns)
         position = self._array(answer, "position", (None, 3))
         count = len(position)
         orientation = self._array(answer, "orientation", (count, 4))

@@ -194,11 +194,6 @@ class OverlayLayer:
         if self.panels is not None:
             self.panels.reduce_redraws(is_reduced)
 
-    def forget_snapshots(self) -> None:
-        """Drops the newest snapshot. Call it when the viewer begins to draw another simulation."""
-        if self._figures is not None:
-            self._figures.forget_snapshots()
-
     def close(self) -> None:
         """Waits until the import has ended. Calls no OpenGL function."""
         self._library.close()

@@ -226,16 +226,12 @@ class PanelFigures:
         self._ages, self._late_by = DrawnAge(), LatenessCause()
         self._row, self._newest = FrameRow(), Head()
 
-    def forget_snapshots(self) -> None:
-        """Drops the newest snapshot. Call it when the viewer begins to draw another simulation."""
-        self._newest = Head()
-
     def add(self, row: FrameRow, newest: Head | None) -> None:
         """Adds a presented frame, and the newest step if it is new. Leaves out intervals during which no frames were
         made."""
         if self._row.present_ns and not row.rested_ns:
             self.frames.add((row.present_ns - self._row.present_ns) / 1e6, row.mode)
-        if newest is not None and newest.tick != self._newest.tick:
+        if newest is not None and (newest.tick, newest.world_epoch) != (self._newest.tick, self._newest.world_epoch):
             self.steps.add(newest.step_cost_ns / 1e6)
             self._newest = newest
         self._ages.add(row)

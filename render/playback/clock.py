@@ -43,7 +43,7 @@ class ClockState(NamedTuple):
 
 
 class PlaybackClock:
-    """Playback clock of one world. A viewer that attaches to another simulation makes a new clock.
+    """Playback clock of one world. A newer world epoch, such as that of another simulation, begins it anew.
 
     mode: one of MODES. prefer: how `auto` responds to stalls, one of PREFERENCES. buffer_ms: delay of the mode
     `buffered`; None: computed from measured jitter. Raises TwixtError for any other value. All three can be changed

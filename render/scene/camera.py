@@ -21,7 +21,6 @@ from twixt.render.draw.frame.camera import CameraMatrices, OrbitCamera, Viewport
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene
-    from twixt.ipc.snapshot import Snapshot
     from twixt.render.scene.views import Picture
 
 Bodies = Callable[[], NDArray[np.void]]
@@ -40,11 +39,15 @@ class _Rest(NamedTuple):
 
 
 class StageCamera:
-    """One orbit camera for all pictures. bodies: returns the newest bodies, dtype `BODY`; the first view shows
-    them."""
+    """One orbit camera for all pictures. bodies: returns the newest bodies, dtype `BODY`; the first view shows them.
 
-    def __init__(self, scene: Scene, bodies: Bodies) -> None:
+    before: camera of the simulation that was drawn before. If `scene` is the same, the user's view is kept.
+    """
+
+    def __init__(self, scene: Scene, bodies: Bodies, before: StageCamera | None = None) -> None:
         self.orbit: OrbitCamera | None = None  # None until the first frame
+        if before is not None and before._shows(scene):
+            self.orbit = before.orbit
         self._scene, self._bodies = scene, bodies
         self._is_to_frame = False  # True if the next frame must show all bodies
         self._key: object = None  # everything that `_lens` depends on
@@ -64,14 +67,6 @@ class StageCamera:
         """Applies the camera of `scene`, which replaces the user's view."""
         self._scene = scene
         self.forget()
-
-    def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
-        """Follows another simulation's bodies. If `scene` differs from the current scene, the first view is computed
-        again."""
-        if scene.packed().tables != self._scene.packed().tables:
-            self.forget()
-        self._carriers.clear()
-        self._bodies = bodies
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -109,13 +104,13 @@ class StageCamera:
             self.forget()
         self._is_to_frame = True
 
-    def watch(self, picture: Picture, past: list[Snapshot]) -> None:
-        """Watches the poses of the body that carries the camera, if any. past: copies of held snapshots."""
+    def watch(self, picture: Picture) -> None:
+        """Watches the poses of the body that carries the camera, if any."""
         body = None if self._scene.camera is None else self._scene.camera.body
         if body is None:
             picture.unwatch(WATCHER)
         elif picture.watching(WATCHER) != [body]:
-            picture.watch(WATCHER, np.array([body], np.intp), past)
+            picture.watch(WATCHER, np.array([body], np.intp))
 
     def matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:
         """View and projection of a picture of `size_px` in a window of `window_px`, both (width, height)."""
@@ -161,6 +156,10 @@ class StageCamera:
         self._rests[name] = _Rest(lens, camera)
         return camera
 
+    def _shows(self, scene: Scene) -> bool:
+        """True if `scene` is the same as the current scene."""
+        return scene.camera == self._scene.camera and scene.packed().tables == self._scene.packed().tables
+
     @property
     def _turns(self) -> bool:
         """True if the camera turns with the body that carries it."""
@@ -168,5 +167,4 @@ class StageCamera:
 
     @property
     def _is_carried(self) -> bool:
-        """True if a body carries the camera."""
         return self._scene.camera is not None and self._scene.camera.body is not None

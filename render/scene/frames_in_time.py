@@ -33,36 +33,8 @@ MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
 # An instant before all snapshots, ns.
 BEFORE_ALL_NS = -(1 << 62)
 
-
-class MethodInput:
-    """A method, and the first two instants that it has received of the current world epoch."""
-
-    def __init__(self, method: Method) -> None:
-        self.method = method
-        self._world_epoch: int | None = None
-        self._oldest_ns: int | None = None
-        self._second_ns: int | None = None
-
-    def add(self, snapshot: Snapshot) -> None:
-        if snapshot.world_epoch != self._world_epoch:
-            if self._world_epoch is not None:
-                self.method.reset()
-            self._world_epoch, self._oldest_ns, self._second_ns = snapshot.world_epoch, None, None
-        self.method.add(snapshot)
-        if self._oldest_ns is None:
-            self._oldest_ns = snapshot.sim_time_ns
-        elif self._second_ns is None and snapshot.sim_time_ns > self._oldest_ns:
-            self._second_ns = snapshot.sim_time_ns
-
-    def covers(self, draw_time_ns: int) -> bool:
-        return self._oldest_ns is not None and self._second_ns is not None and self._oldest_ns <= draw_time_ns
-
-    def knows_before(self, draw_time_ns: int) -> bool:
-        return self._second_ns is not None and self._second_ns <= draw_time_ns
-
-
 T = TypeVar("T")
-MethodsInUse = dict[str, MethodInput]
+MethodsInUse = dict[str, "Method"]
 Create = Callable[[str], "Method"]
 
 
@@ -77,7 +49,7 @@ def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create, pa
     """Creates the missing methods of `names` and drops all others. past: the last snapshots, which new methods
     receive."""
     for name in names - methods.keys():
-        made = methods[name] = MethodInput(create(name))
+        made = methods[name] = create(name)
         for snapshot in past:
             made.add(snapshot)
     for name in methods.keys() - names:
@@ -213,7 +185,7 @@ class FramesInTime:
         set_methods(frame.methods, self._names, self._create, map(frame.within, past))
         if self._drawn_ns != BEFORE_ALL_NS:
             for method in frame.methods.values():
-                method.method.sample(self._drawn_ns)
+                method.sample(self._drawn_ns)
         return frame
 
 

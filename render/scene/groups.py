@@ -74,14 +74,17 @@ class GroupDefinition(NamedTuple):
 
 class BodyGroup:
     """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
+    history: the held snapshots.
 
     If the method changes, a method that a shader draws is used at once. Any other method is used as soon as it has
     received enough snapshots.
     """
 
-    def __init__(self, definition: GroupDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
+    def __init__(
+        self, definition: GroupDefinition, method: str, rules: PosingRules, pose_slot: int, history: History
+    ) -> None:
         self.definition, self.pose_slot = definition, pose_slot
-        self._rules = rules
+        self._rules, self._history = rules, history
         self._method = self._wanted = definition.method or method
         self._poser: Poser | None = None
         self._watchers: dict[str, Poser] = {}
@@ -121,8 +124,9 @@ class BodyGroup:
         for poser in self._posers():
             poser.add(snapshot)
 
-    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
-        """Watches the poses of those `rows` (None: all) that are in this group. past: copies of the held snapshots."""
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] | None = None) -> None:
+        """Watches the poses of those `rows` (None: all) that are in this group. past: the last snapshots; None: those
+        held as private copies."""
         own_rows = self.definition.rows
         if rows is not None and own_rows is not None:
             rows = np.intersect1d(rows, own_rows)
@@ -132,7 +136,7 @@ class BodyGroup:
         if rows is None or len(rows):
             poser = self._watchers[watcher] = Poser(rows, self._rules)
             poser.use(self._methods)
-            for snapshot in past:
+            for snapshot in self._history.copies if past is None else past:
                 poser.add(snapshot)
 
     def unwatch(self, watcher: str) -> None:
@@ -152,7 +156,7 @@ class BodyGroup:
         at = poser.rows if rows is None else np.searchsorted(rows, poser.rows)
         return poser.rows, select_rows(self._posed, at[at < len(self._posed)])
 
-    def draw(self, reference_ns: int, history: History, renderer: SceneRenderer) -> DrawnGroup | None:
+    def draw(self, reference_ns: int, renderer: SceneRenderer) -> DrawnGroup | None:
         """The group in this frame; None: no snapshot is held. reference_ns: draw time of groups without a delay."""
         name, group = self.definition.name, self.definition.group
         draw_time_ns = self._draw_time_ns = reference_ns - self.definition.delay_ns
@@ -162,7 +166,7 @@ class BodyGroup:
             self.prepare()
         method = self._method
         self._posed = None
-        pair, newest = history.pair(draw_time_ns, name), history.newest
+        pair, newest = self._history.pair(draw_time_ns, name), self._history.newest
         if pair is None or newest is None:
             return None
         if poser is not None and self._is_posed_by(poser, draw_time_ns):
@@ -178,9 +182,9 @@ class BodyGroup:
             layer = layer_of(pair, method, group, self._rules.discrete)
         return DrawnGroup(group, layer, pair, _drawn_ns(method, pair, newest, pair.draw_time_ns), method, False)
 
-    def release(self, history: History) -> None:
+    def release(self) -> None:
         """Releases the pair of snapshots in use: the group is no longer drawn."""
-        history.release(self.definition.name)
+        self._history.release(self.definition.name)
 
     def prepare(self) -> None:
         """Creates or drops the poser, depending on the methods in use, and sets the methods of all posers."""
@@ -313,19 +317,19 @@ class Poser:
 
     def is_ready(self, name: str, draw_time_ns: int) -> bool:
         """True if the method `name` can compute poses at `draw_time_ns` (simulated time)."""
-        method = self._at(draw_time_ns).get(name)
-        return method is not None and method.covers(draw_time_ns)
+        received = self._received(name, draw_time_ns)
+        return len(received) > 1 and received[0].sim_time_ns <= draw_time_ns
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
         """True if the method has also received an earlier snapshot; its poses then do not depend on when it was
         created."""
-        method = self._at(draw_time_ns).get(name)
-        return method is not None and method.knows_before(draw_time_ns)
+        received = self._received(name, draw_time_ns)
+        return len(received) > 1 and received[1].sim_time_ns <= draw_time_ns
 
     def reach_ns(self, name: str) -> int:
         """Extrapolation that the method allows, in ns of simulated time beyond the newest snapshot."""
         method = (self._methods if self._frames is None else self._frames.newest).get(name)
-        return 0 if method is None else int(getattr(method.method, "reach_ns", 0))
+        return 0 if method is None else method.reach_ns
 
     def poses(self, draw_time_ns: int, name: str) -> Poses:
         """Poses of `rows` in the world frame at `draw_time_ns`, computed by the method `name`. There are fewer poses
@@ -338,12 +342,16 @@ class Poser:
 
     def _posed(self, name: str, draw_time_ns: int) -> Poses:
         method = self._at(draw_time_ns).get(name)
-        poses = no_poses() if method is None else method.method.sample(draw_time_ns)
+        poses = no_poses() if method is None else method.sample(draw_time_ns)
         color_by = self._rules.color_by
         if color_by is not None and color_by.column in poses.columns:
             values = poses.columns[color_by.column][: len(poses)]
             poses.color[: len(values), :3] = colors(values, color_by)
         return poses if self._frames is None else self._frames.in_world(poses, draw_time_ns)
+
+    def _received(self, name: str, draw_time_ns: int) -> Sequence[Snapshot]:
+        method = self._at(draw_time_ns).get(name)
+        return () if method is None else method.snapshots
 
     def _at(self, draw_time_ns: int) -> MethodsInUse:
         return self._methods if self._frames is None else self._frames.methods_at(draw_time_ns)

@@ -46,37 +46,32 @@ class _Coming:
 
 
 class ShapesInTime:
-    """shown: the shapes that are drawn now. own: the shapes of the snapshots that arrive now. are_begun: True if these
-    two differed at the last call of `show`."""
+    """shown: the shapes that are drawn now. own: the shapes of the snapshots that arrive now. coming: newer shapes than
+    the shown ones. are_begun: True if `own` and `shown` differed at the last call of `show`."""
 
     def __init__(self, shapes: ShapeList) -> None:
         self.shown = self.own = shapes
         self.are_begun = False
         self._jumps = FrameJumps()
-        self._coming: deque[_Coming] = deque()
-
-    @property
-    def are_waiting(self) -> bool:
-        """True if newer shapes than the shown ones are waiting."""
-        return bool(self._coming)
+        self.coming: deque[_Coming] = deque()
 
     @property
     def await_snapshot(self) -> bool:
         """True if the next shapes wait for the first snapshot of their scene."""
-        return bool(self._coming) and self._coming[0].from_ns is None
+        return bool(self.coming) and self.coming[0].from_ns is None
 
     def add_scene(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
         """Adds a scene that follows `before`. version: of `scene`. history: the held snapshots. Returns False if the
         shapes of `scene` are drawn at once and replace all waiting ones."""
         newest = history.newest
         count = 0 if newest is None else newest.head.count
-        differ = bool(self._coming) or not _are_kept(before, scene, count)
-        if differ and len(self._coming) < MOST_WAITING and _may_wait(before, scene, count):
-            if self._coming and self._coming[-1].from_ns is None:
-                self._coming.pop()
-            self._coming.append(_Coming(ShapeList.of(scene.shapes), version))
+        differ = bool(self.coming) or not _are_kept(before, scene, count)
+        if differ and len(self.coming) < MOST_WAITING and _may_wait(before, scene, count):
+            if self.coming and self.coming[-1].from_ns is None:
+                self.coming.pop()
+            self.coming.append(_Coming(ShapeList.of(scene.shapes), version))
             return True
-        self._coming.clear()
+        self.coming.clear()
         self.shown = ShapeList.of(scene.shapes)
         return False
 
@@ -84,13 +79,13 @@ class ShapesInTime:
         """Sets the instant of a scene's shapes from its first snapshot, which is not in `history` yet."""
         newest = history.newest
         is_other_world = newest is not None and newest.head.world_epoch != first.world_epoch
-        begun = [coming for coming in self._coming if coming.version <= first.scene_version]
+        begun = [coming for coming in self.coming if coming.version <= first.scene_version]
         for coming in begun:
             if is_other_world:
                 coming.from_ns = EVER
             elif coming.from_ns is None:
                 coming.from_ns = first.sim_time_ns
-        if begun or not self._coming:
+        if begun or not self.coming:
             self.own = begun[-1].shapes if begun else self.shown
 
     def show(self, draw_time_ns: int, history: History, method: str, is_still: bool) -> bool:
@@ -102,10 +97,10 @@ class ShapesInTime:
             draw_time_ns = max(draw_time_ns, first.head.sim_time_ns)
         found = None
         self.are_begun = self.own is not self.shown
-        while self._coming and (from_ns := self._coming[0].from_ns) is not None and from_ns <= draw_time_ns:
-            found = self._coming.popleft()
+        while self.coming and (from_ns := self.coming[0].from_ns) is not None and from_ns <= draw_time_ns:
+            found = self.coming.popleft()
         if found is None and is_still and self.await_snapshot:
-            found = self._coming.popleft()
+            found = self.coming.popleft()
         if found is None:
             return False
         self.shown = found.shapes

@@ -1,6 +1,7 @@
-"""The stage: one picture of the world, or two side by side, with trails and the user's drawing.
+"""The stage of one simulation: one picture of the world, or two side by side, with trails and the user's drawing.
 
 Each picture is drawn at the draw time of its own clock. Only the right picture is logged; the left is for comparison.
+Another simulation gets another stage, which draws with the same renderer.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from twixt.ipc.config.flags import Config
 from twixt.ipc.scene.groups import ParentLog, from_version
 from twixt.ipc.scene.shapes import ShapeList
-from twixt.ipc.snapshot import NO_MARKS, Snapshot
+from twixt.ipc.snapshot import Snapshot
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.thread_time import DRAW, USER
 from twixt.render.draw.scene_renderer import SceneRenderer
@@ -28,7 +29,7 @@ from twixt.render.scene.groups import OF_THE_NEWEST
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
 from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone, with_shapes
 from twixt.render.scene.views import DrawnPicture, MethodFactory, Picture
-from twixt.render.snapshots.history import HeldMarks, HeldSnapshot, History
+from twixt.render.snapshots.history import HeldSnapshot, History
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
@@ -53,54 +54,56 @@ LINE_PX = 2
 
 
 class Stage:
-    """All pictures of a window. Needs a current OpenGL context.
+    """All pictures of one simulation in a window.
 
-    slots: snapshots kept on the GPU. bodies: returns the newest bodies; the first view shows them. parents: of the
-    latest scenes, ending with `scene`; empty: snapshots of all scenes use the parents of `scene`. Raises TwixtError
-    for a `--draw` function that cannot be loaded.
+    bodies: returns the newest bodies; the first view shows them. parents: of the latest scenes, ending with `scene`;
+    empty: snapshots of all scenes use the parents of `scene`. before: stage of the simulation that was drawn before in
+    this window. Its method, clock and drawing go on, and so does the user's view if the scene is the same. Raises
+    TwixtError for a `--draw` function that cannot be loaded.
     """
 
     def __init__(
-        self, config: Config, context: Any, scene: Scene, slots: int, bodies: Bodies, parents: ParentLog = ()
+        self,
+        config: Config,
+        renderer: SceneRenderer,
+        scene: Scene,
+        bodies: Bodies,
+        parents: ParentLog = (),
+        before: Stage | None = None,
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
         self._parents = parents  # parents of the scenes that snapshots may belong to
         self._shapes = ShapesInTime(ShapeList.of(scene.shapes))
-        self.history, self.marks = History(slots), HeldMarks()
-        self.renderer = SceneRenderer(context, self._scene_drawn, slots)
-        clock = PlaybackClock(config.clock)
-        clock.prefer, clock.buffer_ms = config.prefer, config.buffer_ms
-        named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
-        methods = MethodFactory(partial(create, chase_ms=config.chase_ms), named_by)
-        self.main = Picture(MAIN, clock, config.interpolation, slots, methods)
-        self.main.set_scene(scene, self.count, (), parents)
+        self.history, self.renderer = History(renderer.slots), renderer
+        if renderer.scene is not (drawn := self._scene_drawn):
+            renderer.set_scene(drawn)
+        self._drawing: UserDrawing | None = None
+        self._present_ns = self._drawn_ns = 0  # times of the last frame drawn
+        if before is not None:
+            was = before.main
+            self.main: Picture = Picture(MAIN, was.clock, was.method, renderer.slots, was.methods, self.history)
+            self._drawing, self._present_ns = before._drawing, before._present_ns
+        else:
+            clock = PlaybackClock(config.clock, config.prefer, config.buffer_ms)
+            named_by = {method: "--split" for method, _ in config.split or ()}
+            named_by[config.interpolation] = "--interpolation"
+            methods = MethodFactory(partial(create, chase_ms=config.chase_ms), named_by)
+            self.main = Picture(MAIN, clock, config.interpolation, renderer.slots, methods, self.history)
+            if config.draw is not None:
+                from twixt.render.scene.user_drawing import load
+
+                self._drawing = load(config.draw)
+        self.main.set_scene(scene, self.count, parents)
         self.left: Picture | None = None
+        self.pictures: tuple[Picture, ...] = (self.main,)  # from left to right
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self.labels: list[PlacedLabel] = []  # labels of marks and of the user's function, in the last frame
-        self.view = StageCamera(scene, bodies)
+        self.view: StageCamera = StageCamera(scene, bodies, None if before is None else before.view)
         self._trails: PictureTrails | None = None  # None while they are switched off
-        self._drawing: UserDrawing | None = None
-        if config.draw is not None:
-            from twixt.render.scene.user_drawing import load
-
-            self._drawing = load(config.draw)
-            self.main.watch(DRAWING, None)
-        self._copies: dict[int, Snapshot] = {}  # key: slot
-        self._present_ns = self._drawn_ns = 0  # times of the last frame drawn
-        self.draw_over: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
-        self.view.watch(self.main, [])
-
-    @property
-    def pictures(self) -> tuple[Picture, ...]:
-        """The pictures, from left to right."""
-        return (self.main,) if self.left is None else (self.left, self.main)
-
-    @property
-    def clocks(self) -> tuple[PlaybackClock, ...]:
-        """Clocks, one for each picture, so that the extrapolation limit of one method does not affect the other
-        picture."""
-        return tuple(picture.clock for picture in self.pictures)
+        if self._drawing is not None:
+            self.main.watch(DRAWING, None)
+        self.view.watch(self.main)
 
     @property
     def needs_copies(self) -> bool:
@@ -131,27 +134,16 @@ class Stage:
         """Applies a camera that was published without a scene; it replaces the user's view."""
         self.scene = self.scene.with_camera(camera)
         self.view.apply_camera(self.scene)
-        past = self._past()
         for picture in self.pictures:
-            self.view.watch(picture, past)
+            self.view.watch(picture)
 
-    def begin_anew(self, scene: Scene, bodies: Bodies, parents: ParentLog = ()) -> None:
-        """Follows another simulation: sets its scene and drops all snapshots. If the scene is equal, the user's view
-        is kept."""
-        self.count = len(scene.shapes)
-        self.history.clear()
-        self.marks.clear()
-        self._copies.clear()
-        self.view.begin_anew(scene, bodies)
-        self.set_scene(scene, parents)
-
-    def add(self, snapshot: Snapshot, slot: int) -> None:
-        """Adds a private copy of the snapshot in `slot`."""
+    def add(self, snapshot: Snapshot) -> Snapshot | None:
+        """Adds a private copy of a new snapshot. Returns the copy to be held with the snapshot; None: no picture needs
+        it."""
         snapshot = self._shapes.marked(snapshot, self.scene)
         for picture in self.pictures:
             picture.add(snapshot)
-        if self.needs_copies:
-            self._copies[slot] = snapshot
+        return snapshot if self.needs_copies else None
 
     def observe(self, head: Head) -> None:
         """Passes a new snapshot to the clocks, with the instant at which it was published."""
@@ -163,13 +155,13 @@ class Stage:
                 self._watch_trails()
         # Uses the publish instant, not the instant at which this viewer read the snapshot, which depends on its frame
         # times.
-        for clock in self.clocks:
-            clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
+        for picture in self.pictures:
+            picture.clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
 
     def replan(self, plan: Plan) -> None:
         """Passes a new plan to the clocks."""
-        for clock in self.clocks:
-            clock.replan(plan)
+        for picture in self.pictures:
+            picture.clock.replan(plan)
 
     # -- settings of the user
 
@@ -183,9 +175,9 @@ class Stage:
             self.main.clock.select(clock)
         if self.left is not None and not self._left_choice[1] and clock != self.left.clock.mode:
             self.left.clock.select(clock)
-        for each in self.clocks:
-            if each.prefer != prefer:
-                each.prefer = prefer
+        for picture in self.pictures:
+            if picture.clock.prefer != prefer:
+                picture.clock.prefer = prefer
         if split != (self.left is not None):
             self._split(split)
         if trails != (self._trails is not None):
@@ -208,17 +200,19 @@ class Stage:
     def _split(self, on: bool) -> None:
         if not on:
             assert self.left is not None
-            self.left.release(self.history)
-            self.left = None
+            self.left.release()
+            self.left, self.pictures = None, (self.main,)
         else:
             method, mode = self._left_choice
             clock = copy.deepcopy(self.main.clock)
             if mode and mode != clock.mode:
                 clock.select(mode)
             main = self.main
-            self.left = Picture(LEFT, clock, method or main.method, main.first_slot + POSE_SLOTS, main.methods)
-            self.left.set_scene(self.scene, self.count, self._past(), self._parents)
-            self.view.watch(self.left, self._past())
+            first_slot = main.first_slot + POSE_SLOTS
+            self.left = Picture(LEFT, clock, method or main.method, first_slot, main.methods, self.history)
+            self.left.set_scene(self.scene, self.count, self._parents)
+            self.pictures = self.left, main
+            self.view.watch(self.left)
         self._watch_trails()
 
     def _switch_trails(self, on: bool) -> None:
@@ -234,7 +228,7 @@ class Stage:
     def _watch_trails(self) -> None:
         """Makes the trails watch the current pictures and bodies, if they are switched on."""
         if self._trails is not None:
-            self._trails.watch(self.pictures, self.scene, self.count, self._past())
+            self._trails.watch(self.pictures, self.scene, self.count)
 
     @property
     def _scene_of_children(self) -> Scene:
@@ -259,11 +253,10 @@ class Stage:
     def _copy_held(self) -> None:
         """Copies the latest held snapshots from the GPU if they exist only there. Called when bodies become
         children."""
-        for slot, head in self.history.entries[-MOST_COPIED:]:
-            known = self._copies.get(slot)
-            if known is None or known.tick != head.tick:
-                bodies, columns = self.renderer.bodies(slot)
-                self._copies[slot] = Snapshot(
+        for held in self.history.entries[-MOST_COPIED:]:
+            if held.copy is None:
+                head, (bodies, columns) = held.head, self.renderer.bodies(held.slot)
+                held.copy = Snapshot(
                     head.sim_time_ns,
                     bodies,
                     columns,
@@ -271,27 +264,24 @@ class Stage:
                     world_epoch=head.world_epoch,
                     scene_version=head.scene_version,
                 )
+                self.history.has_copies = True
 
     def _divide_anew(self) -> None:
         if self._scene_of_children.parents:
             self._copy_held()
-        past = self._past()
         for picture in self.pictures:
-            for group in picture.set_scene(self.scene, self.count, past, self._parents):
-                group.release(self.history)
-            self.view.watch(picture, past)
+            picture.set_scene(self.scene, self.count, self._parents)
+            self.view.watch(picture)
         self._watch_trails()
-
-    def _past(self) -> list[Snapshot]:
-        """Private copies of the held snapshots, for groups and watchers that start now."""
-        held = ((self._copies.get(slot), head.tick) for slot, head in self.history.entries)
-        return [snapshot for snapshot, tick in held if snapshot is not None and snapshot.tick == tick]
 
     # -- a frame
 
-    def draw(self, present_ns: int, size_px: tuple[int, int]) -> DrawnPicture | None:
+    def draw(
+        self, present_ns: int, size_px: tuple[int, int], draw_over: Callable[[tuple[int, int]], object] | None = None
+    ) -> DrawnPicture | None:
         """Draws the frame of `present_ns` into a framebuffer of `size_px`. Returns the run's own picture. While no
-        snapshot is held it clears the framebuffer and returns None."""
+        snapshot is held it clears the framebuffer and returns None. draw_over: called with `size_px`; draws over the
+        run's own picture."""
         pictures = self.pictures
         draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
         viewports = side_by_side(size_px, len(pictures))
@@ -303,14 +293,14 @@ class Stage:
             self.renderer.set_scene(self._scene_drawn)
             self._divide_anew()
         is_still, self._drawn_ns = self._drawn_ns == draw_times_ns[-1], draw_times_ns[-1]
-        if self._shapes.are_waiting and self._shapes.show(self._drawn_ns, self.history, self.main.method, is_still):
+        if self._shapes.coming and self._shapes.show(self._drawn_ns, self.history, self.main.method, is_still):
             self.renderer.set_scene(self._scene_drawn)
             if self._shapes.are_begun:
                 self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
-            drawn = picture.draw(draw_time_ns, self.history, self.renderer)
+            drawn = picture.draw(draw_time_ns, self.renderer)
             if drawn is None:
                 self.renderer.clear()
                 return None
@@ -322,16 +312,16 @@ class Stage:
             words: Sequence[Label] = labels_of(marks, self.scene.labels) if len(marks) else ()
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
-            if picture is self.main and self.draw_over is not None:
-                self.draw_over(size_px)
+            if picture is self.main and draw_over is not None:
+                draw_over(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
             if words:
                 self.labels += place(words, matrices, around, size_px[1], viewport)
         self.renderer.end_pictures()
         self._present_ns = present_ns
-        if self._copies and not self.needs_copies:
-            self._copies.clear()
+        if self.history.has_copies and not self.needs_copies:
+            self.history.drop_copies()
         return drawn
 
     def pass_still(self, present_ns: int) -> None:
@@ -352,22 +342,20 @@ class Stage:
 
     def _marks_of(self, drawn: DrawnPicture, newest: HeldSnapshot | None) -> NDArray[np.void]:
         """Marks of a picture, (m,), drawn with the method of its bodies in no group."""
-        held, main = self.marks, drawn.main
-        if not held:
-            return NO_MARKS
+        main = drawn.main
         if main.method == OF_THE_NEWEST and newest is not None:
-            return held.of(newest)
-        return held.of(main.pair.previous) if main.method == "none" else held.between(main.pair)
+            return newest.marks
+        return main.pair.previous.marks if main.method == "none" else main.pair.marks()
 
     def _draw_users(
         self, drawing: UserDrawing, drawn: DrawnPicture, marks: NDArray[np.void], present_ns: int
     ) -> Sequence[Label]:
         """Draws the user's points and lines over the last drawn picture; returns the user's labels."""
         pair, poses = drawn.main.pair, self.main.watched(DRAWING)
-        previous = self._copies.get(pair.previous.slot)
+        previous = pair.previous.copy
         if previous is None or not len(poses):
             return ()
-        following = None if pair.next is None else self._copies.get(pair.next.slot)
+        following = None if pair.next is None else pair.next.copy
         passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
         from twixt.render.scene.user_drawing import UserFrame
 

@@ -20,7 +20,6 @@ from twixt.render.draw.bodies.shape_rows import shape_table
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene
-    from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.scene.views import Picture
 
@@ -145,18 +144,16 @@ class PictureTrails:
         self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
         self._world_epoch: int | None = None  # world epoch of the drawn snapshots
 
-    def watch(self, pictures: Sequence[Picture], scene: Scene, count: int, past: Sequence[Snapshot]) -> None:
-        """Watches the bodies of these pictures. Existing trails of the same pictures and bodies are kept.
-
-        count: number of bodies. past: private copies of the held snapshots.
-        """
+    def watch(self, pictures: Sequence[Picture], scene: Scene, count: int) -> None:
+        """Watches the bodies of these pictures. Existing trails of the same pictures and bodies are kept. count:
+        number of bodies."""
         rows = trail_rows(count)
         had, self.of_picture = self.of_picture, {}
         self._shape_colors = shape_table(scene, count).rows["color"][rows, :3] / 255
         for picture in pictures:
             trails = had.get(picture.name)
             if trails is None or not np.array_equal(trails.rows, rows):
-                picture.watch(WATCHER, rows, past)
+                picture.watch(WATCHER, rows)
                 trails = Trails(rows) if trails is None else trails.of(rows)
             self.of_picture[picture.name] = trails
 

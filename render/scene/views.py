@@ -57,12 +57,14 @@ class MethodFactory(NamedTuple):
 
 
 class Picture:
-    """View of the scene last set. name: prefix of its groups' names in the history. first_slot: the first of the
-    renderer's slots for this picture's poses; each group uses one slot."""
+    """View of the scene last set. name: prefix of its groups' names in `history`, the held snapshots. first_slot: the
+    first of the renderer's slots for this picture's poses; each group uses one slot."""
 
-    def __init__(self, name: str, clock: PlaybackClock, method: str, first_slot: int, methods: MethodFactory) -> None:
+    def __init__(
+        self, name: str, clock: PlaybackClock, method: str, first_slot: int, methods: MethodFactory, history: History
+    ) -> None:
         self.name, self.clock, self.method = name, clock, method
-        self.first_slot, self.methods = first_slot, methods
+        self.first_slot, self.methods, self._history = first_slot, methods, history
         self._groups: list[BodyGroup] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
         self._rules_key: object = None  # the groups' rules; if they change, all groups are replaced
@@ -92,14 +94,11 @@ class Picture:
         for group in self._groups:
             group.choose(method)
 
-    def set_scene(
-        self, scene: Scene, count: int, past: Sequence[Snapshot] = (), log: ParentLog = ()
-    ) -> tuple[BodyGroup, ...]:
-        """Sets the scene and the number of bodies. past: private copies of the held snapshots, for new groups. log:
-        parents of the scenes of held snapshots; empty: the parents of this scene alone. A body that is a child in any
-        of these scenes counts as a child.
+    def set_scene(self, scene: Scene, count: int, log: ParentLog = ()) -> None:
+        """Sets the scene and the number of bodies. log: parents of the scenes of held snapshots; empty: the parents of
+        this scene alone. A body that is a child in any of these scenes counts as a child.
 
-        Unchanged groups are kept. Returns the groups that are no longer drawn.
+        Unchanged groups are kept.
         """
         merged = merged_parents(log) if log else scene.parents
         parent_rows = rows_of_parents(merged, count) if merged else None
@@ -118,27 +117,29 @@ class Picture:
             if group is None:
                 taken = {other.pose_slot for other in (*self._groups, *before.values())}
                 slot = next(slot for slot in count_up(self.first_slot) if slot not in taken)
-                group = BodyGroup(definition, self.method, rules, slot)
+                group = BodyGroup(definition, self.method, rules, slot, self._history)
             self._groups.append(group)
         for group in self._groups:
             if group in before.values():
                 continue
             group.prepare()
             for watcher, watched in self._watching.items():
-                group.watch(watcher, watched)
-            for snapshot in past:
+                group.watch(watcher, watched, ())
+            for snapshot in self._history.copies:
                 group.add(snapshot)
-        return tuple(group for group in gone if group not in self._groups)
+        for group in gone:
+            if group not in self._groups:
+                group.release()
 
     def add(self, snapshot: Snapshot) -> None:
         """Adds a private copy of a snapshot."""
         for group in self._groups:
             group.add(snapshot)
 
-    def draw(self, draw_time_ns: int, history: History, renderer: SceneRenderer) -> DrawnPicture | None:
+    def draw(self, draw_time_ns: int, renderer: SceneRenderer) -> DrawnPicture | None:
         """Draws all groups of a frame; None while no snapshot is held. Poses computed in numpy are uploaded to
         `renderer`."""
-        drawn = [group.draw(draw_time_ns, history, renderer) for group in self._groups]
+        drawn = [group.draw(draw_time_ns, renderer) for group in self._groups]
         groups = tuple([one for one in drawn if one is not None])
         if len(groups) < len(self._groups):
             return None
@@ -147,10 +148,10 @@ class Picture:
         due = {one.group: due_ns(one.draw_time_ns) for one in groups[1:] if one.group and one.draw_time_ns != main_ns}
         return DrawnPicture(groups[0], groups, due_ns(main_ns), due)
 
-    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] | None = None) -> None:
         """Registers a watcher of the poses of `rows` (ascending; None: all). `watched` returns these poses.
 
-        past: private copies of the held snapshots, which the watcher receives first.
+        past: private copies of the last snapshots, which the watcher receives first; None: the held ones.
         """
         self._watching[watcher] = rows
         for group in self._groups:
@@ -189,10 +190,10 @@ class Picture:
                     values[at] = poses.columns[name][: len(at)]  # type: ignore[index]
         return whole
 
-    def release(self, history: History) -> None:
+    def release(self) -> None:
         """Releases the pairs of snapshots in use. Call it when the picture is no longer drawn."""
         for group in self._groups:
-            group.release(history)
+            group.release()
 
     def _posing_rules(self, scene: Scene, parents: SceneParents | None) -> PosingRules:
         drawn_rules = rules_of_drawn(scene)

@@ -1,4 +1,4 @@
-"""History of the snapshots that the viewer holds, each with its slot in the GPU ring. Also: the marks of snapshots.
+"""History of the snapshots that the viewer holds, each with its slot in the GPU ring, its marks and its copy.
 
 A late clock draws several snapshots behind the newest, so all undrawn snapshots are held. When the ring is full,
 snapshots older than every pair in use are dropped first; then undrawn ones are thinned. Several users may draw at
@@ -7,31 +7,47 @@ different draw times: the two halves of a picture, or a group of bodies with a d
 Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or next is None and the
 picture stands still. There is one entry for each simulated time; a state published again for that time, with a newer
 tick, replaces it. A pair in use is never dropped; the newest snapshot is dropped only for a newer one. All entries
-belong to one world epoch: the first snapshot of a newer epoch replaces all. Stores no bodies and does not access the
-GPU.
+belong to one world epoch: the first snapshot of a newer epoch replaces all. Marks are sorted once, when they arrive; a
+returned array is never changed afterwards. Does not access the GPU.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import NO_MARKS, Head
+from twixt.ipc.snapshot import NO_MARKS, Head, Snapshot
 from twixt.render.interpolation.blending import Matched, blended, drawable, matched
 
 # Two slots for a pair in use, and one more to upload into.
 MIN_SLOTS = 3
 
 
-class HeldSnapshot(NamedTuple):
-    """A snapshot whose upload into a GPU slot is complete."""
+class MatchedMarks(NamedTuple):
+    """Match of a snapshot's marks to those of a newer snapshot, `newer`."""
+
+    newer: NDArray[np.void]
+    rows: Matched
+
+
+@dataclass(eq=False, slots=True)
+class HeldSnapshot:
+    """A snapshot whose upload into a GPU slot is complete.
+
+    marks: (m,) of dtype `MARK`, sorted by key. copy: private copy, if something is computed from it by numpy.
+    match: of the pair that was drawn last.
+    """
 
     slot: int
     head: Head
+    marks: NDArray[np.void] = field(default_factory=lambda: NO_MARKS)
+    copy: Snapshot | None = None
+    match: MatchedMarks | None = None
 
 
 class Pair(NamedTuple):
@@ -52,6 +68,16 @@ class Pair(NamedTuple):
         """GPU slots of the pair."""
         return {entry.slot for entry in (self.previous, self.next) if entry is not None}
 
+    def marks(self) -> NDArray[np.void]:
+        """Marks blended at the draw time, (m,) of dtype `MARK`. The match of their keys is computed once for a
+        pair."""
+        older, newer = self.previous, self.next
+        if newer is None or not len(older.marks):
+            return older.marks
+        if older.match is None or older.match.newer is not newer.marks:
+            older.match = MatchedMarks(newer.marks, matched(older.marks["key"], newer.marks["key"]))
+        return blended(older.marks, newer.marks, older.match.rows, self.alpha)
+
 
 class History:
     """Entries in order of simulated time, each in one of `slots` slots."""
@@ -61,6 +87,7 @@ class History:
             raise TwixtError(f"History needs at least {MIN_SLOTS} slots (a pair in use and one to fill), got {slots!r}")
         self.slots = slots
         self.thinned = 0  # undrawn snapshots dropped because the ring was full
+        self.has_copies = False  # False: no entry has a copy
         self._entries: list[HeldSnapshot] = []
         self._times: list[int] = []
         self._free = list(range(slots - 1, -1, -1))
@@ -76,6 +103,11 @@ class History:
     def entries(self) -> tuple[HeldSnapshot, ...]:
         """Held snapshots, oldest first."""
         return tuple(self._entries)
+
+    @property
+    def copies(self) -> list[Snapshot]:
+        """Private copies of the held snapshots that have one, oldest first."""
+        return [entry.copy for entry in self._entries if entry.copy is not None]
 
     @property
     def newest(self) -> HeldSnapshot | None:
@@ -123,8 +155,9 @@ class History:
         self._lent.add(slot)
         return slot
 
-    def commit(self, slot: int, head: Head) -> None:
-        """Enters the snapshot with `head`, whose upload into `slot` is complete. From now on it may be drawn."""
+    def commit(self, slot: int, head: Head, marks: NDArray[np.void] = NO_MARKS, copy: Snapshot | None = None) -> None:
+        """Enters the snapshot with `head`, whose upload into `slot` is complete. From now on it may be drawn. marks:
+        (m,) of dtype `MARK`; do not modify them afterwards. copy: private copy of the snapshot, if one is needed."""
         self._lent.remove(slot)
         if self._world_epoch is None or head.world_epoch > self._world_epoch:
             self._drop_entries()
@@ -132,7 +165,9 @@ class History:
         elif head.world_epoch < self._world_epoch:
             self._free.append(slot)
             return
-        known, entry = self._at(head.sim_time_ns), HeldSnapshot(slot, head)
+        known = self._at(head.sim_time_ns)
+        entry = HeldSnapshot(slot, head, drawable(marks) if len(marks) else NO_MARKS, copy)
+        self.has_copies |= copy is not None
         if known is not None:
             self._replace(known, entry)
             return
@@ -165,10 +200,11 @@ class History:
         """Releases the pair of a user that has stopped drawing."""
         self._in_use.pop(user, None)
 
-    def clear(self) -> None:
-        """Drops all snapshots and frees all slots."""
-        self._drop_entries()
-        self._world_epoch = None
+    def drop_copies(self) -> None:
+        """Drops the private copies, because nothing is computed from them any more."""
+        for entry in self._entries:
+            entry.copy = None
+        self.has_copies = False
 
     def _at(self, sim_time_ns: int) -> HeldSnapshot | None:
         """The entry with exactly this simulated time."""
@@ -221,60 +257,3 @@ class History:
         entry = self._entries.pop(index)
         del self._times[index]
         self._free.append(entry.slot)
-
-
-# Marks of the held snapshots, and the marks drawn between two of them.
-#
-# Marks are stored by the GPU slot of their snapshot, and sorted once when they arrive. The match of a pair is cached
-# while the same pair is drawn. Methods that show published states also show their marks unblended.
-#
-# A returned array is never changed afterwards. Refilling a slot removes its marks. Does not access the GPU and reads
-# no clock.
-
-
-# Number of pairs whose match is cached: one for each picture of a window.
-PAIRS = 2
-
-
-class HeldMarks:
-    """Marks by slot of their snapshot; slots without marks have no entry."""
-
-    def __init__(self) -> None:
-        self._by_slot: dict[int, NDArray[np.void]] = {}
-        self._matched: list[tuple[NDArray[np.void], NDArray[np.void], Matched]] = []  # matches of the pairs drawn last
-
-    def __bool__(self) -> bool:
-        return bool(self._by_slot)
-
-    def put(self, slot: int, marks: NDArray[np.void]) -> None:
-        """Sets the marks of the snapshot uploaded into `slot`: (m,) of dtype `MARK`. Do not modify the array
-        afterwards."""
-        if len(marks):
-            self._by_slot[slot] = drawable(marks)
-        else:
-            self._by_slot.pop(slot, None)
-
-    def clear(self) -> None:
-        """Drops all marks."""
-        self._by_slot.clear()
-        self._matched.clear()
-
-    def of(self, held: HeldSnapshot) -> NDArray[np.void]:
-        """Marks of one snapshot, (m,) sorted by key."""
-        return self._by_slot.get(held.slot, NO_MARKS)
-
-    def between(self, pair: Pair) -> NDArray[np.void]:
-        """Marks drawn at the pair's draw time, (m,) of dtype `MARK`."""
-        older = self.of(pair.previous)
-        if pair.next is None:
-            return older
-        newer = self.of(pair.next)
-        return blended(older, newer, self._match(older, newer), pair.alpha)
-
-    def _match(self, older: NDArray[np.void], newer: NDArray[np.void]) -> Matched:
-        for one, other, match in self._matched:
-            if one is older and other is newer:
-                return match
-        match = matched(older["key"], newer["key"])
-        self._matched = [(older, newer, match), *self._matched[: PAIRS - 1]]
-        return match

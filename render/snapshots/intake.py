@@ -13,7 +13,7 @@ any other rule numpy blends the column itself, and the colours are computed from
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
     from twixt.ipc.snapshot import Head
     from twixt.render.draw.scene_renderer import SceneRenderer
-    from twixt.render.snapshots.history import HeldMarks, History
+    from twixt.render.snapshots.history import History
 
 # Largest number of bytes uploaded in one frame; the newest snapshot is always uploaded. In software rendering it is
 # smaller: a loop of 100,000 bodies that publishes twice a frame was then slowed by 1 to 2 % less, and its picture was
@@ -75,7 +75,6 @@ class IntakeStage(Protocol):
 
     scene: Scene
     history: History
-    marks: HeldMarks
     renderer: SceneRenderer
 
     @property
@@ -83,23 +82,24 @@ class IntakeStage(Protocol):
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None: ...
     def begin_scene(self, head: Head) -> None: ...
     def set_camera(self, camera: Camera | None) -> None: ...
-    def begin_anew(self, scene: Scene, bodies: Callable[[], NDArray[np.void]], parents: ParentLog = (), /) -> None: ...
     def replan(self, plan: Plan) -> None: ...
-    def add(self, snapshot: Snapshot, slot: int) -> None: ...
+    def add(self, snapshot: Snapshot) -> Snapshot | None: ...
     def observe(self, head: Head) -> None: ...
 
 
 class Intake:
     """Moves one simulation's snapshots into one stage. byte_budget: see `BYTE_BUDGET`. link: connection to the
-    simulation."""
+    simulation. before: intake of the simulation that was drawn before. The worlds of `link` count as newer than all
+    of its worlds, as after a reset."""
 
-    def __init__(self, link: Link, stage: IntakeStage, byte_budget: int = BYTE_BUDGET) -> None:
+    def __init__(
+        self, link: Link, stage: IntakeStage, byte_budget: int = BYTE_BUDGET, before: Intake | None = None
+    ) -> None:
         self.link, self._stage, self._byte_budget = link, stage, byte_budget
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._newest_tick = 0
         self._count = len(link.scene.shapes)  # number of bodies of the last snapshot
         self._vertices = 0  # number of vertices of its surfaces
-        self._allocated: dict[int, int] = {}  # number of bodies for which a slot has memory, by slot
         self._limit_slots()
         self.make_room()
         self._waiting: deque[SnapshotAwaitingScene] = deque()
@@ -107,19 +107,10 @@ class Intake:
         self._waived_version = 0  # newest scene version that is not waited for
         self._world_epoch: int | None = None
         self._worlds_before = 0  # worlds of earlier simulations, added to each world epoch
-        self.plan: Plan = link.plan()
         self.newest: Head | None = None
-        stage.replan(self.plan)
-
-    def follow(self, link: Link) -> None:
-        """Receives another simulation from now on. Its worlds count as newer than all before, as after a reset."""
-        self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
-        self.link, self._newest_tick = link, 0
-        self._scene_version, self._cameras = link.scene_version, link.received.cameras
-        self._waiting.clear()
-        self._entered_version = self._waived_version = 0
-        self._stage.begin_anew(link.scene, link.newest_bodies, link.received.parents)
-        self._limit_slots()
+        if before is not None:
+            self._worlds_before = max(before._world_epoch or 0, before.plan.world_epoch) + 1
+            self.newest = before.newest
         self._replan(link.plan())
 
     def make_room(self) -> bool:
@@ -128,12 +119,11 @@ class Intake:
         The first access to new memory takes several times as long as the copy, and meanwhile the writer might
         overwrite the snapshot. Returns False if nothing had to be done.
         """
-        count, slot = self._count, self._stage.history.spare
-        if not is_large(count * BODY.itemsize) or slot is None or self._allocated.get(slot, 0) >= count:
+        count, slot, renderer = self._count, self._stage.history.spare, self._stage.renderer
+        if not is_large(count * BODY.itemsize) or slot is None or renderer.is_written(slot, count):
             return False
-        self._allocated[slot] = count
         # np.zeros uses no memory: all its pages map to the kernel's zero page.
-        self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
+        renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
         return True
 
     def receive(self) -> IntakeResult:
@@ -192,10 +182,9 @@ class Intake:
         if slot is None:  # it will not be drawn, but the clock needs its times
             stage.observe(head)
             return 0
-        if not self._upload(found, slot, head.world_epoch):
+        if not self._upload(found, slot, head):
             stage.history.discard(slot)
             return 0
-        stage.history.commit(slot, head)
         stage.observe(head)
         steps = max(0, head.tick - self._newest_tick)
         self._newest_tick = head.tick
@@ -203,7 +192,7 @@ class Intake:
         return steps
 
     def _replan(self, plan: Plan) -> None:
-        self.plan = plan._replace(world_epoch=plan.world_epoch + self._worlds_before)
+        self.plan: Plan = plan._replace(world_epoch=plan.world_epoch + self._worlds_before)
         self._stage.replan(self.plan)
 
     def _limit_slots(self) -> None:
@@ -227,10 +216,10 @@ class Intake:
                         return
             yield view
 
-    def _upload(self, view: SnapshotView | SnapshotAwaitingScene, slot: int, world_epoch: int) -> bool:
-        """Uploads a snapshot into a slot. It is copied first only if a method or a rule needs that. Returns False if
-        it was overwritten meanwhile."""
-        stage, count = self._stage, view.head.count
+    def _upload(self, view: SnapshotView | SnapshotAwaitingScene, slot: int, head: Head) -> bool:
+        """Uploads a snapshot into a slot, and enters it into the history. It is copied first only if a method or a
+        rule needs that. Returns False if it was overwritten meanwhile."""
+        stage, count = self._stage, head.count
         if isinstance(view, SnapshotAwaitingScene):
             copied: Snapshot | None = view.snapshot
         elif not stage.needs_copies and is_drawn_as_published(stage.scene, view.columns):
@@ -240,19 +229,18 @@ class Intake:
             marks, vertices = view.copied_marks(), view.copied_vertices()
             stage.renderer.upload_surfaces(slot, vertices, view.bodies)
             if is_valid := view.is_valid():
-                stage.marks.put(slot, marks)
+                stage.history.commit(slot, head, marks)
             return is_valid
         else:
             copied = view.copy()
         if copied is None:
             return False
-        snapshot = as_drawn(replace(copied, world_epoch=world_epoch), stage.scene)
+        snapshot = as_drawn(replace(copied, world_epoch=head.world_epoch), stage.scene)
         stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count, snapshot.part_columns)
         if SCALE3 in snapshot.columns:
             stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))
         stage.renderer.upload_surfaces(slot, snapshot.vertices, snapshot.bodies)
-        stage.marks.put(slot, snapshot.marks)
-        stage.add(snapshot, slot)
+        stage.history.commit(slot, head, snapshot.marks, stage.add(snapshot))
         return True
 
 

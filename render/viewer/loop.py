@@ -35,7 +35,7 @@ from twixt.render.snapshots.intake import BYTE_BUDGET, NOTHING, SOFTWARE_BYTE_BU
 from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameInputs, FrameRecord, FrameTimer
 from twixt.render.viewer.idle import GARBAGE_NS, SECONDS_COUNT_NS, SLEEP_S, Idle, RedrawRequests
 from twixt.render.viewer.screenshots import Screenshots
-from twixt.render.viewer.spare_time import PreFrameWork, SpareTime
+from twixt.render.viewer.spare_time import Garbage, PreFrameWork, SpareTime
 
 if TYPE_CHECKING:
     from twixt.ipc.session.link import Link
@@ -46,10 +46,16 @@ class FrameLoop:
     """Makes the frames of one viewer. `frame()` makes one; while `is_idle`, call `sleep` instead. input.settings.quit:
     the user has asked to quit.
 
+    stage, intake, input, spare: belong to one simulation, and are made anew when another one is followed.
     is_starting: frames are logged as probes, which count in no figure. notice: text for the user, on the panels.
     early: input events from before the first frame; that frame applies them. timer: clock of the loop, by default the
     machine's; `close` closes it.
     """
+
+    stage: Stage
+    intake: Intake
+    input: UserInput
+    spare: SpareTime
 
     def __init__(
         self,
@@ -63,24 +69,19 @@ class FrameLoop:
         timer: FrameTimer | None = None,
     ) -> None:
         self.is_starting, self.notice = True, ""
-        self.display, self._pacer = display, pacer
+        self.display, self._config, self._pacer = display, config, pacer
         self.timer = timer = timer or timer_of(display)
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._resizes = 0  # resizes of the display that are handled
         self._shown: DrawnPicture | None = None  # picture of the last frame
-        set_code_folders(link.description.get(CODE_FOLDERS, ()))
-        self.stage = Stage(config, display.context, link.scene, MOST_SLOTS, link.newest_bodies, link.received.parents)
-        self.stage.laps = timer.laps
-        is_processor = is_software(display.renderer)
-        governor = Governor(config.quality, is_processor, pacer.unlimited)
-        self.quality = PictureQuality(governor, self.stage.renderer)
-        self.intake = Intake(link, self.stage, SOFTWARE_BYTE_BUDGET if is_processor else BYTE_BUDGET)
-        self.input = UserInput(config, link, self.stage, early)
-        self.over = OverlayLayer(self.stage.renderer, config.pacing, self._panel_facts, timer.now_ns)
+        self.renderer = SceneRenderer(display.context, link.scene, MOST_SLOTS)
+        self.governor = governor = Governor(config.quality, is_software(display.renderer), pacer.unlimited)
+        self.renderer.level = governor.level
+        self.over = OverlayLayer(self.renderer, config.pacing, self._panel_facts, timer.now_ns)
         self.record = FrameRecord(FrameLog() if log is None else log, screenshots or Screenshots(), display, pacer)
-        self.spare = SpareTime(timer, pacer, self.intake, self.stage, self.over, self.record.log, display)
-        self.idle, self.redraws = Idle(display, timer.now_ns), RedrawRequests()
+        self.idle, self.redraws, self._garbage = Idle(display, timer.now_ns), RedrawRequests(), Garbage()
         self.core_sharing = CoreSharing(link, pacer, timer.wait, timer.processor.waited_ns, lambda: governor.is_sparing)
+        self._draw_simulation(link, early, is_first=True)
         link.poll()
         self.input.reflect(self.intake.plan)
 
@@ -117,7 +118,7 @@ class FrameLoop:
         self.display.swap(None if self.is_starting else partial(self._use_swap, planned))
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
-        renderer = self.stage.renderer
+        renderer = self.renderer
         drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, laps.swapped(self._pacer.blocks), ahead.work_ns)
         row = self._account(planned, times, inputs, drawing)
         if events or ahead.taken.is_news or self.spare.next.taken.is_news or self._is_changing():
@@ -134,7 +135,10 @@ class FrameLoop:
             return False
         if not self.redraws.is_idle(self.timer.now_ns(), self.intake.plan.rate == 0):
             return False
-        return self.quality.is_drawn_in_full(self.record.last.quality)
+        if self.governor.is_free and self.record.last.quality != self.governor.finest.name:
+            self.renderer.level = self.governor.finest  # the next frame stays on the screen, and has enough time
+            return False
+        return True
 
     def sleep(self) -> None:
         """Sleeps instead of making a frame until something changes, at most 0.1 s."""
@@ -168,12 +172,8 @@ class FrameLoop:
         self._rest()  # the time since the last frame belongs to no frame
         self.idle.close()
         self.record.forget_leads()
-        set_code_folders(link.description.get(CODE_FOLDERS, ()))
-        self.intake.follow(link)
-        self.spare.forget()
         self.core_sharing.follow(link)
-        self.input.follow(link)
-        self.over.forget_snapshots()
+        self._draw_simulation(link)
         self.redraws.request(self.timer.now_ns())
 
     def begin_anew(self, why: str = "start-up is over") -> None:
@@ -182,8 +182,8 @@ class FrameLoop:
         self.display.ask_for_presents()
         self._pacer.forget_work(why)
         self.record.forget_leads()
-        for clock in self.stage.clocks:
-            clock.begin_anew()
+        for picture in self.stage.pictures:
+            picture.clock.begin_anew()
 
     def close(self) -> None:
         """Writes the last screenshots, ends threads, closes files. Calls neither the display nor OpenGL."""
@@ -199,6 +199,22 @@ class FrameLoop:
         """Releases the GL objects of the overlay; the others are released with the context."""
         self.over.release()
 
+    def _draw_simulation(self, link: Link, early: Sequence[Event] = (), is_first: bool = False) -> None:
+        """Makes the objects that belong to one simulation: its stage with all snapshots, intake, input and spare
+        time."""
+        set_code_folders(link.description.get(CODE_FOLDERS, ()))
+        config, renderer, received = self._config, self.renderer, link.received
+        stage, intake, user = (None, None, None) if is_first else (self.stage, self.intake, self.input)
+        self.stage = Stage(config, renderer, link.scene, link.newest_bodies, received.parents, stage)
+        self.stage.laps = self.timer.laps
+        byte_budget = SOFTWARE_BYTE_BUDGET if is_software(self.display.renderer) else BYTE_BUDGET
+        self.intake = Intake(link, self.stage, byte_budget, intake)
+        self.input = UserInput(config, link, self.stage, early, user)
+        log = self.record.log
+        self.spare = SpareTime(
+            self.timer, self._pacer, self.intake, renderer, self.over, log, self.display, self._garbage
+        )
+
     # -- steps of a frame
 
     def _apply(self, events: list[Event]) -> int:
@@ -210,11 +226,11 @@ class FrameLoop:
     def _rest(self) -> None:
         """Records that frames stop, and does postponed work: log rows, garbage. May be called repeatedly."""
         if self.idle.begin(self.record.last.present_ns):
-            self.quality.forget()
+            self.governor.forget()
             self.core_sharing.rest()
             self.record.log.write_some(self.record.log.count)
-            self.spare.garbage.in_spare_time(GARBAGE_NS)
-        self.spare.garbage.while_idle(self.timer.now_ns() - self.idle.since_ns)
+            self._garbage.in_spare_time(GARBAGE_NS)
+        self._garbage.while_idle(self.timer.now_ns() - self.idle.since_ns)
 
     def _is_changing(self) -> bool:
         """True if the next frame may differ without new input or snapshots."""
@@ -239,15 +255,15 @@ class FrameLoop:
         size_px = display.framebuffer_size
         if display.resizes != self._resizes:
             self._resizes = display.resizes
-            stage.renderer.forget_pixels()
-            self.quality.forget()
-        shown = stage.draw(present_ns, size_px)
+            self.renderer.forget_pixels()
+            self.governor.forget()
+        shown = stage.draw(present_ns, size_px, self.input.tool.draw)
         laps = self.timer.laps
         laps.lap(DRAW, kinds.DRAW, stage.main.clock.state.offset_ns)
         self._shown = shown
         if self._draw_over(events, size_px):
             laps.lap(DRAW, kinds.OVERLAY)
-        stage.renderer.finish()
+        self.renderer.finish()
         laps.finished(kinds.FINISH)
         if shown is not None:
             self._keep_screenshot()
@@ -275,7 +291,7 @@ class FrameLoop:
             ),
             events,
         )
-        stage.renderer.mark_covered(used.covered)
+        self.renderer.mark_covered(used.covered)
         for key in used.keys:
             user.press(key, self.timer.now_ns(), last.draw_time_ns)
         if used.turned is not None:
@@ -286,7 +302,7 @@ class FrameLoop:
         """Facts for the panels, which are laid out ten times a second."""
         from twixt.render.overlay.panel_state import PanelFacts
 
-        stage, shown, level = self.stage, self._shown, self.stage.renderer.level
+        stage, shown, level = self.stage, self._shown, self.renderer.level
         present_ns, clock = self.record.last.present_ns, stage.main.clock
         return PanelFacts(
             self.intake.link,
@@ -304,7 +320,7 @@ class FrameLoop:
     def _keep_screenshot(self) -> None:
         record = self.record
         if record.screenshots.is_due(self.input.settings.screenshot, record.first_present_ns, self.timer.now_ns()):
-            record.screenshots.write(self.stage.renderer.read_pixels())
+            record.screenshots.write(self.renderer.read_pixels())
             self.input.screenshot_done()
 
     def _work_more(self, start_ns: int, has_waited: bool) -> None:
@@ -341,8 +357,9 @@ class FrameLoop:
         if not self.is_starting:
             work_ns, swap_ns = times.work_end_ns - times.start_ns, self._hand_over_ns(times)
             cost = FrameCost(work_ns, swap_ns, row.user_ns, row.gc_ns, row.stolen_ns)
-            reason = self.quality.frame(cost.judged_ns, self._pacer.own_interval_ns, sharing.shortage.is_short)
-            if reason:
+            interval_ns, is_short = self._pacer.own_interval_ns, sharing.shortage.is_short
+            self.renderer.level = self.governor.frame(cost.judged_ns, interval_ns, is_short)
+            if reason := self.governor.change_reason:
                 self._pacer.work_changed(reason)
         if is_first and (due_ns := record.screenshots.due_ns(row.present_ns)) is not None:
             self.redraws.request_at("screenshot", due_ns)
@@ -357,32 +374,6 @@ class FrameLoop:
         """Duration of the swap up to the hand-over, without the wait for the display; 0 if it is not known."""
         end_ns = self.spare.handed_over_ns if self._pacer.blocks else times.swap_end_ns
         return max(0, end_ns - times.swap_begin_ns)
-
-
-class PictureQuality:
-    """Quality level of the frames of one loop: the governor chooses it, and this class sets it in the renderer."""
-
-    def __init__(self, governor: Governor, renderer: SceneRenderer) -> None:
-        self.governor, self._renderer = governor, renderer
-        renderer.level = governor.level
-
-    def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool) -> str:
-        """Sets the level of the next frame by the cost of this one. Returns the reason if the level changed, else
-        ""."""
-        self._renderer.level = self.governor.frame(cost_ns, interval_ns, cores_are_short)
-        return self.governor.change_reason
-
-    def is_drawn_in_full(self, last_level: str) -> bool:
-        """True if a frame of that level may stay on the screen while no frames are made. Else sets full quality for
-        the next frame, for which there is enough time."""
-        if not self.governor.is_free or last_level == self.governor.finest.name:
-            return True
-        self._renderer.level = self.governor.finest
-        return False
-
-    def forget(self) -> None:
-        """Discards the measured costs of frames, because those of later frames will differ."""
-        self.governor.forget()
 
 
 def timer_of(display: Display) -> FrameTimer:

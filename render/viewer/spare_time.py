@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.thread_time import DRAW, OTHER, UPLOAD
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.overlay.over_picture import OverlayLayer
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.pacing.policy import FramePlan
 from twixt.render.pacing.wait import StepCost
-from twixt.render.scene.stage import Stage
 from twixt.render.snapshots.intake import NOTHING, Intake, IntakeResult
 from twixt.render.viewer.frame_record import FrameTimer
 
@@ -75,24 +75,24 @@ NOTHING_PREPARED = PreFrameWork()
 
 
 class SpareTime:
-    """Uses the spare time of one frame loop."""
+    """Uses the spare time of the frames of one simulation. garbage: collects that of the process."""
 
     def __init__(
         self,
         timer: FrameTimer,
         pacer: Pacer,
         intake: Intake,
-        stage: Stage,
+        renderer: SceneRenderer,
         over: OverlayLayer,
         log: FrameLog,
         display: Display,
+        garbage: Garbage,
     ) -> None:
-        self.garbage = Garbage()
         self.next = NOTHING_PREPARED  # work done for the next frame while this one waited for its swap
         self.handed_over_ns = 0  # last hand-over after which a swap waited for the call
-        self._timer, self._pacer, self._intake = timer, pacer, intake
+        self._timer, self._pacer, self._intake, self._garbage = timer, pacer, intake, garbage
         self._is_widened = False  # the interval of the current frame is wider than usual
-        self._stage, self._over, self._log, self._display = stage, over, log, display
+        self._renderer, self._over, self._log, self._display = renderer, over, log, display
         self._schedule = PreFrameSchedule()
 
     def before_start(self, planned: FramePlan, is_starting: bool) -> PreFrameWork:
@@ -145,7 +145,7 @@ class SpareTime:
         if self._over.make_some():
             timer.spans.add(kinds.OVERLAY, begin_ns, timer.now_ns())
         self._redraw_and_log(until_ns - AWAIT_ROOM_NS)
-        self.garbage.in_spare_time(until_ns - timer.now_ns())
+        self._garbage.in_spare_time(until_ns - timer.now_ns())
 
     def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int], object]) -> int | None:
         """Uses the time until `room_ns` before `until_ns`. Returns when preparation must begin; None: nothing is
@@ -153,7 +153,7 @@ class SpareTime:
         timer, end_ns = self._timer, until_ns - room_ns
         self._redraw_and_log(end_ns)
         if end_ns - timer.now_ns() >= IDLE_NS:
-            self.garbage.in_spare_time(end_ns - timer.now_ns())
+            self._garbage.in_spare_time(end_ns - timer.now_ns())
         lap(DRAW)
         return self._due_ns(end_ns)
 
@@ -170,10 +170,6 @@ class SpareTime:
             self._log.write_some()
             spans.add(kinds.LOG, begin_ns, now_ns())
 
-    def forget(self) -> None:
-        """Discards the record of work done for the next frame, because that frame will show another simulation."""
-        self.next = NOTHING_PREPARED
-
     def _due_ns(self, until_ns: int) -> int | None:
         """Instant at which work must begin to end by `until_ns`; None: nothing is prepared."""
         timer = self._timer
@@ -188,7 +184,7 @@ class SpareTime:
         taken = self._intake.receive() if self._schedule.has_early_intake else NOTHING
         lap(UPLOAD)
         if draws:
-            self._stage.renderer.prepare_background()
+            self._renderer.prepare_background()
             lap(DRAW)
         end_ns = self._timer.now_ns()
         self._schedule.done(due_ns, end_ns)

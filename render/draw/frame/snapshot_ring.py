@@ -71,14 +71,15 @@ class TransparentRows(NamedTuple):
 class _Slot:
     """A snapshot on the GPU, and some of its records in main memory.
 
-    records, stretches: GPU buffers, at least as large as the data last written. count: number of records. stretched:
-    number of rows of this snapshot's `scale3`. sample: some records. few_records: all records, if there are at most
-    FEW. transparent: None if no row is transparent. planes: records of the rows `plane_rows`. attached: for each
-    attached function, its result for all records.
+    records, stretches: GPU buffers, at least as large as the data last written. written: largest number of records
+    written into the buffer. count: number of records. stretched: number of rows of this snapshot's `scale3`. sample:
+    some records. few_records: all records, if there are at most FEW. transparent: None if no row is transparent.
+    planes: records of the rows `plane_rows`. attached: for each attached function, its result for all records.
     """
 
     records: moderngl.Buffer | None = None
     stretches: moderngl.Buffer | None = None
+    written: int = 0
     count: int = 0
     stretched: int = 0
     sample: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
@@ -118,6 +119,10 @@ class SnapshotRing:
     def count(self, slot: int) -> int:
         """Number of bodies in the snapshot last uploaded into the slot; 0 for an empty slot."""
         return self._slots.get(slot, _EMPTY).count
+
+    def is_written(self, slot: int, count: int) -> bool:
+        """True if the memory of the slot's buffer was written for `count` records before."""
+        return self._slots.get(slot, _EMPTY).written >= count
 
     def sample(self, slot: int) -> NDArray[np.void]:
         """Evenly spaced records of the slot, dtype `BODY`: the rows given by `sampled_rows`."""
@@ -168,6 +173,7 @@ class SnapshotRing:
         bodies = np.frombuffer(records, BODY, count)
         if count:
             buffer.write(records)
+        held.written = max(count, held.written) if buffer is older else count
         held.count, held.stretched = count, 0
         held.sample = bodies[sampled_rows(count)].copy()
         held.few_records = bodies.copy() if count <= FEW else None

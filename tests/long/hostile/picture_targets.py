@@ -16,6 +16,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, Head, Snapshot, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.interpolation import METHODS
 from twixt.render.scene.stage import Stage
 
@@ -72,8 +73,8 @@ class PictureTarget(Target):
         slot = stage.history.slot_for(head)
         if slot is not None:
             stage.renderer.upload_records(slot, bodies)
-            stage.history.commit(slot, head)
-            stage.add(Snapshot(head.sim_time_ns, bodies, {}, tick=head.tick, world_epoch=head.world_epoch), slot)
+            snapshot = Snapshot(head.sim_time_ns, bodies, {}, tick=head.tick, world_epoch=head.world_epoch)
+            stage.history.commit(slot, head, copy=stage.add(snapshot))
         stage.observe(head)
         self._window.screen.use()
         stage.draw(now_ns, SIZE_PX)
@@ -85,7 +86,8 @@ class PictureTarget(Target):
         if self._stage is not None:
             self._window.close()
             self._window = OffscreenWindow(SIZE_PX)
-        self._stage = Stage(Config(), self._window.context, SCENES[0], 8, lambda: new_bodies(0))
+        renderer = SceneRenderer(self._window.context, SCENES[0], 8)
+        self._stage = Stage(Config(), renderer, SCENES[0], lambda: new_bodies(0))
         self._stage.replan(Plan(1, 1, START_NS, 0, 1.0))
 
     def _spoilt_scene(self) -> Scene:

@@ -113,7 +113,7 @@ def test_a_drag_with_ctrl_pulls_towards_the_pointer_until_it_is_released(holding
     assert pull.force[0] > 0
     assert pull.force[1:] == pytest.approx((0, 0), abs=1e-6 * pull.force[0] + 1e-3)
     assert pull.torque[2] > 0
-    holding.show.stage.draw_over = holding.tool.draw
+    holding.show.draw_over = holding.tool.draw
     assert (holding.show.pixels(200)[..., 1] > 150).any()  # the line and the dot are there
     holding.take(MouseButton(button, False, 9))
     assert holding.report(1) == Pull()

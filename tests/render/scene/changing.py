@@ -21,6 +21,7 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.session.link import attach
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Head, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.scene.stage import Stage
 from twixt.render.snapshots.intake import Intake
 
@@ -104,7 +105,8 @@ class Rig:
         chosen = Config(clock="ahead", interpolation=method)
         self.settings = dict(interpolation=method, clock="ahead", prefer="latency", split=False, trails=False)
         received = self.link.received
-        self.stage = Stage(chosen, window.context, self.link.scene, 16, self.link.newest_bodies, received.parents)
+        renderer = SceneRenderer(window.context, self.link.scene, 16)
+        self.stage = Stage(chosen, renderer, self.link.scene, self.link.newest_bodies, received.parents)
         self.intake = Intake(self.link, self.stage)
         self.is_held = False  # nothing comes over the socket
         is_readable = self.link._connection.is_readable

@@ -11,6 +11,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, NO_MARKS, VISIBLE, Head, Snapshot, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.scene.stage import Stage
 from twixt.render.snapshots.intake import as_drawn
 
@@ -39,7 +40,9 @@ class Show:
         self._is_watched = False
         self._world_epoch, self._began_ms = 0, 0.0
         flags.setdefault("interpolation", "linear")
-        self.stage = Stage(Config(clock=clock, **flags), window.context, scene, 16, lambda: bodies(0))
+        renderer = SceneRenderer(window.context, scene, 16)
+        self.stage = Stage(Config(clock=clock, **flags), renderer, scene, lambda: bodies(0))
+        self.draw_over = None
         self.flags = dict(
             interpolation=flags["interpolation"], clock=clock, prefer="latency", split=False, trails=False
         )
@@ -59,7 +62,7 @@ class Show:
             self.published += 1
             self._publish(self.published, at_ms)
         self.window.screen.use()
-        return self.stage.draw(START_NS + round(at_ms * MS), SIZE_PX)
+        return self.stage.draw(START_NS + round(at_ms * MS), SIZE_PX, self.draw_over)
 
     def reset(self, at_ms: float) -> None:
         """Begins a new world epoch at `at_ms`."""
@@ -101,9 +104,7 @@ class Show:
         stage.renderer.upload_records(slot, bodies, snapshot.part_columns)
         if "scale3" in columns:
             stage.renderer.upload_scale3(slot, columns["scale3"])
-        stage.marks.put(slot, self.marks(k))
-        stage.history.commit(slot, head)
-        stage.add(snapshot, slot)
+        stage.history.commit(slot, head, self.marks(k), stage.add(snapshot))
         stage.observe(head)
 
 

@@ -212,7 +212,7 @@ def test_a_snapshot_of_a_scene_that_was_never_sent_by_itself_is_composed_with_it
         rig.await_scene()
         log = rig.link.received.parents
         assert [entry.parents.get(BODY) for entry in log] == list(parents)
-        rig.stage.main.watch("test", np.array([BODY, CHILD], np.intp), rig.stage._past())
+        rig.stage.main.watch("test", np.array([BODY, CHILD], np.intp))
         for snapshots in range(1, rig.published):
             rig.window.screen.use()
             rig.stage.draw(START_NS + round(snapshots * rig.gap_ns), SIZE_PX)

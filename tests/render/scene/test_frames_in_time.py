@@ -33,7 +33,7 @@ def frames(name: str = "linear") -> FramesInTime:
 
 def x_at(made: FramesInTime, at_ms: float) -> float:
     (method,) = made.methods_at(round(at_ms * MS)).values()
-    return float(made.in_world(method.method.sample(round(at_ms * MS)), round(at_ms * MS)).position[2, 0])
+    return float(made.in_world(method.sample(round(at_ms * MS)), round(at_ms * MS)).position[2, 0])
 
 
 def test_without_a_change_snapshots_are_passed_on_as_they_are() -> None:
@@ -42,7 +42,7 @@ def test_without_a_change_snapshots_are_passed_on_as_they_are() -> None:
     for each in snapshots:
         made.add(each)
     (method,) = made.newest.values()
-    assert all(held is given for held, given in zip(method.method.snapshots, snapshots, strict=True))
+    assert all(held is given for held, given in zip(method.snapshots, snapshots, strict=True))
 
 
 def test_each_interval_has_the_parents_of_its_snapshots() -> None:

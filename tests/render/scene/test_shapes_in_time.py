@@ -46,7 +46,7 @@ def test_scenes_are_shown_one_after_the_other_each_from_its_first_snapshot_on() 
     assert [shown.index(one) for one in shown] == [0, 0, 2, 2, 4]
     assert shown[0] is RED.shapes
     assert shown[4] is BLUE.shapes
-    assert not shapes.are_waiting
+    assert not shapes.coming
 
 
 def test_a_scene_that_came_alone_is_shown_once_the_picture_stands_still_and_one_between_is_left_out() -> None:

@@ -14,6 +14,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.scene.groups import Group
 from twixt.ipc.snapshot import new_bodies
+from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.scene.stage import Stage, side_by_side
 
 
@@ -50,7 +51,7 @@ def test_a_method_that_is_not_there_is_refused_under_the_name_of_who_asked_for_i
 
 
 def test_before_anything_came_nothing_is_shown(window):
-    stage = Stage(Config(), window.context, ONE, 16, lambda: new_bodies(1))
+    stage = Stage(Config(), SceneRenderer(window.context, ONE, 16), ONE, lambda: new_bodies(1))
     window.screen.use()
     assert stage.draw(START_NS, SIZE_PX) is None
 
@@ -169,7 +170,7 @@ def test_two_halves_show_two_methods_of_the_same_instant(window):
     left, right = pixels[:, : SIZE_PX[0] // 2], pixels[:, SIZE_PX[0] // 2 :]
     assert middle_px(left) < middle_px(right) - 3, "the left half holds the snapshot before"
     assert show.stage.split_labels == ("none, clock ahead", "linear, clock ahead")
-    left_clock, main_clock = show.stage.clocks
+    left_clock, main_clock = (picture.clock for picture in show.stage.pictures)
     assert left_clock.state == main_clock.state
     show.choose(split=False)
     assert show.stage.split_labels is None
@@ -183,7 +184,7 @@ def test_two_halves_may_have_two_clocks_that_go_on_from_what_is_drawn(window):
     show.choose(split=True)
     for at_ms in range(310, 900, 10):
         show.draw(at_ms)
-    left, main = show.stage.clocks
+    left, main = (picture.clock for picture in show.stage.pictures)
     assert (left.mode, main.mode) == ("newest-two", "ahead")
     assert left.state.offset_ns != main.state.offset_ns
 

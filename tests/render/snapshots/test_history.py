@@ -202,13 +202,6 @@ def test_first_snapshot_of_a_newer_world_replaces_all_and_an_older_one_is_refuse
     assert history.pair(15).previous.head.world_epoch == 1
 
 
-def test_clear_frees_every_slot():
-    history = held([0, 10, 20], slots=3)
-    history.clear()
-    assert history.pair(10) is None
-    assert times(held([5, 6, 7], slots=3)) == [5, 6, 7]
-
-
 def test_too_few_slots_are_refused():
     with pytest.raises(TwixtError, match="at least 3 slots"):
         History(2)

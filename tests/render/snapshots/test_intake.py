@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import select
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -102,14 +104,36 @@ def test_marks_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer: Vi
         viewer.publish(marks)
         take_until(viewer, lambda: viewer.loop.intake.newest.tick == viewer.tick)  # a larger segment may have to come
     *_, first, none, last = stage.history.entries
-    assert [stage.marks.of(held)["key"].tolist() for held in (first, none, last)] == [[3, 7], [], [3, 5]]
-    halfway = Pair(first, last, 0.5, 0)
-    between = stage.marks.between(halfway)
+    assert [held.marks["key"].tolist() for held in (first, none, last)] == [[3, 7], [], [3, 5]]
+    between = Pair(first, last, 0.5, 0).marks()
     assert between["key"].tolist() == [3, 7]
     at_x = between["position"][:, 0].tolist()
     assert at_x == [first.head.tick, first.head.tick - 1], "the one of both is blended, the other stays"
-    stage.begin_anew(stage.scene, lambda: viewer.bodies)
-    assert not stage.marks
+
+
+def test_nothing_of_a_simulation_stays_once_another_is_followed(viewer: Viewer) -> None:
+    """Nor does it wait for the garbage collector, which a viewer runs seldom."""
+    loop = viewer.loop
+    loop.stage.main.watch("test", None)
+    for _ in range(3):
+        viewer.publish()
+        loop.frame()
+    before = [weakref.ref(each) for each in (loop.stage, loop.stage.main, loop.intake, loop.input, loop.spare)]
+    held = weakref.ref(loop.stage.history.newest.copy)
+    world_epoch, view = loop.intake.newest.world_epoch, loop.stage.view.orbit
+    assert view is not None
+    gc.disable()
+    try:
+        loop.follow(viewer.link)
+        viewer.publish()
+        loop.frame()
+        assert [each() for each in before] == [None] * len(before)
+        assert held() is None
+    finally:
+        gc.enable()
+    assert len(loop.stage.history) == 1
+    assert loop.intake.newest.world_epoch > world_epoch
+    assert loop.stage.view.orbit is view, "the scene is the same, so the user's view is kept"
 
 
 @pytest.mark.parametrize("is_copied", [False, True], ids=["straight to the GPU", "through a private copy"])
@@ -129,7 +153,7 @@ def test_vertices_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer:
         publish(host.ring, head, viewer.bodies, marks=extras.records)
         take_until(viewer, lambda: viewer.loop.intake.newest.tick == viewer.tick)
         slots.append(stage.history.newest.slot)
-        assert len(stage.marks.of(stage.history.newest)) == marks
+        assert len(stage.history.newest.marks) == marks
     viewer.loop.frame()
     drawn = stage.renderer._meshes.surfaces.blended(0, SurfacePair(*slots, 0.25))
     assert drawn is not None

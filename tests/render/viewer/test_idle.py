@@ -125,8 +125,8 @@ def test_a_frame_requested_for_an_instant_ends_the_rest_then_once() -> None:
 
 
 def test_what_rests_is_drawn_in_full(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(viewer.loop.quality.governor, "is_free", True)
-    monkeypatch.setattr(viewer.loop.quality.governor, "frame", lambda *_: CHEAPEST)
+    monkeypatch.setattr(viewer.loop.governor, "is_free", True)
+    monkeypatch.setattr(viewer.loop.governor, "frame", lambda *_: CHEAPEST)
     viewer.frames_until(lambda: viewer.loop.record.last.quality == CHEAPEST.name)
     viewer.come_to_rest()
     assert viewer.loop.record.last.quality == FULL.name

@@ -29,7 +29,7 @@ def test_only_the_picture_is_enlarged(overlay: bool, tmp_path: Path, monkeypatch
     viewer = Viewer(overlay, SIZE_PX)
     try:
         loop = viewer.loop
-        monkeypatch.setattr(loop.quality.governor, "frame", lambda *_: HALF)
+        monkeypatch.setattr(loop.governor, "frame", lambda *_: HALF)
         viewer.frames_until(lambda: loop.record.last.quality == HALF.name)
         read = loop.stage.renderer.read_pixels
         viewer.frames_until(lambda: even_blocks(read()).all() != overlay)
