@@ -18,8 +18,8 @@ from twixt.ipc.config.flags import Config
 from twixt.ipc.interaction.events import KEY, PRESS, RESET, Look, UserEvent
 from twixt.render.display.input import Event, Key, KeyAction, MouseButton, MouseMove, Scroll
 from twixt.render.draw.frame.camera import OrbitCamera
-from twixt.render.input.hand import PointerTool
 from twixt.render.input.keys import ViewerSettings, act, bound, note_of, reflect_slow_physics
+from twixt.render.input.pointer import PointerTool
 from twixt.render.scene.stage import Stage
 
 if TYPE_CHECKING:

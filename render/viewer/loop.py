@@ -26,7 +26,7 @@ from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.input.user_input import UserInput
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
-from twixt.render.overlay.over_picture import OverlayFrame, OverlayLayer
+from twixt.render.overlay.overlay_layer import OverlayFrame, OverlayLayer
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.pacing.policy import FramePlan, FrameTimes
 from twixt.render.scene.stage import Stage

@@ -22,7 +22,7 @@ from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.thread_time import DRAW, OTHER, UPLOAD
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
-from twixt.render.overlay.over_picture import OverlayLayer
+from twixt.render.overlay.overlay_layer import OverlayLayer
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.pacing.policy import FramePlan
 from twixt.render.pacing.wait import StepCost

@@ -184,7 +184,7 @@ class StartUp:
             import twixt.render.interpolation.method
             import twixt.render.scene.trails  # noqa: F401
         if needs_overlay_library(self._config):
-            from twixt.render.overlay.over_picture import load_overlay_library
+            from twixt.render.overlay.overlay_layer import load_overlay_library
 
             load_overlay_library()
         self._load_end_ns = time.perf_counter_ns()

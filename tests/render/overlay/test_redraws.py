@@ -16,8 +16,8 @@ from tests.render.overlay.screen import FRAME_NS, SIZE_PX, TROUBLE_PX, Frames, s
 from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.input.keys import KEYS
-from twixt.render.overlay.over_picture import OverlayFrame, OverlayLayer
 from twixt.render.overlay.overlay import LATE_NS, LAYOUTS_AT_ONCE, LONG_LATE_NS, REDRAW_NS
+from twixt.render.overlay.overlay_layer import OverlayFrame, OverlayLayer
 from twixt.render.pacing.wait import REMEMBERED_COSTS
 
 SECOND = 60  # frames

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Part, Sphere
-from twixt.render.input.hand import mass_of, pulled, rotation_between, turned
+from twixt.render.input.pointer import mass_of, pulled, rotation_between, turned
 
 TARGET = np.array([1.0, 0.5, 0.0])
 

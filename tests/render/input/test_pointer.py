@@ -12,7 +12,7 @@ from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x
 from twixt.ipc.interaction.events import Pull, UserAction, UserEvent
 from twixt.ipc.scene import Camera, Scene
 from twixt.render.display.input import MouseButton, MouseMove
-from twixt.render.input.hand import DOUBLE_NS, PointerTool
+from twixt.render.input.pointer import DOUBLE_NS, PointerTool
 from twixt.render.scene.stage import side_by_side
 
 CTRL = frozenset(("Ctrl",))
