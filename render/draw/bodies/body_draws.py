@@ -1,11 +1,11 @@
-"""Draw calls of bodies: one for each program, in each layer that contains bodies of the program's kind.
+"""Draws bodies with one draw call for each program, in each layer that contains bodies of the program's kind.
 
-In software rendering, large draws are split into batches. llvmpipe first processes all points of a draw, and then
-reads the points back tile by tile to compute pixels. 100,000 points do not fit into the cache, so each point is
+In software rendering, large draws are split into batches. llvmpipe first processes all points of a draw, and then reads
+the points back tile by tile to compute pixels. 100,000 points do not fit into the processor's cache, so each point is
 fetched from memory a second time. If glFlush is called after each batch, the points stay in the cache. Drawing is then
-1.2 times as fast for 100,000 points, and 1.45 times for a million. (Batches do not make two threads work in parallel,
-because in Mesa 22 and later a flush waits until all pixels are complete.) On a GPU batches are no faster, so there a
-draw is never split.
+1.2 times as fast for 100,000 points, and 1.45 times as fast for a million points. (Batches do not make two threads work
+in parallel. In Mesa 22 and later, a flush waits until all pixels are complete.) On a GPU, batches are no faster, so
+there a draw is never split.
 
 This module also computes a key for planes that stand still. Software rendering caches the pixels of these planes with
 the background.
@@ -38,27 +38,28 @@ from twixt.render.draw.spheres.snapshot_bounds import extent_of
 from twixt.render.draw.spheres.sphere_common import ALL_PX
 
 POINTS = moderngl.POINTS
-LAYER_STRIDE = 256  # bytes; the largest UNIFORM_BUFFER_OFFSET_ALIGNMENT that OpenGL permits
+# Size of a layer's uniform block in bytes: the largest UNIFORM_BUFFER_OFFSET_ALIGNMENT that OpenGL permits
+LAYER_STRIDE = 256
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
-# Blend function of premultiplied colours. With this function, colour and alpha have the same factors, and the source
-# colour is not multiplied. Software rendering draws a pile of balls in 4 % less time.
+# Blend function for premultiplied colours. It uses the same factors for colour and for alpha, and does not multiply the
+# source colour. With this function, software rendering draws a pile of balls in 4 % less time.
 PREMULTIPLIED = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
-# Number of bodies in a batch. The flush after each batch costs about 0.03 ms, which is too much for a batch of fewer
-# than 1,000 bodies. More than 4,000 bodies do not fit into the cache.
+# Number of bodies in a batch. The flush after each batch costs about 0.03 ms, which is too much if the batch has fewer
+# than 1,000 bodies. More than 4,000 bodies do not fit into the processor's cache.
 BATCH = 2048
-# A draw of up to this many bodies is not split: all its points fit into the cache.
+# A draw of at most this number of bodies is not split, because all its points fit into the processor's cache.
 UNDIVIDED = 16_384
 ALL_BODIES = 1 << 32
 
-Range = tuple[float, float]  # range of widths of bodies, px: greater than the first number, at most the second
-NO_POINTS: Range = (0.0, 0.0)  # no body is drawn as a point: every body is too large
+Range = tuple[float, float]  # range of widths of bodies in px: greater than the first number, at most the second
+NO_POINTS: Range = (0.0, 0.0)  # with this range, no body is drawn as a point, because every body is too large
 
 
 Finish = Callable[[moderngl.Program, Material], None]
 
 
 class _Listed(NamedTuple):
-    """Bodies of one draw call. list_key: see `BodyDraws.array_of`."""
+    """The bodies of one draw call. list_key: see `BodyDraws.array_of`."""
 
     layer: PlacedLayer
     members: Members
@@ -69,8 +70,8 @@ class _Listed(NamedTuple):
 class BodyDraws:
     """Draws a scene's bodies from the ring of snapshots. Call `begin` for a picture, then `draw` for each program.
 
-    room: number of bodies for which the lists have room. parts: a row for each part of these bodies, if the scene has
-    compounds. With parts, the ring contains a record for each row.
+    room: number of bodies for which the lists have room. parts: has one row for each part of these bodies. It is given
+    if the scene has compounds. The ring then contains one record for each row.
     """
 
     def __init__(
@@ -84,10 +85,11 @@ class BodyDraws:
         ring.attach(extent_of)
         ring.transparent_shapes, ring.plane_rows = self.members.transparent, self.members.plane_rows
         self._scene = scene
-        self._held = self._drawn  # rows to which the records on the GPU belong
-        self._own: Scene | None = None  # scene of the snapshots that are uploaded; None: the scene that is drawn
-        self._to_held: MovedParts | None = None  # converts the records of these snapshots to the scene that is drawn
-        self._of_rows = np.zeros(0, BODY)  # buffer for the records of rows, reused for each snapshot
+        self._held = self._drawn  # the rows to which the records on the GPU belong
+        self._own: Scene | None = None  # scene of the uploaded snapshots; None if it is the scene that is drawn
+        # converts the records of uploaded snapshots to the drawn scene; None if they are uploaded unchanged
+        self._to_held: MovedParts | None = None
+        self._of_rows = np.zeros(0, BODY)  # buffer for the records of the rows, reused for each snapshot
         self._context, self._target = context, target
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._flush: Callable[[], object] | None = gl_function("glFlush") if is_software else None
@@ -95,7 +97,9 @@ class BodyDraws:
 
     @property
     def scene(self) -> Scene:
-        """The scene that is drawn. If bodies have several parts, this scene has one shape for each row."""
+        """The scene that is drawn. If bodies have several parts, this scene has one shape for each row, that is for
+        each part.
+        """
         return self._scene if self.parts is None else self.parts.scene
 
     def set_scene(self, scene: Scene) -> None:
@@ -114,10 +118,12 @@ class BodyDraws:
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of another scene is uploaded. Also call it when the drawn scene changes
-        but the scene of the snapshots does not. After the call, each part has the place and size from the scene of its
-        snapshot. Parts of bodies that are stretched along the bodies' axes are an exception. own: the scene of the
-        snapshots that follow; None: the drawn scene. slots: GPU slots that may be drawn again; None: all slots."""
+        """Call this method before the first snapshot of another scene is uploaded. Also call it when the drawn scene
+        changes but the scene of the snapshots does not. After the call, each part has the place and size from the scene
+        of its snapshot. The exception is parts of bodies that are stretched along the bodies' axes. own: the scene of
+        the snapshots that follow; if `own` is None, it is the drawn scene. slots: GPU slots that may be drawn again; if
+        `slots` is None, all slots may be drawn again.
+        """
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
             self.ring.rearrange(None, moved.kept_in_place, slots)
@@ -141,7 +147,7 @@ class BodyDraws:
         return moved_parts(before, after)
 
     def make_room(self, count: int) -> None:
-        """Enlarges the lists if they have room for fewer than `count` bodies."""
+        """Enlarges the lists if they have room for fewer than `count` bodies each."""
         if count > self.room:
             while self.room < count:
                 self.room *= 2
@@ -150,11 +156,15 @@ class BodyDraws:
                 self.begin_scene(self._own)
 
     def in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Converts the records of a published snapshot, one for each row, to the shapes of the drawn scene."""
+        """Converts the records of a published snapshot to the shapes of the drawn scene. There is one record for each
+        row.
+        """
         return records if self._to_held is None else self._to_held.kept_in_place(records)
 
     def records_of_rows(self, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
-        """Returns the record of the body of each row, for a snapshot of `count` bodies; valid until the next call."""
+        """Returns, for each row, the record of the row's body. The snapshot has `count` bodies. The result is valid
+        until the next call.
+        """
         parts = self.parts
         room = self.room if parts is None else len(parts.bodies)
         if len(self._of_rows) < room:
@@ -171,14 +181,14 @@ class BodyDraws:
         )
 
     def count(self, name: str, layers: Sequence[PlacedLayer], finish: Finish | None = None) -> int:
-        """Number of bodies that this program draws in these layers. finish: see `draw`."""
+        """Returns the number of bodies that this program draws in these layers. finish: see `draw`."""
         bodies = 0
         for one in self._listed(name, layers, finish):
             bodies += one.members.drawn(one.layer.bodies)
         return bodies
 
     def begin(self, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
-        """Writes the uniform blocks of a picture's layers, in the order of their numbers."""
+        """Writes the uniform blocks of a picture's layers, in the order of the layer numbers."""
         self._view = view
         if self._layer_blocks.size < len(layers) * LAYER_STRIDE:
             self._layer_blocks.release()
@@ -198,11 +208,11 @@ class BodyDraws:
     ) -> None:
         """Draws the bodies of the pass `name` (one of PASSES) in these layers.
 
-        range_px: only bodies of these widths are drawn. most: limit on the number of bodies drawn in each layer.
-        order: body numbers in drawing order; they replace the program's own list. finish: function that sets a
-        program's uniforms for a material. If `finish` is given, only bodies with a smooth material are drawn;
-        otherwise only bodies without a material. At the end, depth mask, viewport and blend function are restored to
-        the values for pictures.
+        range_px: only bodies with a width in this range are drawn. most: the most bodies that are drawn in each layer.
+        order: body numbers in drawing order, which replace the program's own list. finish: function that sets a
+        program's uniforms for a material. If `finish` is given, only bodies with a smooth material are drawn. Otherwise
+        only bodies without a material are drawn. At the end, the depth mask, the viewport and the blend function get
+        back the values that pictures need.
         """
         listed = self._listed(name, layers, finish)
         counted = [(one, count) for one in listed if (count := one.members.drawn(one.layer.bodies))]
@@ -229,7 +239,7 @@ class BodyDraws:
     def write_poses(
         self, layer: PlacedLayer, bodies_and_poses: tuple[moderngl.Buffer, moderngl.Buffer], first: int, count: int
     ) -> None:
-        """Writes the poses of `count` mesh bodies, beginning with entry `first` of their list.
+        """Writes the poses of `count` mesh bodies. The first of them is entry `first` of their list.
 
         bodies_and_poses: the list of body numbers, and a buffer with one row of MESH_POSE for each entry of the list.
         """
@@ -245,9 +255,10 @@ class BodyDraws:
         list_key: Hashable,
         range_px: Range = NO_POINTS,
     ) -> moderngl.VertexArray:
-        """Vertex array of a pass, with the inputs of a layer. Also sets the pass's uniforms for the next draw.
+        """Returns the vertex array of a pass, with the inputs of a layer. Also sets the pass's uniforms for the next
+        draw.
 
-        list_key: identifies the list `indices`; True: the pass's own list of this layer's bodies.
+        list_key: identifies the list `indices`. True stands for the pass's own list of this layer's bodies.
         """
         assert self._view is not None
         variant = self.variant_of(self._view, name, layer.variant)
@@ -262,7 +273,7 @@ class BodyDraws:
         return array
 
     def flush(self) -> None:
-        """In software rendering, calls glFlush, which computes the pixels of all draws so far."""
+        """In software rendering, calls glFlush. OpenGL then computes the pixels of all draws so far."""
         if self._flush is not None:
             self._flush()
 
@@ -272,7 +283,7 @@ class BodyDraws:
         self.members.release()
 
     def _listed(self, name: str, layers: Sequence[PlacedLayer], finish: Finish | None) -> list[_Listed]:
-        """Lists of the bodies that a pass draws in these layers."""
+        """Returns the lists of the bodies that a pass draws in these layers."""
         if finish is None:
             return [_Listed(layer, self.members.of(layer.group, name), None, True) for layer in layers]
         return [
@@ -291,7 +302,8 @@ class BodyDraws:
         """Draws the first `count` points of the array, in batches if that is faster."""
         draw, flush, last = array.render, self._flush, 0
         if flush is not None and count > UNDIVIDED:
-            # The only Python loop that gets longer with the number of bodies: one iteration for each batch.
+            # In this module, only this Python loop gets longer with the number of bodies. It has one iteration for each
+            # batch.
             last = (count - 1) // BATCH * BATCH
             for first in range(0, last, BATCH):
                 draw(POINTS, BATCH, first=first)
@@ -299,18 +311,17 @@ class BodyDraws:
         draw(POINTS, count - last, first=last)
 
 
-# Key of a picture's planes; None if a plane may move. If there is a key, the planes are drawn with the background,
-# which software rendering caches.
-#
-# A floor often covers most of the picture and never moves. If all planes have the same records in both snapshots, with
-# zero velocities, the pixels of the planes depend only on the camera, the scene and these records.
-#
+# This code computes the key of a picture's planes. If no plane may move, there is a key. The planes are then drawn with
+# the background, which software rendering caches.
+# A floor often covers most of the picture and never moves. The pixels of the planes depend only on the camera, the
+# scene and the planes' records, if two conditions hold. All planes have the same records in both snapshots, and all
+# velocities in the records are zero.
 # Always: the key is None if a plane may move or change between the two snapshots. This code draws nothing.
 
 
 def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -> Hashable | None:
-    """Key of all inputs, except the camera, that determine the planes' pixels. None if there are no planes, or if one
-    may move.
+    """Returns a key of all inputs that determine the planes' pixels, except the camera. Returns None if there are no
+    planes, or if a plane may move.
 
     scene: has one shape for each row. The key compares scenes by identity, because every scene that is set is a new
     object.
@@ -329,12 +340,12 @@ def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -
 
 
 def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Mask of these records, dtype `BODY`: True if the record's body moves."""
+    """Returns a mask that is True for each record whose body moves. records: dtype `BODY`."""
     return np.asarray(records["velocity"].any(axis=1) | records["angular_velocity"].any(axis=1))
 
 
 class IdentityKey:
-    """Key that equals another key only if both contain the same object. Keeps the object alive."""
+    """A key that equals another key only if both contain the same object. The key keeps the object alive."""
 
     def __init__(self, one: object) -> None:
         self.one = one

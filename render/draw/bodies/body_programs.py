@@ -1,10 +1,10 @@
-"""Programs that draw bodies: one for each pass and variant. Also the list of bodies for each program.
+"""Makes the programs that draw bodies, one for each pass and variant, and the list of bodies for each program.
 
 Linear motion and curved motion have separate programs, because software rendering executes both sides of every branch.
-For a GPU a uniform would be enough. A program is compiled at its first use, or earlier in idle time.
+For a GPU, one program with a uniform would be enough. A program is compiled at its first use, or earlier in idle time.
 
-Lists of bodies are made once for each scene, and again when a snapshot has more bodies than any before. A frame only
-looks the lists up.
+The lists of bodies are made once for each scene. They are made again when a snapshot has more bodies than any snapshot
+before. During a frame, the lists are only read.
 """
 
 from __future__ import annotations
@@ -39,18 +39,20 @@ from twixt.render.draw.spheres.fine_spheres import apart_program, point_program,
 from twixt.render.draw.spheres.sphere_common import beyond_program
 
 ALL_KINDS = "all"
-# The records of a scene's planes are copied, and compared in each picture, only if there are at most this many planes.
+# The records of a scene's planes are copied and compared in each picture, but only if there are at most this many
+# planes.
 MOST_STILL = 64
-# Name of the ray cast passes for spheres that have a scale along each axis. These spheres are drawn as ellipsoids.
+# Name of the ray cast passes for spheres whose scale differs along the three axes. These spheres are drawn as
+# ellipsoids.
 STRETCHED = "stretched spheres"
 
 
 class Pass(NamedTuple):
     """Settings of one program's draw call.
 
-    kind: kind of the bodies that the program draws, one of KIND_NAMES or ALL_KINDS. make: compiles the program. flags:
-    moderngl's enable flags. writes_depth: the depth mask. is_guarded: draws into the guarded viewport.
-    is_premultiplied: the program's colours are premultiplied by their alpha.
+    kind: the kind of bodies that the program draws, one of KIND_NAMES or ALL_KINDS. make: function that compiles the
+    program. flags: moderngl's enable flags. writes_depth: the depth mask. is_guarded: True if the program draws into
+    the guarded viewport. is_premultiplied: True if the program's colours are premultiplied by their alpha.
     """
 
     kind: str
@@ -72,7 +74,7 @@ CAST_SHAPES = {
     "ellipsoids": ELLIPSOID,
     STRETCHED: ELLIPSOID,
 }
-# Each kind has four passes, for example "boxes", "plain boxes", "beyond boxes" and "large boxes".
+# Each kind of ray cast shapes has four passes, for example "boxes", "plain boxes", "beyond boxes" and "large boxes".
 CAST_KINDS = tuple(CAST_SHAPES)
 
 
@@ -88,7 +90,7 @@ def _cast_passes(name: str, shape: CastShape) -> dict[str, Pass]:
     }
 
 
-# shape_draws.py chooses, for each picture, which of these passes are drawn, and in which order.
+# For each picture, shape_draws.py chooses which of these passes are drawn and in which order.
 _SPHERES = {
     "beyond": Pass("spheres", beyond_program, POINTS, writes_depth=False, is_guarded=True),
     **{
@@ -102,12 +104,13 @@ _SPHERES = {
 }
 SPHERE_PASSES = tuple(_SPHERES)
 
-# Pass that writes the poses of meshes into a buffer (`BodyDraws.write_poses`). meshes/ draws the meshes from this
-# buffer.
+# Name of the pass that writes the poses of meshes into a buffer (`BodyDraws.write_poses`). The modules in meshes/ draw
+# the meshes from this buffer.
 MESH_POSES = "mesh poses"
 
-# All passes, in drawing order. Planes come first because they have no soft edges; bodies with soft edges come after
+# All passes, in drawing order. Planes come first because they have no soft edges. Bodies with soft edges come after the
 # planes. Shadows come last because they dim only ground that no body hides. shape_draws.py chooses among the passes of
+# ray cast shapes.
 # ray cast shapes.
 PASSES = {
     "planes": Pass("planes", plane_program, moderngl.DEPTH_TEST),
@@ -119,7 +122,7 @@ PASSES = {
 
 
 class BodyPrograms:
-    """Compiled programs, by name (one of PASSES) and variant."""
+    """Compiled programs. A program is found by its name (one of PASSES) and its variant."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -130,7 +133,7 @@ class BodyPrograms:
         return (name, variant) in self._made
 
     def get(self, name: str, variant: PoseVariant) -> moderngl.Program:
-        """The program with this name and variant; compiles it at the first call."""
+        """Returns the program with this name and variant. The first call compiles the program."""
         program = self._made.get((name, variant))
         if program is None:
             program = self._made[name, variant] = PASSES[name].make(self._context, variant)
@@ -140,9 +143,9 @@ class BodyPrograms:
 
 
 class Members(NamedTuple):
-    """Bodies of one layer that one program draws. bodies: body numbers, ascending.
+    """The bodies of one layer that one program draws. bodies: the body numbers in ascending order.
 
-    indices: the same body numbers on the GPU; None if they are 0, 1, 2 and so on without a gap.
+    indices: the same body numbers on the GPU. `indices` is None if the numbers are 0, 1, 2 and so on without a gap.
     """
 
     bodies: NDArray[np.uint32]
@@ -150,10 +153,10 @@ class Members(NamedTuple):
     indices: moderngl.Buffer | None
 
     def drawn(self, count: int) -> int:
-        """Number of listed bodies in a snapshot of `count` bodies."""
+        """Returns how many of the listed bodies are in a snapshot of `count` bodies."""
         if self.indices is None:
             return min(self.end, count)
-        # np.uint32: with a value of another type, numpy would first convert the whole list.
+        # The value has type np.uint32. With a value of another type, numpy would first convert the whole list.
         return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, np.uint32(count)))
 
 
@@ -161,7 +164,7 @@ NONE = Members(np.zeros(0, np.uint32), 0, None)
 
 
 class MaterialGroup(NamedTuple):
-    """Bodies of one layer, kind (one of KIND_NAMES) and material."""
+    """The bodies of one layer that have the same kind (one of KIND_NAMES) and the same material."""
 
     kind: str
     material: Material
@@ -169,24 +172,27 @@ class MaterialGroup(NamedTuple):
 
     @property
     def is_smooth(self) -> bool:
-        """True if the material only changes the highlight. Bodies with a smooth material share programs with bodies
-        without a material."""
+        """True if the only effect of the material is on the highlight. Bodies with a smooth material share programs
+        with bodies without a material.
+        """
         return self.kind != "planes" and self.material.texture is None and self.material.emission == 0
 
 
 def material_of(shape: Shape) -> Material | None:
-    """The shape's material. None if the shape has none or is a compound."""
+    """Returns the shape's material. Returns None if the shape has no material or is a compound."""
     return None if isinstance(shape, Compound) else shape.material
 
 
 class Membership:
-    """For each layer and program, the list of bodies to draw, among the first `count` bodies of one scene.
+    """Lists of the bodies to draw, one for each layer and program. The lists contain only the first `count` bodies of
+    one scene.
 
-    parts: a row for each part of these bodies, if the scene has compounds. The lists then contain rows instead of
-    bodies. places: poses of the parts, on the GPU. are_spheres: each body is one sphere at the body's position,
-    without a material. kinds: index into KIND_NAMES for each row, u1. present: names of the kinds that occur.
-    transparent: rows with a transparent shape. plane_rows: rows that are planes, ascending; empty if there are more
-    than MOST_STILL. needs_own_draw: mask of the distinct shapes. part_colors: see `shape_rows.base_colors`.
+    parts: has one row for each part of these bodies. It is given if the scene has compounds. The lists then contain
+    rows instead of bodies. places: poses of the parts, on the GPU. are_spheres: True if each body is one sphere at the
+    body's position, without a material. kinds: for each row an index into KIND_NAMES, u1. present: names of the kinds
+    that occur. transparent: the rows whose shape is transparent. plane_rows: the rows whose shape is a plane,
+    ascending; empty if there are more than MOST_STILL planes. needs_own_draw: a mask of the distinct shapes.
+    part_colors: see `shape_rows.base_colors`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -196,9 +202,9 @@ class Membership:
         if parts is not None:
             scene, count, self.places = parts.scene, len(parts.bodies), context.buffer(parts.poses)
         table = shape_table(scene, count, rows)
-        # Colours of parts for snapshots that give no part colours. These colours are written into the records.
+        # These colours of parts are written into the records of a snapshot that has no part colours.
         self.part_colors = shape_rows.base_colors(scene, table)
-        self.scene = scene  # has one shape for each row
+        self.scene = scene  # this scene has one shape for each row
         self.shape_rows = context.buffer(shape_rows.shape_rows(scene, table))
         self.kinds, self.present = table.kinds, table.present
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
@@ -207,7 +213,8 @@ class Membership:
         self._context = context
         self.layers = frozenset(by_layer)
         materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]
-        # Mask of the distinct shapes that need their own draw calls: meshes, and shapes with a material.
+        # Mask of the distinct shapes: True for each shape that needs its own draw call. These are meshes and shapes
+        # with a material.
         self.needs_own_draw = np.array(
             [isinstance(shape, Mesh) or material_of(shape) is not None for shape in scene.distinct_shapes], np.bool_
         )
@@ -225,31 +232,33 @@ class Membership:
                 self._members[layer, kind] = self._members[layer, ALL_KINDS] if is_all else self._members_of(chosen)
 
     def of(self, layer: str | None, program: str) -> Members:
-        """Bodies of this layer that this program draws."""
+        """Returns the bodies of this layer that this program draws."""
         return self._members.get((layer, PASSES[program].kind), NONE)
 
     def material_groups(self, layer: str | None) -> Sequence[MaterialGroup]:
-        """Groups of this layer's bodies that have a material. Meshes are left out; transparent bodies are included."""
+        """Returns the groups of this layer's bodies that have a material. Meshes are left out. Transparent bodies are
+        included.
+        """
         return self._material_groups.get(layer, ())
 
     def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Writes the colours of parts into the records of the first n rows, shape (n,), and returns the records."""
+        """Writes the colours of the parts into the records of the first n rows, shape (n,). Returns the records."""
         shape_rows.apply(records, {}, self.part_colors)
         return records
 
     @property
     def has_smooth(self) -> bool:
-        """True if any body has a smooth material, see `MaterialGroup`."""
+        """True if any body has a smooth material, see `MaterialGroup.is_smooth`."""
         return any(one.is_smooth for listed in self._material_groups.values() for one in listed)
 
     def is_as_opaque_as(self, other: Membership) -> bool:
-        """True if the same rows have a transparent shape, among the rows that are in both lists."""
+        """Compares the rows that are in both lists. Returns True if the same rows have a transparent shape in both."""
         end = np.uint32(min(len(self.kinds), len(other.kinds)))
         mine, theirs = (rows[: np.searchsorted(rows, end)] for rows in (self.transparent, other.transparent))
         return np.array_equal(mine, theirs)
 
     def of_layer(self, layer: str | None) -> Members:
-        """All bodies of this layer."""
+        """Returns all bodies of this layer."""
         return self._members.get((layer, ALL_KINDS), NONE)
 
     def release(self) -> None:

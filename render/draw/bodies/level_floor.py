@@ -1,10 +1,11 @@
-"""Floor of a scene without a ground: a level plane that stands still and receives soft shadows.
+"""Finds the floor of a scene that has no ground. The floor is a level plane that stands still and receives soft
+shadows.
 
 The floor is computed from the records of the scene's planes. The snapshot ring copies these records to main memory.
 The floor is computed again only when these records change.
 
-Always: a plane that moves, is not level, is hidden or is transparent is not a floor. If there are several floors, the
-largest one is used. This module draws nothing.
+Always: a plane that moves, is not level, is hidden or is transparent is not a floor. If several planes are floors, the
+largest of them is used. This module draws nothing.
 """
 
 from __future__ import annotations
@@ -23,15 +24,16 @@ from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import NO_BODIES, OPAQUE
 from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
-# A plane counts as level if the x and y of its unit normal are at most this. At 100 m from the middle of a plane at
-# this limit, its height is off by 1 mm.
+# A plane counts as level if the x and the y of its unit normal are not larger than this number. A plane with exactly
+# this slope has a height error of 1 mm at a distance of 100 m from its middle.
 LEAN = 1e-5
-# If a picture has at most FEW_CASTERS bodies or parts, they cast shadows up to FAR_FADE_RADII above the floor.
+# If a picture has at most FEW_CASTERS bodies or parts, shadows are cast by all bodies that are less than FAR_FADE_RADII
+# radii above the floor.
 FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
 
 
 class _Planes(NamedTuple):
-    """Planes of one layer: their row numbers, and their records, of dtype `BODY`."""
+    """Planes of one layer: their row numbers, and their records of dtype `BODY`."""
 
     rows: NDArray[np.uint32]
     records: NDArray[np.void]
@@ -47,7 +49,7 @@ class LevelFloor:
         self._floor: Floor | None = None
 
     def of_picture(self, layers: Sequence[PlacedLayer]) -> Floor | None:
-        """The floor of a picture of these layers; None if the picture has no floor."""
+        """Returns the floor of a picture that consists of these layers. Returns None if the picture has no floor."""
         ring = self._bodies.ring
         if not layers or not len(ring.plane_rows):
             return None
@@ -72,8 +74,9 @@ class LevelFloor:
         return self._floor
 
     def _floors(self, group: str | None, older: NDArray[np.void], newer: NDArray[np.void]) -> list[Floor]:
-        """Floors among the planes of one layer. older, newer: records of the planes in the two snapshots; `newer` is
-        empty if only one snapshot is drawn."""
+        """Returns the floors among the planes of one layer. older, newer: records of the planes in the older and in the
+        newer snapshot. `newer` is empty if only one snapshot is drawn.
+        """
         count = min(len(older), len(newer)) if len(newer) else len(older)
         rows, records = self._bodies.ring.plane_rows[:count], older[:count]
         members = self._bodies.members

@@ -1,7 +1,7 @@
-"""Draws opaque bodies that have a material, except meshes. Each material and kind has one draw call.
+"""Draws opaque bodies that have a material, except meshes. Bodies with the same material and kind have one draw call.
 
-This module also contains the textures on the GPU and the uniforms of a material. It detects checker images, which
-shaders compute instead of reading a texture.
+This module also keeps the textures on the GPU, and sets the uniforms of a material. It detects images of checkers. The
+shaders compute a checker instead of reading a texture.
 
 Each body is drawn as a rectangle. The ray of each pixel is cast exactly, as for a large body without a material. A
 sphere is drawn as an ellipsoid. A picture without such bodies costs only the check of the lists. Bodies with a smooth
@@ -26,7 +26,7 @@ from twixt.render.draw.glsl.light import CHECKER_FINISH, CUBE_FINISH, IMAGE_FINI
 
 
 class MaterialDraws:
-    """Draws bodies with materials. uniforms: textures and uniforms of the scene's materials."""
+    """Draws bodies with materials. uniforms: the textures and the uniforms of the scene's materials."""
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws) -> None:
         self._context, self._bodies = context, bodies
@@ -68,7 +68,9 @@ class MaterialDraws:
 
 
 def pass_of_any_size(kind: str, is_stretched: bool) -> str:
-    """Name of the pass that draws bodies of this kind at any size. is_stretched: spheres are drawn as ellipsoids."""
+    """Returns the name of the pass that draws bodies of this kind, whatever their size. is_stretched: True if spheres
+    are drawn as ellipsoids.
+    """
     if kind == "planes":
         return kind
     if kind == "spheres":
@@ -76,36 +78,35 @@ def pass_of_any_size(kind: str, is_stretched: bool) -> str:
     return f"large {kind}"
 
 
-# Textures on the GPU, and the uniforms of a material.
-#
-# Each image is a texture of its own size, bound for the draw call of its material. A texture array would require
-# images of one size. An atlas cannot repeat an image, and its mipmaps have visible seams. A scene has few materials,
-# so the extra draw calls cost little.
-#
-# Always: textures with equal pixels share memory. They stay on the GPU if the next scene also has them. If an image is
-# too large for the GPU, only every second pixel is used, or every third, and so on.
+# This code keeps textures on the GPU, and sets the uniforms of a material.
+# Each image is a texture of its own size, bound for the draw call of its material. A texture array would require images
+# of one size. An atlas cannot repeat an image, and its mipmaps have visible seams. A scene has few materials, so the
+# extra draw calls cost little.
+# Always: textures with equal pixels share memory. A texture stays on the GPU if the next scene also has it. If an image
+# is too large for the GPU, only every second or third pixel is used, or even fewer.
 
 
-# Texture unit of the image. The overlay and passes over the picture use the first units.
+# Texture unit of a material's image. The overlay, and passes over the whole picture, use the first units.
 IMAGE_UNIT = 7
-# Anisotropic filtering on a GPU: number of samples along the longer axis of a pixel's footprint. Filtering keeps the
-# squares of a floor visible up to the horizon.
+# Number of samples in anisotropic filtering on a GPU. The samples lie along the longer axis of the area that a pixel
+# covers. Because of this filtering, the squares of a floor are visible up to the horizon.
 ANISOTROPY = 8.0
-# With these factors, a material of specular 0.5 and roughness 0.5 has the highlight of a surface without a material.
+# With these factors, a material with specular 0.5 and roughness 0.5 has the same highlight as a surface without a
+# material.
 GLOSS, RIM, EXPONENT = 0.4, 0.2, 4.0
 
 OnGpu = moderngl.Texture | moderngl.TextureCube
 
 
 def finish_of(material: Material) -> int:
-    """Program variant that draws this material."""
+    """Returns the program variant that draws this material."""
     if material.texture is None:
         return SMOOTH_FINISH
     return CUBE_FINISH if material.texture.is_cube else IMAGE_FINISH
 
 
 class MaterialUniforms:
-    """Textures of a scene on the GPU. `apply` sets a program's uniforms for a material."""
+    """Textures of a scene on the GPU. The method `apply` sets a program's uniforms for a material."""
 
     def __init__(self, context: moderngl.Context, is_software: bool) -> None:
         self._context, self._is_software = context, is_software
@@ -114,7 +115,7 @@ class MaterialUniforms:
         self._checkers: dict[bytes, Checker | None] = {}
 
     def keep(self, scene: Scene) -> None:
-        """Uploads new textures, and releases textures that the scene does not use."""
+        """Uploads new textures, and releases the textures that the scene does not use."""
         wanted = {one.digest: one for one in _textures_of(scene)}
         for digest in self._textures.keys() - wanted.keys():
             self._textures.pop(digest).release()
@@ -124,7 +125,7 @@ class MaterialUniforms:
                 self._textures[digest], self._checkers[digest] = self._uploaded(texture), checker_of(texture)
 
     def finish_of(self, material: Material, kind: str) -> int:
-        """Program variant that draws bodies of this kind with this material."""
+        """Returns the program variant that draws bodies of this kind with this material."""
         if kind == "planes" and material.texture is not None and self._checkers[material.texture.digest] is not None:
             return CHECKER_FINISH
         return finish_of(material)
@@ -132,7 +133,7 @@ class MaterialUniforms:
     def apply(self, program: moderngl.Program, material: Material, is_by_uv: bool = False) -> None:
         """Sets the uniforms for the next draws, and binds the image.
 
-        is_by_uv: the mesh has image coordinates for its vertices.
+        is_by_uv: True if the vertices of the mesh have image coordinates.
         """
         strength = GLOSS * material.specular
         finish = strength, EXPONENT / material.roughness**2, material.emission, RIM * material.specular
@@ -175,32 +176,30 @@ class MaterialUniforms:
 
 
 def _textures_of(scene: Scene) -> Iterable[Texture]:
-    """Textures of the materials of a scene that has one shape for each row."""
+    """Returns the textures of a scene's materials. The scene has one shape for each row."""
     for shape in scene.distinct_shapes:
         material = getattr(shape, "material", None)
         if material is not None and material.texture is not None:
             yield material.texture
 
 
-# Checker images, which the programs of planes compute instead of reading a texture.
-#
+# This code finds images of checkers. The programs of planes compute a checker instead of reading a texture.
 # The image of most floors consists of two squares along each axis, with or without a thin line along the border. The
-# mean of this pattern over a pixel is the product of a term in x and a term in y. In software rendering, computing
-# this product takes a twentieth of the time of a texture lookup with mipmaps. Besides, far squares remain distinct;
+# mean of this pattern over a pixel is the product of a term in x and a term in y. In software rendering, this product
+# takes a twentieth of the time of a texture lookup with mipmaps. Besides, distant squares can still be told apart;
 # mipmaps would show a uniform grey.
-#
 # Always: an image counts as a checker only if all of its pixels fit the pattern exactly. Pure.
 
 
-# Images with fewer pixels on a side are not treated as checkers. If the number of pixels is odd, one square is a pixel
-# larger than the other. In a small image, a checker with equal squares would look different.
+# An image with fewer pixels on a side is not treated as a checker. If the number of pixels on a side is odd, one square
+# is a pixel larger than the other. In a small image, a checker with equal squares would look different.
 LEAST_SIDE_PX = 32
 Color = tuple[float, float, float]
 
 
 class Checker(NamedTuple):
-    """A pattern of two squares along each axis. first: colour of the upper left and lower right square, 0..1. second:
-    colour of the other two squares.
+    """A pattern of two squares along each axis. first: colour of the upper left and the lower right square, each
+    component from 0 to 1. second: colour of the other two squares.
 
     line: colour of the border line. reach: width of the border line, as a share of the image's side; 0 if there is no
     line. pixel: width of a pixel, as a share of the image's side.
@@ -214,7 +213,7 @@ class Checker(NamedTuple):
 
 
 def checker_of(texture: Texture) -> Checker | None:
-    """The checker in an image; None if the image shows anything else, or has alpha."""
+    """Returns the checker that the image shows. Returns None if the image shows anything else, or has alpha."""
     pixels = texture.pixels
     if texture.is_cube or texture.has_alpha or pixels.shape[0] != pixels.shape[1] or len(pixels) < LEAST_SIDE_PX:
         return None

@@ -1,7 +1,7 @@
-"""Converts the records of a snapshot if the snapshot is drawn with the shapes of another scene.
+"""Converts the records of a snapshot that is drawn with the shapes of another scene.
 
-All snapshots on the GPU share one list of shapes and part poses. When the list of another scene replaces this list,
-the records are changed so that each part keeps the place and size from the scene of its snapshot. Motion is then
+All snapshots on the GPU share one list of shapes and part poses. When the list of another scene replaces this list, the
+records are changed. After the change, each part keeps the place and size from the scene of its snapshot. Motion is then
 blended from this place and size. If a part's size differs by the same factor in all directions, the record's scale
 expresses the difference.
 
@@ -22,15 +22,16 @@ from twixt.render.interpolation.quaternion import conjugate, multiply, normalize
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
-# `_distinct` marks values in a table with at most this many entries. If more values are possible, `_distinct` sorts
-# the values, which takes longer.
+# Largest number of entries in the table in which `_distinct` marks values. If more values are possible, `_distinct`
+# sorts the values instead, which takes longer.
 MOST_COUNTED = 1 << 20
-SAME = 1e-6  # largest relative difference between equal factors
+SAME = 1e-6  # two factors count as equal if their relative difference is at most this number
 
 
 class RowShapes(NamedTuple):
     """The rows to which records belong. scene: has one shape for each row. parts: None if each body is one row. room:
-    number of bodies for which there is room."""
+    number of bodies for which there is room.
+    """
 
     scene: Scene
     parts: PartRows | None
@@ -38,14 +39,15 @@ class RowShapes(NamedTuple):
 
 
 def row_shapes(scene: Scene, parts: PartRows | None, room: int) -> RowShapes:
-    """Rows of the first `room` bodies of a scene. parts: result of `part_rows` for this scene."""
+    """Returns the rows of the first `room` bodies of a scene. parts: result of `part_rows` for this scene."""
     return RowShapes(scene if parts is None else parts.scene, parts, room)
 
 
 class MovedParts(NamedTuple):
-    """Parts whose place or size changed. rows: rows with a different place, ascending. before, after: old and new
-    poses of these rows, (m, 7). sized: rows with a different size, ascending. factors: old size / new size of the rows
-    in `sized`."""
+    """Parts whose place or size changed. rows: numbers of the rows with a different place, ascending. before, after:
+    old and new poses of these rows, (m, 7). sized: numbers of the rows with a different size, ascending. factors: old
+    size divided by new size, for each row in `sized`.
+    """
 
     rows: Rows
     before: Floats
@@ -54,18 +56,18 @@ class MovedParts(NamedTuple):
     factors: Floats
 
     def kept_in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Converts records (n,) of dtype `BODY`, one for each row. Drawn with the new shapes, the result looks like
+        """Converts records (n,) of dtype `BODY`, one for each row. The result, drawn with the new shapes, looks like
         `records` drawn with the old shapes. If the record of a moved part has no angular velocity, its velocity is
-        marked as not given: the part turns about another point than before, and the velocity of this point is unknown.
+        marked as not given. The reason is that the part now turns about another point, whose velocity is unknown.
         """
-        # Copies whole records, because copying fields takes ten times as long.
+        # Here whole records are copied, because copying single fields takes ten times as long.
         whole = np.ascontiguousarray(records).view(RECORD)
         changed = whole.copy().view(BODY)
         sized = self.sized[: np.searchsorted(self.sized, len(records))]
         known = np.searchsorted(self.rows, len(records))
         rows, before, after = self.rows[:known], self.before[:known], self.after[:known]
         moved = whole[rows].view(BODY)
-        with np.errstate(all="ignore"):  # records may contain any bits, also infinity and NaN
+        with np.errstate(all="ignore"):  # records may contain any bits, for example infinity or NaN
             changed["scale"][sized] *= self.factors[: len(sized)]
             if not len(rows):
                 return changed
@@ -82,7 +84,9 @@ class MovedParts(NamedTuple):
 
 
 def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
-    """Parts with another place or size in `after`, or None. Bodies whose number of parts changed are left out."""
+    """Returns the parts that have another place or size in `after`, or None if there are none. Bodies whose number of
+    parts changed are left out.
+    """
     if before.scene is after.scene or (before.parts is None) != (after.parts is None):
         return None
     if before.parts is None and are_same(before.scene, after.scene):
@@ -102,13 +106,14 @@ def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
 
 
 def are_same(before: Scene, after: Scene) -> bool:
-    """True if both scenes have the same list of shapes."""
+    """Returns True if both scenes have the same list of shapes."""
     return before.distinct_shapes == after.distinct_shapes and np.array_equal(before.shape_index, after.shape_index)
 
 
 def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
-    """Rows of bodies that have equally many parts in both scenes: the rows in `after`, ascending, and the rows of the
-    same parts in `before`."""
+    """Returns the rows of bodies that have the same number of parts in both scenes. The first result contains the rows
+    in `after`, ascending. The second contains the rows of the same parts in `before`.
+    """
     if before.parts is None or after.parts is None:
         rows = np.arange(max(before.room, after.room))
         return rows, rows
@@ -123,8 +128,9 @@ def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
 
 
 def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Floats]:
-    """Rows whose size differs by the same factor in all directions, and the factors. was: rows of the same parts in
-    `before`."""
+    """Returns the rows whose size differs by the same factor in all directions, and these factors. was: rows of the
+    same parts in `before`.
+    """
     index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
     known = np.array([index.get(shape, -1) for shape in after.distinct_shapes], np.intp)
     if not len(rows) or not len(known) or not index:
@@ -146,7 +152,7 @@ def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Fl
 
 
 def _distinct(values: NDArray[np.int64], end: int) -> list[int]:
-    """The distinct values, ascending; all values are below `end`."""
+    """Returns the distinct values in ascending order. end: all values are below this number."""
     if end > MOST_COUNTED:
         return np.unique(values).tolist()
     is_there = np.zeros(end, np.bool_)
@@ -155,7 +161,9 @@ def _distinct(values: NDArray[np.int64], end: int) -> list[int]:
 
 
 def _factor(before: Shape, after: Shape) -> float:
-    """Old size divided by new size; 1 if the sizes do not differ by the same factor in all directions."""
+    """Returns old size divided by new size. Returns 1 if the sizes do not differ by the same factor in all
+    directions.
+    """
     if type(before) is not type(after):
         return 1.0
     old, new = np.array(half_size(before)), np.array(half_size(after))

@@ -1,4 +1,4 @@
-"""Draw calls of spheres, boxes, capsules, cylinders and ellipsoids.
+"""Draws spheres, boxes, capsules, cylinders and ellipsoids.
 
 This module also tests whether spheres intersect. If no spheres intersect, software rendering draws them at a lower
 cost.
@@ -29,21 +29,22 @@ from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, gr
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
 
-# Up to this many bodies, a quad is drawn for each body without a query. Most of these quads are empty, but drawing
-# them is faster than a query that asks whether any quad is needed. The query ends OpenGL's current batch, which costs
-# 0.3 ms; the query also takes 0.03 us for each body. An empty quad takes 0.13 us.
+# If there are at most this many bodies, a quad is drawn for each body without a query. Most of these quads are empty,
+# but drawing them is faster than a query that asks whether any quad is needed. The query ends OpenGL's current batch,
+# which costs 0.3 ms. The query also takes 0.03 us for each body. An empty quad takes 0.13 us.
 FEW_SPHERES = 2500
-# While the camera stands still, the program is chosen only once in this many pictures, because the sizes of bodies and
-# most of their positions stay the same.
+# While the camera stands still, the program for spheres is chosen only once in this many pictures. During this time,
+# the sizes of bodies and most of their positions stay the same.
 CHOSEN_PICTURES = 8
-# Key: a program that writes the true depth of each pixel. Value: the program with a single depth that replaces it if
-# no spheres intersect.
+# Each key is a program that writes the true depth of each pixel. If no spheres intersect, the program is replaced by
+# its value, which gives each sphere a single depth.
 OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
 
 
 class SphereDrawing:
-    """Draws spheres, and stores the last choice of program. finish: for spheres with a smooth material, see
-    `BodyDraws.draw`."""
+    """Draws spheres, and stores which program it chose last. finish: draws spheres with a smooth material, see
+    `BodyDraws.draw`.
+    """
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
         self._bodies, self._finish = bodies, finish
@@ -53,12 +54,12 @@ class SphereDrawing:
         self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
         self._lod = FINEST
         self._chosen_for: tuple[object, ...] = ()
-        self._drawn = 0  # number of pictures since the last choice
+        self._drawn = 0  # number of pictures since a program was chosen
         self._fit_for: tuple[object, ...] = ()
         self._fit = False
 
     def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_others: bool = False) -> None:
-        """Draws the spheres of these layers. has_others: dots, lines or marks may be inside spheres."""
+        """Draws the spheres of these layers. has_others: True if dots, lines or marks may be inside spheres."""
         if not (count := self._bodies.count("points", layers, self._finish)):
             return
         draw = partial(self._bodies.draw, finish=self._finish)
@@ -87,15 +88,19 @@ class SphereDrawing:
         draw("quads", layers, (0.0, LARGEST_POINT_PX))
 
     def radii(self, scene: Scene, count: int) -> NDArray[np.float32]:
-        """Radii at scale 1 of at least the first `count` bodies, metres; 0 for other shapes."""
+        """Returns the radii of at least the first `count` bodies at scale 1, in metres. The radius is 0 for other
+        shapes than spheres.
+        """
         if self._radii_of is not scene or len(self._radii) < count:
             self._radii_of, self._radii = scene, all_radii(scene, count)
         return self._radii
 
     def _choose(self, view: SceneView, layers: Sequence[PlacedLayer], count: int) -> None:
-        """Chooses the program for `count` spheres, from a sample of the bodies in the largest layer."""
+        """Chooses the program for `count` spheres. The choice is based on a sample of the bodies in the largest
+        layer.
+        """
         scene, camera, viewport, level, *_ = view
-        # A shadow map needs the true depth of each pixel, so the cost does not matter there.
+        # A shadow map needs the true depth of each pixel, whatever the cost.
         by_processor = self._bodies.is_software and not view.is_mapped
         parts = self._bodies.parts
         largest = max(layers, key=lambda layer: layer.bodies)
@@ -110,11 +115,11 @@ class SphereDrawing:
             self._chosen_for, self._drawn = key, 0
 
     def _few_separate(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
-        """Records of a picture's bodies if there are at most FEW of them, and all are spheres that do not intersect;
-        otherwise None.
+        """Returns the records of a picture's bodies if there are at most FEW bodies, and all are spheres that do not
+        intersect. Otherwise returns None.
 
-        Do not use it for pictures with dots, lines or marks: only the true depth hides the part of a line inside a
-        sphere.
+        Do not use the result for pictures with dots, lines or marks. If a line begins inside a sphere, only the true
+        depth of each pixel hides the inner part of the line.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
         if self._lod.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
@@ -129,8 +134,9 @@ class SphereDrawing:
         return few
 
     def _all_fit(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
-        """True if all spheres are known to be small enough for points. The result is computed again only when an input
-        has changed."""
+        """Returns True if all spheres are known to be small enough to be drawn as points. The result is computed again
+        only when an input has changed.
+        """
         ring, lod = self._bodies.ring, self._lod
         extents = tuple([ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]])
         gap_s = max(layer.uniforms.gap_s for layer in layers)
@@ -146,50 +152,53 @@ class SphereDrawing:
         return self._fit
 
     def _ask_beyond(self, layers: Sequence[PlacedLayer], largest_px: float) -> Callable[[], bool]:
-        """Starts an occlusion query that counts the spheres that are too large for points of this width, px.
+        """Starts an occlusion query. The query counts the spheres that are too large to be drawn as points with a width
+        of `largest_px`.
 
-        The returned function reads the result: True if there is such a sphere. Call the returned function after the
-        next draw.
+        Returns a function that reads the result. The function returns True if there is such a sphere. Call the function
+        after the next draw.
         """
         with self._any_beyond:
             self._bodies.draw("beyond", layers, (0.0, largest_px), finish=self._finish)
         return lambda: self._any_beyond.samples > 0
 
 
-# Spheres that do not intersect are drawn with a single depth each. Hidden pixels are then skipped early.
-#
-# Software rendering tests a pixel's depth before it computes the colour only if the shader does not write the depth.
-# If two spheres do not intersect, the sphere with the nearer centre is in front wherever the two overlap in the
-# picture. So each sphere can be drawn as the disc through its centre, which has a single depth. If the nearest spheres
-# are drawn first, hidden pixels are not computed. In a pile of spheres, two thirds of all pixels are hidden. The
-# disadvantage: only the outer half of the edge is antialiased.
-#
-# Spheres are drawn in this way only if the picture contains nothing but LEAST to FEW spheres, and no sphere is deeper
-# in another sphere than TOLERANCE. Dots and lines are not allowed either, because they may begin inside a sphere. In
-# all other pictures, pixels have their true depth.
+# If spheres do not intersect, each sphere is drawn with a single depth. Hidden pixels are then skipped early.
+# Software rendering tests a pixel's depth before it computes the pixel's colour, but only if the shader does not write
+# the depth. If two spheres do not intersect, the sphere with the nearer centre is in front wherever the two overlap in
+# the picture. So each sphere can be drawn as the disc through its centre, and the disc has a single depth. If the
+# nearest spheres are drawn first, hidden pixels are not computed. In a pile of spheres, two thirds of all pixels are
+# hidden. The disadvantage is that only the outer half of the edge is antialiased.
+# Spheres are drawn in this way only if the picture contains nothing but spheres. Their number must be from LEAST to
+# FEW, and no sphere may be deeper in another sphere than TOLERANCE. Dots and lines are not allowed, because they may
+# begin inside a sphere. In all other pictures, each pixel has its true depth.
 
 
-# Fewer spheres than this hide little of each other, and their less smooth edges would be visible.
+# Least number of spheres that are drawn as discs. Fewer spheres hide little of each other, and their less smooth edges
+# would be visible.
 LEAST = 48
-# Largest overlap of two spheres, as a share of the radius of the smaller one. The seam between two spheres is
-# misplaced by half of the overlap. In piles of bouncing balls the overlap is up to a tenth of a radius.
+# Largest allowed overlap of two spheres, as a share of the radius of the smaller sphere. The picture shows the seam
+# between two spheres in a wrong place: the error is half of the overlap. In piles of bouncing balls the overlap is up
+# to a tenth of a radius.
 TOLERANCE = 0.25
-# Number of pictures until the next test. LOOK_PICTURES: if no spheres intersected in the last test.
-# LOOK_AGAIN_PICTURES: if some spheres intersected. A test of 300 spheres takes 0.1 ms.
+# Number of pictures until spheres are tested again. LOOK_PICTURES is used if no spheres intersected in the last test.
+# LOOK_AGAIN_PICTURES is used if some spheres intersected. A test of 300 spheres takes 0.1 ms.
 LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
 
 
 def are_separate(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-    """True if no sphere is deeper in another sphere than TOLERANCE. place: (n, 3), radius: (n,), metres. Spheres with
-    radius 0, or with a place that is not finite, are ignored."""
-    with np.errstate(all="ignore"):  # records may contain any bits, also infinity and NaN
+    """Returns True if no sphere is deeper in another sphere than TOLERANCE. place: centres of the spheres, (n, 3), in
+    metres. radius: (n,), in metres. Spheres are ignored if their radius is 0, or if their centre is not finite.
+    """
+    with np.errstate(all="ignore"):  # records may contain any bits, for example infinity or NaN
         known = np.isfinite(place).all(axis=1) & (radius > 0)
         return _are_separate(place[known], _nearest_squares(radius[known]))
 
 
 def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
-    """For each pair of spheres, the square of the least distance at which they count as separate, (n, n), square
-    metres."""
+    """Returns an (n, n) array. For each pair of spheres, it contains the square of the least distance of their centres
+    at which the spheres count as separate, in square metres.
+    """
     of = radius.astype(np.float32)
     least = np.asarray((of[:, None] + of) - TOLERANCE * np.minimum(of[:, None], of), np.float32)
     least *= least
@@ -198,12 +207,12 @@ def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def _are_separate(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]) -> bool:
-    """Like `are_separate`, for finite places. nearest_squares: from `_nearest_squares`."""
+    """Like `are_separate`, but all places must be finite. nearest_squares: result of `_nearest_squares`."""
     if len(place) < 2:
         return True
     at = place.astype(np.float64)
     at -= at.mean(axis=0)
-    # Squared distances of all pairs, computed by one matrix product: |a|^2 - 2 a b + |b|^2.
+    # This is the squared distance of the centres of each pair, computed by one matrix product: |a|^2 - 2 a b + |b|^2.
     square, one = (at * at).sum(axis=1), np.ones(len(at))
     left, right = np.empty((len(at), 5), np.float32), np.empty((len(at), 5), np.float32)
     left[:, :3], left[:, 3], left[:, 4] = -2.0 * at, square, one
@@ -212,22 +221,23 @@ def _are_separate(place: NDArray[np.floating], nearest_squares: NDArray[np.float
 
 
 class SeparateSpheres:
-    """Tests repeatedly that no spheres intersect, and sorts the spheres from front to back."""
+    """Tests at intervals that no spheres intersect, and sorts the spheres from front to back."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._indices = context.buffer(reserve=4 * FEW, dynamic=True)
         self._separate = False
-        self._pictures_until_test = 0  # pictures until the next test
+        self._pictures_until_test = 0  # number of pictures until spheres are tested again
         self._key: object = None
-        self._radius: NDArray[np.floating] = np.zeros(0)  # radii for which `_nearest_squares` was computed; none is 0
+        # the radii for which `_nearest_squares` was computed; no radius is 0
+        self._radius: NDArray[np.floating] = np.zeros(0)
         self._nearest_squares = np.zeros((0, 0), np.float32)
 
     def are_separate(self, key: object, records: NDArray[np.void] | None, radii: NDArray[np.float32]) -> bool:
-        """True if no spheres intersected in the last test. records: dtype `BODY`; False for None, and for fewer than
-        LEAST records.
+        """Returns True if no spheres intersected in the last test. Returns False if `records` is None or has fewer than
+        LEAST records. The records have dtype `BODY`.
 
-        key: identifies the spheres; if it has changed, they are tested at once. radii: radii at scale 1, metres; 0 for
-        other shapes.
+        key: identifies the spheres. If the key has changed, the spheres are tested at once. radii: radii at scale 1, in
+        metres. The radius is 0 for other shapes than spheres.
         """
         if records is None or len(records) < LEAST:
             return False
@@ -239,7 +249,7 @@ class SeparateSpheres:
         return self._separate
 
     def _are_separate(self, place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-        """Like `are_separate`; uses the last `_nearest_squares` again while radii stay the same."""
+        """Like `are_separate`. While the radii stay the same, this method uses the last `_nearest_squares` again."""
         if not (radius > 0).all() or not np.isfinite(place).all():
             return are_separate(place, radius)
         if not np.array_equal(radius, self._radius):
@@ -247,43 +257,45 @@ class SeparateSpheres:
         return _are_separate(place, self._nearest_squares)
 
     def near_first(self, records: NDArray[np.void], camera: CameraMatrices) -> moderngl.Buffer:
-        """Buffer of body numbers, the nearest body first. The distances are computed from the older snapshot. The
-        order affects only the speed."""
+        """Returns a buffer of body numbers. The first number is that of the body nearest to the camera. The distances
+        are computed from the older snapshot. The order affects only the speed.
+        """
         behind = records["position"] @ -camera.view[2, :3].astype(np.float32)
         self._indices.write(np.argsort(behind).astype(np.uint32))
         return self._indices
 
 
-# Draws the boxes, capsules, cylinders and ellipsoids of a picture, either as points of two qualities or as rectangles.
-#
+# This code draws the boxes, capsules, cylinders and ellipsoids of a picture. It draws them as fine points, as plain
+# points or as rectangles.
 # Rectangles look best, so if there are few bodies, all are drawn as rectangles. If there are more bodies, small bodies
 # are drawn as points. If there are many bodies, software rendering uses plain points, which have hard edges and no
-# highlight. If there are very many bodies, an occlusion query first asks whether any body needs a rectangle, as for
-# spheres. The query costs less than a draw in which all rectangles are empty.
-#
+# highlight. If there are very many bodies, an occlusion query first asks whether any body needs a rectangle. The query
+# costs less than a draw in which all rectangles are empty.
 # Always: every visible body is drawn by exactly one program.
 
 
-# Up to this many bodies are all drawn as rectangles, by one program. In software rendering this takes 2 ms for bodies
-# 20 px wide.
+# If there are at most this many bodies, one program draws all of them as rectangles. In software rendering this takes 2
+# ms for bodies with a width of 20 px.
 FEW_RAY_CAST = 300
-# From this many bodies on, software rendering uses plain points. Fine points would take at least 1 ms longer.
+# If there are at least this many bodies, software rendering uses plain points. Fine points would take at least 1 ms
+# longer.
 MANY = 1500
-# From this many bodies on, the query is used. With fewer bodies, the query takes longer than drawing the rectangles.
+# If there are at least this many bodies, the occlusion query is used. With fewer bodies, the query takes longer than
+# drawing the rectangles.
 ASKED = 4096
-# The rays of a point are parallel, so its picture has an error. The error in px is a quarter of the squared width of
-# the point (px), multiplied by the angle of a pixel (rad). Largest allowed error of fine points and of plain points,
-# px:
+# The rays of a point are computed as parallel, so the drawn body has an error. To get the error in px, multiply the
+# squared width of the point in px by the angle of a pixel in rad, and divide by four. OFF_PX is the largest allowed
+# error of fine points in px, PLAIN_OFF_PX that of plain points.
 OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
 
 
 def cast_passes(
     kind: str, count: int, is_software: bool, level: Level = FULL, is_outlined: bool = False
 ) -> tuple[str, ...]:
-    """Passes for `count` bodies of this kind. They are rectangles; points and rectangles; or points, query and
-    rectangles.
+    """Returns the names of the passes that draw `count` bodies of this kind. The passes draw one of three things: only
+    rectangles, points and rectangles, or points and rectangles with a query between them.
 
-    is_outlined: bodies have an outline. Plain points cannot show an outline, so they are then not used.
+    is_outlined: True if the bodies have an outline. Plain points cannot show an outline, so they are then not used.
     """
     if count <= FEW_RAY_CAST and level.fine:
         return (f"large {kind}",)
@@ -293,7 +305,9 @@ def cast_passes(
 
 
 def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> float:
-    """Width, px, of the widest point whose parallel rays have an error of at most `off_px`."""
+    """Returns the width in px of the widest point whose error is at most `off_px`. The error comes from the parallel
+    rays.
+    """
     if camera.orthographic:
         return float(LARGEST_POINT_PX)
     pixel = 2.0 / (float(camera.projection[1, 1]) * max(height_px, 1))
@@ -301,14 +315,14 @@ def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> f
 
 
 class CastDrawing:
-    """Draws bodies of ray cast shapes. finish: for bodies with a smooth material, see `BodyDraws.draw`."""
+    """Draws bodies of ray cast shapes. finish: draws bodies with a smooth material, see `BodyDraws.draw`."""
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
         self._bodies, self._finish = bodies, finish
         self._any_beyond = context.query(samples=True)
 
     def draw(self, kind: str, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
-        """Draws the bodies of one of CAST_KINDS in these layers."""
+        """Draws the bodies of this kind (one of CAST_KINDS) in these layers."""
         bodies, finish = self._bodies, self._finish
         if kind == STRETCHED:
             layers = [layer for layer in layers if layer.variant.stretched]
@@ -324,7 +338,8 @@ class CastDrawing:
         if len(names) == 3:
             with self._any_beyond:
                 bodies.draw(names[1], layers, range_px, finish=finish)
-            bodies.flush()  # without the flush, the result comes only after the last pixel of the next draw
+            # without the flush, the result of the query comes only after the last pixel of the next draw
+            bodies.flush()
         bodies.draw(names[0], layers, range_px, finish=finish)
         if len(names) == 2 or self._any_beyond.samples > 0:
             bodies.draw(names[-1], layers, range_px, finish=finish)

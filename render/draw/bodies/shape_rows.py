@@ -1,9 +1,10 @@
-"""Shapes of bodies as the GPU reads them: one row of size and colour for each body, or for each part of a compound.
+"""Writes the shapes of bodies in the form that the GPU reads. There is one row of size and colour for each body, or for
+each part of a compound.
 
-This module also applies the columns that give colours to bodies and parts.
+This module also applies the snapshot columns that give colours to bodies and parts.
 
-The rows are computed once for each scene, from the scene's distinct shapes, with numpy alone. For a million bodies
-this takes a few milliseconds. While bodies move, the rows do not change.
+The rows are computed once for each scene, from the scene's distinct shapes, with numpy alone. For a million bodies this
+takes a few milliseconds. While bodies move, the rows do not change.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from twixt.ipc.scene.shapes import MAX_DISTINCT_SHAPES, ShapeList, color_of, rgb
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.quaternion import normalized, rotate
 
-# One row for each body. half_size has three numbers, metres. Sphere: radius, radius, radius. Box: half edges. Plane:
-# half edges and 0. Ellipsoid: half axes. Capsule and cylinder: radius, radius, half the length of the straight
-# section. For a compound, half_size is 0. For a mesh, half_size is also 0, because the vertices define the size.
+# There is one row for each body. half_size has three numbers in metres. For a sphere, each of them is the radius. For a
+# box, they are half the edges. For a plane, they are half the two edges, and 0. For an ellipsoid, they are the half
+# axes. For a capsule or a cylinder, they are the radius, the radius again, and half the length of the straight section.
+# For a compound, all three are 0. For a mesh, all three are also 0, because the vertices define the size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
-# Largest alpha, 0..255, with which a shape counts as transparent.
+# A shape counts as transparent if its alpha is at most this number. Alpha is from 0 to 255.
 LEAST_TRANSPARENT = 254
 
 KINDS: dict[type[Shape], str] = {
@@ -49,7 +51,7 @@ KIND_NAMES = tuple(KINDS.values())
 
 @dataclass(frozen=True, eq=False)
 class ShapeTable:
-    """Shapes of n bodies. rows: (n,) of dtype `SHAPE_ROW`. kinds: (n,), u1, indices into KIND_NAMES.
+    """The shapes of n bodies. rows: (n,) of dtype `SHAPE_ROW`. kinds: indices into KIND_NAMES, (n,), u1.
 
     present: names of the kinds that occur.
     """
@@ -60,10 +62,10 @@ class ShapeTable:
 
 
 def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None) -> ShapeTable:
-    """Shapes of the first `count` bodies of a scene. In a scene without shapes, every body is a sphere.
+    """Returns the shapes of the first `count` bodies of a scene. In a scene without shapes, every body is a sphere.
 
-    bodies: (count,), used for the scene of `PartRows`: the body number of each row. If a shape has no colour, the body
-    number selects its palette colour.
+    bodies: the body number of each row, (count,). It is given for the scene of `PartRows`. If a shape has no colour,
+    the body number selects its palette colour.
     """
     distinct: tuple[Shape, ...] = scene.distinct_shapes or (Sphere(),)
     table = np.zeros(len(distinct), SHAPE_ROW)
@@ -91,11 +93,11 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
 
 
 def half_size(shape: Shape) -> tuple[float, float, float]:
-    """Half the extent of a shape of scale 1 along its own x, y and z, metres. For a capsule, z does not include the
-    caps.
+    """Returns half the extent of a shape of scale 1 along its own x, y and z axes, in metres. For a capsule, z does not
+    include the caps.
 
-    The result is 0 for a compound. It is also 0 for a mesh, because a mesh may lie completely on one side of its
-    origin.
+    The three numbers are 0 for a compound. They are also 0 for a mesh, because a mesh may lie completely on one side of
+    its origin.
     """
     if isinstance(shape, Sphere):
         return shape.radius, shape.radius, shape.radius
@@ -118,26 +120,26 @@ def _kind(shape: Shape) -> str:
     return next(name for kind, name in KINDS.items() if isinstance(shape, kind))
 
 
-# Rows of a scene whose bodies have several parts: one row for each part. Drawing then uses rows instead of bodies.
-#
+# If a scene has bodies with several parts, the scene has rows. There is one row for each part. Drawing then uses rows
+# instead of bodies.
 # Like a body without parts, a row has one shape. It also has a copy of its body's record. So programs, lists of bodies
-# and layers use rows in the same way as bodies. The motion of the body is blended between two snapshots. Then the
-# shader places the part by its local pose. The local poses are on the GPU beside the shapes.
-#
+# and layers use rows in the same way as bodies. The shader first blends the motion of the body between two snapshots.
+# Then it places the part by the part's local pose. The local poses are on the GPU beside the shapes.
 # Always: rows are in the order of their bodies, so the rows of the first n bodies come first. Every body has at least
-# one row. So its record is available to the next scene even if no part is drawn. A scene without compounds has no
-# rows, and this code does not run for its snapshots. Pure, without OpenGL.
+# one row. So the body's record is available to the next scene even if no part is drawn. A scene without compounds has
+# no rows, and this code does not run for its snapshots. Pure, without OpenGL.
 
 
 @dataclass(frozen=True, eq=False)
 class PartRows:
     """Rows of the first bodies of a scene.
 
-    scene: the given scene with one shape for each row. The shape is a simple shape, a mesh, or a compound without
-    parts; the compound draws nothing. This scene has no groups and parents, because these refer to body numbers.
-    bodies: (rows,), the body of each row, ascending. poses: (rows, 7) f4, for each part the position (metres, at scale
-    1) and the orientation xyzw in the frame of its body. first: (bodies,), the first row of each body. arm_m: largest
-    distance of a part from the position of its body, metres at scale 1.
+    scene: the given scene, changed so that it has one shape for each row. The shape is a simple shape, a mesh, or a
+    compound without parts; such a compound draws nothing. This scene has no groups and no parents, because these refer
+    to body numbers. bodies: the body number of each row, (rows,), ascending. poses: (rows, 7) f4. They contain, for
+    each part, the position (in metres, at scale 1) and the orientation xyzw in the frame of the body. first: the first
+    row of each body, (bodies,). arm_m: the largest distance of a part from the position of its body, in metres at scale
+    1.
     """
 
     scene: Scene
@@ -147,32 +149,34 @@ class PartRows:
     arm_m: float
 
     def rows_of(self, bodies: int) -> int:
-        """Number of rows of the first `bodies` bodies."""
+        """Returns the number of rows of the first `bodies` bodies."""
         return int(self.first[bodies]) if bodies < len(self.first) else len(self.bodies)
 
     def bodies_of(self, rows: int) -> int:
-        """Number of bodies to which the first `rows` rows belong."""
+        """Returns the number of bodies to which the first `rows` rows belong."""
         return int(self.bodies[rows - 1]) + 1 if rows else 0
 
     def gather(self, values: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:
-        """Copies the value of each body to the rows of this body in `into`, which has room for all rows. Returns the
-        written part of `into`."""
+        """Copies the value of each body to all rows of this body in `into`. `into` has room for all rows. Returns the
+        rows of `into` that were written.
+        """
         rows = self.rows_of(len(values))
-        # mode="clip": with the default mode, numpy would first write into a copy of `into`.
+        # The mode is "clip" because in the default mode, numpy would first write into a copy of `into`.
         return np.take(values, self.bodies[:rows], axis=0, out=into[:rows], mode="clip")
 
     def placed(self, records: NDArray[np.void], rows: slice | NDArray[np.uint32]) -> NDArray[np.void]:
-        """Copies of the records of these rows, dtype `BODY`, moved to the places of their parts. Orientations do not
-        change."""
+        """Returns copies of the records of these rows, dtype `BODY`. In each copy, the position is that of the part.
+        Orientations do not change.
+        """
         placed = records.copy()
-        with np.errstate(all="ignore"):  # records may contain any bits, also infinity and NaN
+        with np.errstate(all="ignore"):  # records may contain any bits, for example infinity or NaN
             arms = self.poses[rows, :3] * records["scale"][:, None]
             placed["position"] += rotate(normalized(records["orientation"]), arms)
         return placed
 
 
 class _Place(NamedTuple):
-    """A part: its shape, position and orientation."""
+    """A part of a compound: its shape, its position and its orientation."""
 
     shape: Shape
     position: Vector = (0.0, 0.0, 0.0)
@@ -180,7 +184,7 @@ class _Place(NamedTuple):
 
 
 def part_rows(scene: Scene, count: int) -> PartRows | None:
-    """Rows of the first `count` bodies; None if every body of the scene has one shape."""
+    """Returns the rows of the first `count` bodies. Returns None if every body of the scene has one shape."""
     distinct = scene.distinct_shapes
     if not any(isinstance(shape, Compound) for shape in distinct):
         return None
@@ -188,16 +192,16 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
     flat = list(chain.from_iterable(places))
     row_of_shape: dict[Shape, int] = {}
     shape_of = np.array([row_of_shape.setdefault(place.shape, len(row_of_shape)) for place in flat])
-    with np.errstate(over="ignore"):  # if a part is farther away than float32's range, it is not drawn
+    with np.errstate(over="ignore"):  # a part whose position is outside the range of float32 is not drawn
         poses = np.array([(*place.position, *place.orientation) for place in flat]).astype(np.float32)
     counts = np.array([len(own) for own in places], np.intp)
-    begins = np.cumsum(counts) - counts  # index in `flat` of the first part of each distinct shape
+    begins = np.cumsum(counts) - counts  # for each distinct shape, the index in `flat` of its first part
 
     shapes = scene.shape_rows(count)
     counted = counts[shapes]
     first = np.cumsum(counted) - counted
     bodies = np.repeat(np.arange(count), counted)
-    at = np.arange(len(bodies)) + (begins[shapes] - first)[bodies]  # index in `flat` of the part of each row
+    at = np.arange(len(bodies)) + (begins[shapes] - first)[bodies]  # for each row, the index in `flat` of its part
     return PartRows(
         replace(scene, shapes=_list_of(tuple(row_of_shape), shape_of[at]), groups={}, parents={}),
         bodies,
@@ -208,9 +212,11 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
 
 
 def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> NDArray[np.intp]:
-    """Row of `before` that has the record now, for each row of `after` that the slot's snapshot needs.
+    """Returns the rows of `before` from which records are copied. There is one such row for each row of `after` that
+    the slot's snapshot needs.
 
-    held: number of rows in the slot. before, after: None if each body is one row.
+    held: number of rows in the slot. before, after: rows of the old scene and of the new scene; None if each body is
+    one row.
     """
     count = held if before is None else before.bodies_of(held)
     bodies = np.arange(count) if after is None else after.bodies[: after.rows_of(count)]
@@ -218,7 +224,7 @@ def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> ND
 
 
 def are_alike(before: PartRows | None, after: PartRows | None) -> bool:
-    """True if the rows of `before` and of `after` belong to the same bodies."""
+    """Returns True if the rows of `before` and of `after` belong to the same bodies."""
     if before is None or after is None:
         return before is after
     return np.array_equal(before.bodies, after.bodies[: after.rows_of(len(before.first))])
@@ -231,29 +237,29 @@ def _places(shape: Shape) -> list[_Place]:
 
 
 def _list_of(table: tuple[Shape, ...], rows: NDArray[np.intp]) -> ShapeList:
-    """List of shapes with one shape for each row. The limit on the distinct shapes of a scene's bodies does not apply
-    to parts."""
+    """Returns a list of shapes that has one shape for each row. The number of distinct shapes of a scene's bodies is
+    limited. This limit does not apply to parts.
+    """
     number = np.uint16 if len(table) <= MAX_DISTINCT_SHAPES else np.uint32
     return ShapeList(table, rows.astype(number))
 
 
-# Part columns: the colour and visibility of each part are written into the record of its row. They replace the colour
-# and visibility from the scene.
-#
-# If a scene declares the part column `color`, its shapes are white on the GPU, and each record contains the colour of
-# its body times the colour of its part. So blending between two snapshots, transparency and all programs work
-# unchanged. If a colour changes, only the record is uploaded. If a snapshot has no part colours, the scene's colours
-# are used.
-#
-# Always: colours that are not finite become white. Pure.
+# Part columns: the colour and the visibility of each part are written into the record of its row. They replace the
+# colour and the visibility from the scene.
+# If a scene declares the part column `color`, its shapes are white on the GPU. Each record then contains the product of
+# two colours, that of its body and that of its part. So blending between two snapshots, transparency and all programs
+# work unchanged. If a colour changes, only the record is uploaded. If a snapshot has no part colours, the scene's
+# colours are used.
+# Always: a colour that is not finite becomes white. Pure.
 
 
 OPAQUE = 255
 
 
 def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
-    """Colours that the scene gives to its parts, (rows, 4); None if the scene has no part column `color`. Here a shape
-    counts as opaque even if its texture has transparent pixels, see `shape_rows`."""
+    """Returns the colours that the scene gives to its parts, (rows, 4). Returns None if the scene has no part column
+    `color`. Here a shape counts as opaque even if its texture has transparent pixels, see `shape_rows`.
+    """
     if COLOR not in scene.part_columns:
         return None
     colors = table.rows["color"].copy()
@@ -262,8 +268,9 @@ def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
 
 
 def shape_rows(scene: Scene, table: ShapeTable) -> NDArray[np.void]:
-    """Shapes as the GPU reads them. If the records contain the colours, the shapes are white. Shapes whose texture has
-    transparent pixels stay transparent."""
+    """Returns the shapes in the form that the GPU reads. If the records contain the colours, the shapes are white.
+    Shapes whose texture has transparent pixels stay transparent.
+    """
     if COLOR not in scene.part_columns:
         return table.rows
     rows = table.rows.copy()
@@ -275,10 +282,11 @@ def shape_rows(scene: Scene, table: ShapeTable) -> NDArray[np.void]:
 def apply(
     records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]], base: NDArray[np.uint8] | None
 ) -> None:
-    """Writes colours and visibility of parts into the records of their rows, (n,) of dtype `BODY`, in place.
+    """Writes the colours and the visibility of parts into the records of their rows. records: (n,) of dtype `BODY`,
+    changed in place.
 
-    part_columns: a column with another number of rows is ignored. base: see `base_colors`; None if the shapes contain
-    the colours.
+    part_columns: a column is ignored if its number of rows differs from that of the records. base: result of
+    `base_colors`; None if the shapes contain the colours.
     """
     count = len(records)
     if base is not None:
@@ -292,7 +300,7 @@ def apply(
 
 
 def as_bytes(colors: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """Colours as bytes, rgba (n, 4), from bytes or from floats between 0 and 1."""
+    """Returns colours as bytes, rgba (n, 4). The given colours are bytes, or floats from 0 to 1."""
     if colors.dtype == np.uint8:
         return colors.view(np.uint8)
     floats = colors.astype(np.float32)
@@ -300,11 +308,12 @@ def as_bytes(colors: NDArray[np.generic]) -> NDArray[np.uint8]:
     return np.rint(np.clip(floats, 0.0, 1.0) * OPAQUE).astype(np.uint8)
 
 
-# Columns that colour and stretch bodies: the colour for each value, and the blending rules.
+# This code is for columns that colour and stretch bodies. It computes the colour for each value, and chooses the rules
+# by which two snapshots are blended.
 
 
 def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
-    """A colour for each value, (n, 3). If a value is NaN, it gets the low colour."""
+    """Returns a colour for each value, (n, 3). If a value is NaN, it gets the colour of the lowest value."""
     firsts = values if values.ndim == 1 else values[:, 0]
     numbers = np.nan_to_num(firsts.astype(np.float32), nan=by.low)
     share = np.clip((numbers - by.low) / (by.high - by.low), 0.0, 1.0)[:, None]
@@ -313,7 +322,8 @@ def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
 
 
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:
-    """Blending rules of the column that colours bodies or parts, and of `scale3`. If the scene does not have the
-    column, the rule is `linear`."""
+    """Returns two blending rules. The first is that of the column that colours bodies or parts, the second that of
+    `scale3`. If the scene does not have the column, the rule is `linear`.
+    """
     name = COLOR if scene.color_by is None else scene.color_by.column
     return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")
