@@ -98,8 +98,7 @@ class BodyDraws:
     @property
     def scene(self) -> Scene:
         """The scene that is drawn. If bodies have several parts, this scene has one shape for each row, that is for
-        each part.
-        """
+        each part."""
         return self._scene if self.parts is None else self.parts.scene
 
     def set_scene(self, scene: Scene) -> None:
@@ -122,8 +121,7 @@ class BodyDraws:
         changes but the scene of the snapshots does not. After the call, each part has the place and size from the scene
         of its snapshot. The exception is parts of bodies that are stretched along the bodies' axes. own: the scene of
         the snapshots that follow; if `own` is None, it is the drawn scene. slots: GPU slots that may be drawn again; if
-        `slots` is None, all slots may be drawn again.
-        """
+        `slots` is None, all slots may be drawn again."""
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
             self.ring.rearrange(None, moved.kept_in_place, slots)
@@ -157,14 +155,12 @@ class BodyDraws:
 
     def in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
         """Converts the records of a published snapshot to the shapes of the drawn scene. There is one record for each
-        row.
-        """
+        row."""
         return records if self._to_held is None else self._to_held.kept_in_place(records)
 
     def records_of_rows(self, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
         """Returns, for each row, the record of the row's body. The snapshot has `count` bodies. The result is valid
-        until the next call.
-        """
+        until the next call."""
         parts = self.parts
         room = self.room if parts is None else len(parts.bodies)
         if len(self._of_rows) < room:

@@ -173,8 +173,7 @@ class MaterialGroup(NamedTuple):
     @property
     def is_smooth(self) -> bool:
         """True if the only effect of the material is on the highlight. Bodies with a smooth material share programs
-        with bodies without a material.
-        """
+        with bodies without a material."""
         return self.kind != "planes" and self.material.texture is None and self.material.emission == 0
 
 
@@ -237,8 +236,7 @@ class Membership:
 
     def material_groups(self, layer: str | None) -> Sequence[MaterialGroup]:
         """Returns the groups of this layer's bodies that have a material. Meshes are left out. Transparent bodies are
-        included.
-        """
+        included."""
         return self._material_groups.get(layer, ())
 
     def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:

@@ -27,8 +27,8 @@ from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 # A plane counts as level if the x and the y of its unit normal are not larger than this number. A plane with exactly
 # this slope has a height error of 1 mm at a distance of 100 m from its middle.
 LEAN = 1e-5
-# If a picture has at most FEW_CASTERS bodies or parts, shadows are cast by all bodies that are less than FAR_FADE_RADII
-# radii above the floor.
+# If a picture has at most FEW_CASTERS bodies or parts, a body casts a shadow on the floor from a greater height. The
+# height of its lowest point above the floor must then be less than FAR_FADE_RADII times its radius.
 FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
 
 
@@ -75,8 +75,7 @@ class LevelFloor:
 
     def _floors(self, group: str | None, older: NDArray[np.void], newer: NDArray[np.void]) -> list[Floor]:
         """Returns the floors among the planes of one layer. older, newer: records of the planes in the older and in the
-        newer snapshot. `newer` is empty if only one snapshot is drawn.
-        """
+        newer snapshot. `newer` is empty if only one snapshot is drawn."""
         count = min(len(older), len(newer)) if len(newer) else len(older)
         rows, records = self._bodies.ring.plane_rows[:count], older[:count]
         members = self._bodies.members

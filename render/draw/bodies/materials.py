@@ -69,8 +69,7 @@ class MaterialDraws:
 
 def pass_of_any_size(kind: str, is_stretched: bool) -> str:
     """Returns the name of the pass that draws bodies of this kind, whatever their size. is_stretched: True if spheres
-    are drawn as ellipsoids.
-    """
+    are drawn as ellipsoids."""
     if kind == "planes":
         return kind
     if kind == "spheres":

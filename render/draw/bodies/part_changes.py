@@ -30,8 +30,7 @@ SAME = 1e-6  # two factors count as equal if their relative difference is at mos
 
 class RowShapes(NamedTuple):
     """The rows to which records belong. scene: has one shape for each row. parts: None if each body is one row. room:
-    number of bodies for which there is room.
-    """
+    number of bodies for which there is room."""
 
     scene: Scene
     parts: PartRows | None
@@ -46,8 +45,7 @@ def row_shapes(scene: Scene, parts: PartRows | None, room: int) -> RowShapes:
 class MovedParts(NamedTuple):
     """Parts whose place or size changed. rows: numbers of the rows with a different place, ascending. before, after:
     old and new poses of these rows, (m, 7). sized: numbers of the rows with a different size, ascending. factors: old
-    size divided by new size, for each row in `sized`.
-    """
+    size divided by new size, for each row in `sized`."""
 
     rows: Rows
     before: Floats
@@ -58,8 +56,7 @@ class MovedParts(NamedTuple):
     def kept_in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
         """Converts records (n,) of dtype `BODY`, one for each row. The result, drawn with the new shapes, looks like
         `records` drawn with the old shapes. If the record of a moved part has no angular velocity, its velocity is
-        marked as not given. The reason is that the part now turns about another point, whose velocity is unknown.
-        """
+        marked as not given. The reason is that the part now turns about another point, whose velocity is unknown."""
         # Here whole records are copied, because copying single fields takes ten times as long.
         whole = np.ascontiguousarray(records).view(RECORD)
         changed = whole.copy().view(BODY)
@@ -85,8 +82,7 @@ class MovedParts(NamedTuple):
 
 def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
     """Returns the parts that have another place or size in `after`, or None if there are none. Bodies whose number of
-    parts changed are left out.
-    """
+    parts changed are left out."""
     if before.scene is after.scene or (before.parts is None) != (after.parts is None):
         return None
     if before.parts is None and are_same(before.scene, after.scene):
@@ -112,8 +108,7 @@ def are_same(before: Scene, after: Scene) -> bool:
 
 def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
     """Returns the rows of bodies that have the same number of parts in both scenes. The first result contains the rows
-    in `after`, ascending. The second contains the rows of the same parts in `before`.
-    """
+    in `after`, ascending. The second contains the rows of the same parts in `before`."""
     if before.parts is None or after.parts is None:
         rows = np.arange(max(before.room, after.room))
         return rows, rows
@@ -129,8 +124,7 @@ def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
 
 def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Floats]:
     """Returns the rows whose size differs by the same factor in all directions, and these factors. was: rows of the
-    same parts in `before`.
-    """
+    same parts in `before`."""
     index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
     known = np.array([index.get(shape, -1) for shape in after.distinct_shapes], np.intp)
     if not len(rows) or not len(known) or not index:
@@ -162,8 +156,7 @@ def _distinct(values: NDArray[np.int64], end: int) -> list[int]:
 
 def _factor(before: Shape, after: Shape) -> float:
     """Returns old size divided by new size. Returns 1 if the sizes do not differ by the same factor in all
-    directions.
-    """
+    directions."""
     if type(before) is not type(after):
         return 1.0
     old, new = np.array(half_size(before)), np.array(half_size(after))

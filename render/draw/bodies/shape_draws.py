@@ -43,8 +43,7 @@ OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
 
 class SphereDrawing:
     """Draws spheres, and stores which program it chose last. finish: draws spheres with a smooth material, see
-    `BodyDraws.draw`.
-    """
+    `BodyDraws.draw`."""
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
         self._bodies, self._finish = bodies, finish
@@ -89,16 +88,14 @@ class SphereDrawing:
 
     def radii(self, scene: Scene, count: int) -> NDArray[np.float32]:
         """Returns the radii of at least the first `count` bodies at scale 1, in metres. The radius is 0 for other
-        shapes than spheres.
-        """
+        shapes than spheres."""
         if self._radii_of is not scene or len(self._radii) < count:
             self._radii_of, self._radii = scene, all_radii(scene, count)
         return self._radii
 
     def _choose(self, view: SceneView, layers: Sequence[PlacedLayer], count: int) -> None:
         """Chooses the program for `count` spheres. The choice is based on a sample of the bodies in the largest
-        layer.
-        """
+        layer."""
         scene, camera, viewport, level, *_ = view
         # A shadow map needs the true depth of each pixel, whatever the cost.
         by_processor = self._bodies.is_software and not view.is_mapped
@@ -135,8 +132,7 @@ class SphereDrawing:
 
     def _all_fit(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
         """Returns True if all spheres are known to be small enough to be drawn as points. The result is computed again
-        only when an input has changed.
-        """
+        only when an input has changed."""
         ring, lod = self._bodies.ring, self._lod
         extents = tuple([ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]])
         gap_s = max(layer.uniforms.gap_s for layer in layers)
@@ -188,8 +184,7 @@ LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
 
 def are_separate(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
     """Returns True if no sphere is deeper in another sphere than TOLERANCE. place: centres of the spheres, (n, 3), in
-    metres. radius: (n,), in metres. Spheres are ignored if their radius is 0, or if their centre is not finite.
-    """
+    metres. radius: (n,), in metres. Spheres are ignored if their radius is 0, or if their centre is not finite."""
     with np.errstate(all="ignore"):  # records may contain any bits, for example infinity or NaN
         known = np.isfinite(place).all(axis=1) & (radius > 0)
         return _are_separate(place[known], _nearest_squares(radius[known]))
@@ -197,8 +192,7 @@ def are_separate(place: NDArray[np.floating], radius: NDArray[np.floating]) -> b
 
 def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
     """Returns an (n, n) array. For each pair of spheres, it contains the square of the least distance of their centres
-    at which the spheres count as separate, in square metres.
-    """
+    at which the spheres count as separate, in square metres."""
     of = radius.astype(np.float32)
     least = np.asarray((of[:, None] + of) - TOLERANCE * np.minimum(of[:, None], of), np.float32)
     least *= least
@@ -258,8 +252,7 @@ class SeparateSpheres:
 
     def near_first(self, records: NDArray[np.void], camera: CameraMatrices) -> moderngl.Buffer:
         """Returns a buffer of body numbers. The first number is that of the body nearest to the camera. The distances
-        are computed from the older snapshot. The order affects only the speed.
-        """
+        are computed from the older snapshot. The order affects only the speed."""
         behind = records["position"] @ -camera.view[2, :3].astype(np.float32)
         self._indices.write(np.argsort(behind).astype(np.uint32))
         return self._indices
@@ -306,8 +299,7 @@ def cast_passes(
 
 def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> float:
     """Returns the width in px of the widest point whose error is at most `off_px`. The error comes from the parallel
-    rays.
-    """
+    rays."""
     if camera.orthographic:
         return float(LARGEST_POINT_PX)
     pixel = 2.0 / (float(camera.projection[1, 1]) * max(height_px, 1))

@@ -158,16 +158,14 @@ class PartRows:
 
     def gather(self, values: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:
         """Copies the value of each body to all rows of this body in `into`. `into` has room for all rows. Returns the
-        rows of `into` that were written.
-        """
+        rows of `into` that were written."""
         rows = self.rows_of(len(values))
         # The mode is "clip" because in the default mode, numpy would first write into a copy of `into`.
         return np.take(values, self.bodies[:rows], axis=0, out=into[:rows], mode="clip")
 
     def placed(self, records: NDArray[np.void], rows: slice | NDArray[np.uint32]) -> NDArray[np.void]:
         """Returns copies of the records of these rows, dtype `BODY`. In each copy, the position is that of the part.
-        Orientations do not change.
-        """
+        Orientations do not change."""
         placed = records.copy()
         with np.errstate(all="ignore"):  # records may contain any bits, for example infinity or NaN
             arms = self.poses[rows, :3] * records["scale"][:, None]
@@ -238,8 +236,7 @@ def _places(shape: Shape) -> list[_Place]:
 
 def _list_of(table: tuple[Shape, ...], rows: NDArray[np.intp]) -> ShapeList:
     """Returns a list of shapes that has one shape for each row. The number of distinct shapes of a scene's bodies is
-    limited. This limit does not apply to parts.
-    """
+    limited. This limit does not apply to parts."""
     number = np.uint16 if len(table) <= MAX_DISTINCT_SHAPES else np.uint32
     return ShapeList(table, rows.astype(number))
 
@@ -258,8 +255,7 @@ OPAQUE = 255
 
 def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
     """Returns the colours that the scene gives to its parts, (rows, 4). Returns None if the scene has no part column
-    `color`. Here a shape counts as opaque even if its texture has transparent pixels, see `shape_rows`.
-    """
+    `color`. Here a shape counts as opaque even if its texture has transparent pixels, see `shape_rows`."""
     if COLOR not in scene.part_columns:
         return None
     colors = table.rows["color"].copy()
@@ -269,8 +265,7 @@ def base_colors(scene: Scene, table: ShapeTable) -> NDArray[np.uint8] | None:
 
 def shape_rows(scene: Scene, table: ShapeTable) -> NDArray[np.void]:
     """Returns the shapes in the form that the GPU reads. If the records contain the colours, the shapes are white.
-    Shapes whose texture has transparent pixels stay transparent.
-    """
+    Shapes whose texture has transparent pixels stay transparent."""
     if COLOR not in scene.part_columns:
         return table.rows
     rows = table.rows.copy()
@@ -323,7 +318,6 @@ def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
 
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:
     """Returns two blending rules. The first is that of the column that colours bodies or parts, the second that of
-    `scale3`. If the scene does not have the column, the rule is `linear`.
-    """
+    `scale3`. If the scene does not have the column, the rule is `linear`."""
     name = COLOR if scene.color_by is None else scene.color_by.column
     return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")

@@ -1,11 +1,11 @@
-"""Background of a picture: one colour or a sky, and the grid on the ground.
+"""Draws the background of a picture: one colour or a sky, and the grid on the ground.
 
 The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. The grid has many faint
 lines. They are plain OpenGL lines, because smooth lines take three times as long in software rendering. The grid is
 drawn before the bodies and hides nothing, so bodies below the ground are visible.
 
-In software rendering, sky, grid and planes that stand still are copied from a cached picture. While the camera moves
-without turning, only the sky is copied, from another cached picture (software/background_cache.py).
+Software rendering copies three things from a cached picture: the sky, the grid, and planes that stand still. While the
+camera moves without turning, it copies only the sky, from another cached picture (software/background_cache.py).
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, Scen
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.software.background_cache import BackgroundCache
 
-# Spacing of the finest lines: the largest power of ten metres that is at most this share of the camera's distance.
+# Limit on the distance between neighbouring lines of the finest level. This distance is the largest power of ten metres
+# that is at most this share of the camera's distance from its target.
 FINEST_SHARE = 1 / 8
-# Radius of the grid, and radius of its finest lines, in camera distances.
+# Radius of the grid, and radius of its finest lines. Both are multiples of the camera's distance from its target.
 GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
-# While the camera's distance grows up to the next spacing, the finest lines fade out over this share of the range.
-# Without fading there would be hundreds of lines.
+# As the camera moves away, the finest lines fade out until the next power of ten metres becomes the finest. The fading
+# takes this share of the range of distances. Without fading there would be hundreds of lines.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
 
-# Lines 0 to n-1 run along x, lines n to 2n-1 along y. Each line is a chord of the circle that bounds the grid.
+# Lines 0 to n-1 run along x, and lines n to 2n-1 run along y. Each line is a chord of the circle that bounds the grid.
 _GRID_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
@@ -70,7 +71,7 @@ void main() {
 
 
 class GridLevel(NamedTuple):
-    """Grid lines of one spacing."""
+    """The lines of the grid that have one spacing."""
 
     spacing_m: float
     radius_m: float
@@ -78,11 +79,11 @@ class GridLevel(NamedTuple):
 
 
 def grid_levels(distance_m: float) -> list[GridLevel]:
-    """Levels of the grid at this distance of the camera from the target. The spacings are powers of ten metres. The
-    finest level fades out as the distance grows.
+    """Returns the levels of the grid if the camera has this distance from its target. The spacing of each level is a
+    power of ten metres. The finest level fades out as the distance grows.
 
-    The levels change continuously: at the next power of ten, each level has the radius and alpha that the next finer
-    level had at the previous power of ten.
+    The levels change continuously with the distance. When the distance reaches the next power of ten, each level has a
+    certain radius and alpha. The next finer level had the same radius and alpha at the previous power of ten.
     """
     decades = math.log10(distance_m * FINEST_SHARE)
     gone = decades - math.floor(decades)
@@ -105,8 +106,8 @@ class Grid:
         self._program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
 
     def draw(self, camera: CameraMatrices) -> None:
-        """Draws the grid of this camera. Draws nothing if eye and target are equal; far from the origin, rounding can
-        make them equal."""
+        """Draws the grid as this camera sees it. Draws nothing if eye and target are equal. Far from the origin,
+        rounding can make them equal."""
         distance_m = math.dist(camera.eye, camera.target)
         if distance_m == 0:
             return
@@ -122,36 +123,37 @@ class Grid:
 
 
 def _nearest_line(at_m: float, spacing_m: float) -> float:
-    """Signed distance from a coordinate to the nearest line, metres."""
+    """Returns the signed distance from a coordinate to the nearest line, in metres."""
     return math.floor(at_m / spacing_m + 0.5) * spacing_m - at_m
 
 
 def is_worth_keeping(scene: Scene) -> bool:
-    """True if the background has more than one colour, so that a cache saves time."""
+    """Returns True if the background has more than one colour. Only then a cache saves time."""
     return scene.ground is not None or isinstance(scene.background, Texture)
 
 
 class StillBodies(NamedTuple):
-    """Bodies that stand still. key: everything, except the camera, that determines their pixels."""
+    """Bodies that stand still. key: everything that determines their pixels, except the camera."""
 
     key: Hashable
     draw: Callable[[], None]
 
 
 class Background:
-    """Draws the background behind all bodies. cache: None on a GPU."""
+    """Draws the background behind all bodies. cache: None on a GPU, where no pixels are cached."""
 
     def __init__(self, context: moderngl.Context, is_software: bool) -> None:
         self._context, self._grid = context, Grid(context)
         self._sky = Sky(context)
         self.cache = BackgroundCache(context) if is_software else None
         self._skies = BackgroundCache(context) if is_software else None
-        self._resizes = 0  # number of calls of `forget_pixels`
-        # Areas of the last picture that were filled; None: the whole picture.
+        self._resizes = 0  # how often `forget_pixels` was called
+        # The areas of the last picture that were filled. None if the whole picture was filled.
         self.areas: tuple[Viewport, ...] | None = None
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
-        """Everything that determines the pixels of background and outline. frame_key: `FrameUniforms.key`."""
+        """Returns everything that determines the pixels of the background and of the outline. frame_key:
+        `FrameUniforms.key`."""
         return frame_key, scene.background, scene.ground, scene.outline, self._resizes
 
     def draw(
@@ -162,11 +164,11 @@ class Background:
         still: StillBodies | None = None,
         bounds: Viewport | None = None,
     ) -> bool:
-        """Fills a picture with the background, and sets its depth to 1.0 (farthest). key: result of `key`.
+        """Fills a picture with the background, and sets its depth to 1.0 (farthest). key: result of the method `key`.
 
         still: bodies that stand still. bounds: see `BackgroundCache.fill`. If `bounds` is given, only the rectangles
-        `areas` of the picture may be filled, and outside the first of them only the outline is drawn. Returns True if
-        `still` was also drawn.
+        `areas` of the picture may be filled. Outside the first of these rectangles, only the outline is drawn. Returns
+        True if `still` was also drawn.
         """
         scene, self.areas = view.scene, None
 
@@ -205,7 +207,7 @@ class Background:
         self.areas = None if areas == (view.viewport,) else areas
 
     def _draw_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
-        """Fills a picture with the sky. The cached sky is valid as long as the camera does not turn."""
+        """Fills a picture with the sky. The cached sky can be used until the camera turns."""
 
         def draw() -> None:
             target.framebuffer.clear(0.0, 0.0, 0.0, 1.0, depth=1.0)
@@ -221,10 +223,10 @@ class Background:
     def prepare(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
     ) -> bool:
-        """Prepares the background of the next frame between two frames. If this would save no time, changes nothing
-        and returns False.
+        """Prepares the background of the next frame. Call it between two frames. If this would save no time, it changes
+        nothing and returns False.
 
-        still_key: key of the bodies that stand still; None if there are none.
+        still_key: key of the bodies that stand still; None if no body stands still.
         """
         if self.cache is None or not self.cache.prepare(target.framebuffer, view.viewport, (key, still_key)):
             return False
@@ -232,18 +234,19 @@ class Background:
         return True
 
     def forget_pixels(self) -> None:
-        """Drops the cached background, so that the next frame draws it again. Call it when the window's size has
-        changed: cached pixels may have been outside the smaller window."""
+        """Drops the cached background, so that the next frame draws the background again. Call it when the window's
+        size has changed. Cached pixels may have been outside the smaller window."""
         self._resizes += 1
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
-        """Ends the frame. A prepared background is no longer valid. over: see `BackgroundCache.end_frame`."""
+        """Ends the frame. After the call, a prepared background is no longer valid. over: see
+        `BackgroundCache.end_frame`."""
         self.areas = None
         if self.cache is not None:
             self.cache.end_frame(over)
 
     def invalidate(self) -> None:
-        """Makes the next frame fill the whole picture. Call it when other code has drawn into the framebuffer."""
+        """Makes the next frame fill the whole picture. Call it after other code has drawn into the framebuffer."""
         if self.cache is not None:
             self.cache.invalidate()
 
@@ -255,20 +258,18 @@ class Background:
                 cache.release()
 
 
-# Sky of a picture: a texture behind all bodies.
-#
+# This code draws the sky of a picture. The sky is a texture behind all bodies.
 # The sky is infinitely far away, so the colour of a pixel depends only on the direction of its line of sight. One
-# triangle covers the whole picture. The directions at its corners are interpolated linearly over the picture, and each
-# pixel reads a cube map in its direction. A sky may also be an image of all directions. Such an image is first
-# projected onto a cube, so one program draws cube maps and images.
-#
+# triangle covers the whole picture. The directions at the triangle's corners are interpolated linearly over the
+# picture. Each pixel reads a cube map in its direction. A sky may also be an image of all directions. Such an image is
+# first projected onto a cube, so one program draws cube maps and images.
 # The sky writes no depth. An orthographic camera has a single direction of view, so its whole sky has a single colour.
 
 
-# Texture unit of the sky. The first units are used by the overlay and by passes over the picture.
+# Texture unit of the sky. The overlay, and passes over the whole picture, use the first units.
 SKY_UNIT = 7
-# Side in px of the cube onto which an image is projected: HEIGHT_SHARE of the image's height (which spans 180
-# degrees), but at most MOST_CUBE_PX.
+# An image is projected onto a cube. The side of the cube in px is HEIGHT_SHARE of the image's height, but at most
+# MOST_CUBE_PX. The image's height spans 180 degrees.
 MOST_CUBE_PX, HEIGHT_SHARE = 1024, 0.5
 
 _VERTEX = (
@@ -292,7 +293,7 @@ void main() { color = vec4(texture(sky, way).rgb, 1.0); }
 
 
 class Sky:
-    """Draws the texture of a background. The last texture stays on the GPU."""
+    """Draws the texture of a background. The texture that was drawn last stays on the GPU."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -301,7 +302,7 @@ class Sky:
         self._vertex_array: moderngl.VertexArray | None = None
 
     def draw(self, texture: Texture) -> None:
-        """Fills the viewport of the current framebuffer."""
+        """Fills the viewport of the current framebuffer with this texture."""
         if self._kept is None or self._kept[0] != texture:
             self.release()
             self._kept = texture, self._uploaded(texture)
@@ -328,10 +329,11 @@ class Sky:
 
 
 def on_cube(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Projects an image of all directions onto a cube: from (h, w, c) to (6, s, s, c), sides in OpenGL's order.
+    """Projects an image of all directions onto a cube. The image has shape (h, w, c), the result (6, s, s, c). The
+    sides are in OpenGL's order.
 
-    The rows of the image go from straight up to straight down. The columns start at -x and go round through +y, +x and
-    -y. Rows and columns are evenly spaced in angle.
+    The first row of the image is straight up, the last row straight down. The columns start at -x and go round through
+    +y, +x and -y. Neighbouring rows differ by the same angle everywhere, and so do neighbouring columns.
     """
     height, width = image.shape[:2]
     side = min(max(int(height * HEIGHT_SHARE), 1), MOST_CUBE_PX)
@@ -344,7 +346,7 @@ def on_cube(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def cube_directions(side: int) -> NDArray[np.float64]:
-    """Direction of each pixel of a cube's sides, (6, side, side, 3), in OpenGL's layout."""
+    """Returns the direction of each pixel of a cube's sides, (6, side, side, 3), in OpenGL's layout."""
     across = (np.arange(side) + 0.5) / side * 2 - 1
     right, down = np.meshgrid(across, across)
     one = np.ones_like(right)

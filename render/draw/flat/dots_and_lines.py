@@ -1,11 +1,13 @@
-"""Round dots and thin lines among the bodies: trails, the user's own drawing, thin marks, the scene's outline.
+"""Draws round dots and thin lines among the bodies. They show trails, the user's own drawing, thin marks, and the
+scene's outline.
 
-Each call uploads all rows at once into a reused buffer and makes one draw call. A line is a quad in the plane of the
-picture. It has the same width at every distance. The edges of dots and lines fade over one pixel.
+Each call uploads all rows at once into a reused buffer, and makes one draw call. A row is a dot or a line. A line is a
+quad in the plane of the picture. It has the same width at every distance. The edges of dots and lines fade over one
+pixel.
 
 Rows that are not finite are skipped. Bodies hide dots and lines. Dots and lines hide nothing. Positions are uploaded
-relative to the eye. The eye is subtracted before the positions are rounded to float32. So positions in double
-precision are as steady far from the origin as near the origin.
+relative to the eye. The eye is subtracted before the positions are rounded to float32. So positions in double precision
+are as steady far from the origin as near the origin.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
-# Initial capacity of a buffer, rows. The capacity doubles when more rows are needed.
+# Number of rows in a new buffer. When more rows are needed, this number is doubled.
 LEAST_CAPACITY = 1024
 ORIGIN = (0.0, 0.0, 0.0)
 OUTLINE_COLOR = (158, 173, 199, 140)
@@ -34,8 +36,8 @@ bool is_finite(vec3 v) {
 }
 """
 
-# A point that must not be visible is moved to the far plane, not outside the picture: a single clipped point slows
-# software rendering of all points.
+# A point that must not be visible is moved to the far plane, and not outside the picture. A single point outside the
+# picture must be clipped, and this slows down software rendering of all points.
 _POINT_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
@@ -134,7 +136,7 @@ void main() { color = vec4(line_tint.rgb, line_tint.a * (1.0 - abs(across))); }
 
 
 class FlatRows:
-    """Rows in a growing buffer, which one program draws. flags: moderngl's enable flags."""
+    """Rows in a growing buffer. One program draws them. flags: moderngl's enable flags."""
 
     flags = 0
 
@@ -143,7 +145,7 @@ class FlatRows:
         self._context, self._row, self._layout = context, row, layout
         self._buffer: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
-        self.count = 0  # number of rows set last
+        self.count = 0  # number of rows that were set last
         program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
 
     def draw(self) -> None:
@@ -169,7 +171,7 @@ class FlatRows:
 
 
 class Dots(FlatRows):
-    """Round dots."""
+    """Draws round dots."""
 
     flags = moderngl.PROGRAM_POINT_SIZE
 
@@ -178,9 +180,10 @@ class Dots(FlatRows):
         super().__init__(context, program, POINT, "3f 4f1")
 
     def set(self, positions: ArrayLike, colors: ArrayLike, size_px: float, eye: Vector = ORIGIN) -> None:
-        """Replaces the dots. positions: (n, 3), metres. colors: (n, 4) or one (4,), rgba 0..255. size_px: diameter.
+        """Replaces the dots. positions: (n, 3), in metres. colors: (n, 4) or one (4,), rgba from 0 to 255. size_px:
+        diameter of a dot.
 
-        eye: position of the picture's camera, metres. Raises TwixtError.
+        eye: position of the picture's camera, in metres. Raises TwixtError if another argument is wrong.
         """
         if not 0 < size_px < np.inf:
             raise TwixtError(f"the size of points must be a finite number of pixels > 0, got {size_px!r}")
@@ -192,7 +195,7 @@ class Dots(FlatRows):
 
 
 class SmoothLines(FlatRows):
-    """Straight lines with a width of one pixel."""
+    """Draws straight lines that are one pixel wide."""
 
     def __init__(self, context: moderngl.Context) -> None:
         program = context.program(
@@ -201,9 +204,9 @@ class SmoothLines(FlatRows):
         super().__init__(context, program, LINE, "3f 3f 4f1")
 
     def set(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike, eye: Vector = ORIGIN) -> None:
-        """Replaces the lines. starts, ends: (n, 3), metres. colors: (n, 4) or one (4,), rgba 0..255.
+        """Replaces the lines. starts, ends: (n, 3), in metres. colors: (n, 4) or one (4,), rgba from 0 to 255.
 
-        eye: position of the picture's camera, metres. Raises TwixtError.
+        eye: position of the picture's camera, in metres. Raises TwixtError if another argument is wrong.
         """
         begin, end = _places("starts", starts, eye), _places("ends", ends, eye)
         if len(begin) != len(end):
@@ -214,21 +217,21 @@ class SmoothLines(FlatRows):
 
 
 class Outline:
-    """The twelve edges of one box."""
+    """Draws the twelve edges of one box."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._lines = SmoothLines(context)
         self._edges = np.zeros((2, 0, 3))  # start and end of each edge
-        self._eye: Vector | None = None  # eye of the last picture
+        self._eye: Vector | None = None  # position of the eye in the last picture; None before the first picture
 
     def set(self, corners: tuple[Vector, Vector]) -> None:
-        """Replaces the box. corners: lowest and highest corner, metres, world."""
+        """Replaces the box. corners: its lowest and its highest corner in the world, in metres."""
         low, high = np.array(corners, np.float64)
         eight = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)])
         self._edges, self._eye = eight[EDGES.T], None
 
     def draw(self, eye: Vector) -> None:
-        """Draws all edges with the current depth test. eye: position of the picture's camera, metres."""
+        """Draws all edges with the current depth test. eye: position of the picture's camera, in metres."""
         if eye != self._eye:
             self._eye = eye
             starts, ends = self._edges
@@ -237,9 +240,9 @@ class Outline:
 
 
 class DotsAndLines:
-    """Draws dots and lines into pictures. The programs are compiled at the first use.
+    """Draws dots and lines into pictures. The programs are compiled when they are used for the first time.
 
-    outline: the outline of the scene.
+    outline: draws the outline of the scene.
     """
 
     def __init__(self, context: moderngl.Context) -> None:
@@ -255,12 +258,12 @@ class DotsAndLines:
         return self._in_frame or self._in_last_frame
 
     def dots(self) -> Dots:
-        """The dots. Call `Dots.set` and then `draw`."""
+        """Draws the dots. Call `Dots.set` first, and then `draw` with this object."""
         self._dots = self._dots or Dots(self._context)
         return self._dots
 
     def lines(self) -> SmoothLines:
-        """The lines. Call `SmoothLines.set` and then `draw`."""
+        """Draws the lines. Call `SmoothLines.set` first, and then `draw` with this object."""
         self._lines = self._lines or SmoothLines(self._context)
         return self._lines
 
@@ -269,7 +272,7 @@ class DotsAndLines:
         self._in_frame = self._in_frame or rows.count > 0
 
     def draw(self, rows: FlatRows, target: FrameTarget, viewport: Viewport) -> None:
-        """Draws the rows that were set last into the picture at `viewport`."""
+        """Draws the rows that were set last. They are drawn into the picture at `viewport`."""
         framebuffer = target.framebuffer
         framebuffer.use()
         target.limit(viewport)
@@ -285,7 +288,7 @@ class DotsAndLines:
 
 
 def _places(name: str, values: ArrayLike, eye: Vector) -> NDArray[np.float32]:
-    """Positions relative to the eye, (n, 3), metres. Raises TwixtError for a wrong shape."""
+    """Returns positions relative to the eye, (n, 3), in metres. Raises TwixtError for a wrong shape."""
     places = np.asarray(values)
     if places.size == 0:
         return np.zeros((0, 3), np.float32)

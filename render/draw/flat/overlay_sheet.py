@@ -1,4 +1,4 @@
-"""Cached picture of the overlay: drawn when the overlay changes, and blended over each frame.
+"""Caches a picture of the overlay. The picture is drawn when the overlay changes, and is blended over each frame.
 
 The overlay covers a small area of the window and seldom changes. So it is drawn into a texture. For each pixel of the
 overlay's rectangles, a frame then needs one texture read and one blend. The rest of the window needs no work.
@@ -26,7 +26,7 @@ void main() {
     at = corner.zw;
 }
 """
-# Each pixel reads one texel. `noperspective` saves one division for each pixel in software rendering.
+# Each pixel reads one texel. In software rendering, `noperspective` saves one division for each pixel.
 _FRAGMENT = """#version 330 core
 uniform sampler2D sheet;
 noperspective in vec2 at;
@@ -36,20 +36,21 @@ void main() { color = texture(sheet, at); }
 
 
 class Page(NamedTuple):
-    """One of the sheet's two textures, and the framebuffer for drawing into this texture."""
+    """One of the sheet's two textures, and the framebuffer through which this texture is drawn."""
 
     texture: moderngl.Texture
     framebuffer: moderngl.Framebuffer
 
 
 class Sheet:
-    """The overlay's textures, made in the current OpenGL context. Call `release` while this context is current."""
+    """The overlay's textures. They are made in the current OpenGL context. Call `release` while this context is
+    current."""
 
     def __init__(self) -> None:
         context = self._context = moderngl.get_context()
         self._program = context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
         # `drawing` draws into the first page, then swaps the two pages. Frames read from the second page. If frames
-        # read from the page that is drawn into, llvmpipe would first have to complete all draws of the frame.
+        # read from the first page, llvmpipe would have to complete all draws of the frame before `drawing` could draw.
         self._pages: tuple[Page, Page] | None = None
         self._corners: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
@@ -57,17 +58,17 @@ class Sheet:
 
     @property
     def rectangles(self) -> tuple[Rectangle, ...]:
-        """Rectangles that are drawn over a frame."""
+        """The rectangles of the window over which the sheet is drawn."""
         return self._rectangles
 
     @contextmanager
     def drawing(
         self, size_px: tuple[int, int], rectangles: Sequence[Rectangle], tint: tuple[float, float, float, float]
     ) -> Iterator[None]:
-        """Context manager: draws inside the context go into the sheet.
+        """Context manager: what is drawn inside it goes into the sheet.
 
         rectangles: the areas of the sheet that are shown. These areas are first filled with the colour `tint`, rgba
-        0..1.
+        from 0 to 1.
         """
         in_use = self._context.fbo
         drawn, shown = self._pages_of(size_px)
@@ -84,7 +85,7 @@ class Sheet:
             in_use.use()
 
     def blend(self, size_px: tuple[int, int]) -> None:
-        """Blends the sheet over the current framebuffer. size_px: size of the window, as passed to `drawing`."""
+        """Blends the sheet over the current framebuffer. size_px: size of the window, the same as for `drawing`."""
         if not self._rectangles or self._vertex_array is None or self._pages is None:
             return
         context = self._context
@@ -131,7 +132,7 @@ class Sheet:
 
 
 def _triangles(rectangle: Rectangle, size_px: tuple[int, int]) -> list[tuple[float, float, float, float]]:
-    """Corners of the two triangles of a rectangle, in the format of the vertex shader's `corner`."""
+    """Returns the corners of a rectangle's two triangles, in the format of the vertex shader's input `corner`."""
     left, right = rectangle.left_px / size_px[0], rectangle.right_px / size_px[0]
     top, bottom = 1 - rectangle.top_px / size_px[1], 1 - rectangle.bottom_px / size_px[1]
     places = (left, bottom), (right, bottom), (left, top), (left, top), (right, bottom), (right, top)

@@ -1,7 +1,7 @@
-"""Rectangles over the picture: dim rectangles ("panes") behind the overlay's text, and images.
+"""Draws rectangles over the picture: images, and dim rectangles ("panes") behind the overlay's text.
 
-The panes are drawn by this module and not by the overlay's library. The library's only shader reads a texture for
-every pixel. For three panels, these reads are half of the overlay's cost in software rendering.
+The panes are drawn by this module and not by the overlay's library. The library's only shader reads a texture for every
+pixel. For three panels, these reads are half of the overlay's cost in software rendering.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ void main() {
 """
 _FRAGMENT = "#version 330 core\nuniform vec4 tint;\nout vec4 color;\nvoid main() { color = tint; }\n"
 
-# Red, green, blue, alpha. They are multiples of 1/255, so that the colour is rounded to the same value in all programs
-# that draw it.
+# Colour of panes: red, green, blue, alpha. Each number is a multiple of 1/255, so that all programs that draw the
+# colour round it to the same value.
 TINT = (13 / 255, 14 / 255, 17 / 255, 168 / 255)
 
 
 class Pane(NamedTuple):
-    """A rectangle, in pixels from the top left."""
+    """A rectangle. Its coordinates are in pixels, counted from the top left of the window."""
 
     left_px: float
     top_px: float
@@ -39,7 +39,8 @@ class Pane(NamedTuple):
 
 
 class Rectangle(NamedTuple):
-    """A rectangle of whole pixels, counted from the top left. right_px and bottom_px are exclusive."""
+    """A rectangle of whole pixels, counted from the top left of the window. Column right_px and row bottom_px are not
+    part of it."""
 
     left_px: int
     top_px: int
@@ -48,7 +49,7 @@ class Rectangle(NamedTuple):
 
 
 def whole_pixels(panes: Iterable[Pane], size_px: tuple[int, int]) -> tuple[Rectangle, ...]:
-    """The panes as whole pixels: each rectangle contains the pixels of the window whose centres lie in the pane. A
+    """Converts panes to whole pixels. Each rectangle contains the pixels of the window whose centres lie in the pane. A
     pane without such pixels is left out."""
     width_px, height_px = size_px
     found = []
@@ -63,7 +64,7 @@ def whole_pixels(panes: Iterable[Pane], size_px: tuple[int, int]) -> tuple[Recta
 
 
 def _first(edge_px: float) -> int:
-    """First pixel whose centre is at or after this edge."""
+    """Returns the first pixel whose centre is at this edge or after it."""
     return math.ceil(edge_px - 0.5)
 
 
@@ -92,9 +93,8 @@ class Panes:
             self._vertex_array.render(moderngl.TRIANGLE_STRIP, vertices=4)
 
 
-# Images over the picture, as textures in rectangles of the window.
-#
-# Pixels are uploaded once, by `set_images`. A texture of the same size is reused.
+# This code draws images over the picture. The images are textures in rectangles of the window.
+# `set_images` uploads the pixels once. If the new image has the same size, the texture is reused.
 
 
 _IMAGE_VERTEX = """#version 330 core
@@ -113,13 +113,13 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(shown, at); }
 """
-# Components of a texture that a picture is drawn into: red, green, blue, alpha. A texture of given pixels has no
-# alpha.
+# Number of components of a texture into which a picture is drawn: red, green, blue and alpha. A texture that is made
+# from given pixels has no alpha.
 DRAWN_COMPONENTS = 4
 
 
 class ImageRectangles:
-    """Textures in rectangles of the window, drawn with the current OpenGL context."""
+    """Draws textures in rectangles of the window, with the current OpenGL context."""
 
     def __init__(self) -> None:
         self._context = moderngl.get_context()
@@ -128,7 +128,8 @@ class ImageRectangles:
         self._textures: list[moderngl.Texture] = []
 
     def set_images(self, images: Sequence[NDArray[np.uint8]]) -> None:
-        """From the next `draw` on, shows these images. Each is (rows, columns, 3), top row first."""
+        """Sets the images that the next `draw` shows. Each image has shape (rows, columns, 3) and begins with its top
+        row."""
         unused = self._textures
         self._textures = [self._texture_of(pixels, unused.pop(0) if unused else None) for pixels in images]
         for texture in unused:
@@ -136,8 +137,8 @@ class ImageRectangles:
 
     @contextmanager
     def drawing(self, size_px: tuple[int, int]) -> Iterator[None]:
-        """Context manager that adds an image of this size. Draws inside the context go into the image, with colours
-        premultiplied by alpha."""
+        """Context manager that adds an image of this size. What is drawn inside the context goes into the image. The
+        image's colours are premultiplied by alpha."""
         in_use = self._context.fbo
         made = self._context.texture(size_px, DRAWN_COMPONENTS)
         made.repeat_x = made.repeat_y = False
@@ -152,14 +153,15 @@ class ImageRectangles:
         self._textures.append(made)
 
     def draw(self, rectangles: Iterable[Rectangle], size_px: tuple[int, int]) -> None:
-        """Draws each image over its rectangle of the current framebuffer, in order."""
+        """Draws each image over its rectangle of the current framebuffer. Later images cover earlier images."""
         context = self._context
         context.fbo.viewport = (0, 0, *size_px)
         context.enable_only(moderngl.BLEND)
         context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
         width_px, height_px = size_px
         for (left, top, right, bottom), texture in zip(rectangles, self._textures, strict=True):
-            # If the sizes are equal, each pixel is copied exactly, even with the rounding of software rendering.
+            # If the sizes are equal, each pixel is copied exactly. This also holds with the rounding of software
+            # rendering.
             is_whole = texture.size == (right - left, bottom - top)
             texture.filter = (moderngl.NEAREST, moderngl.NEAREST) if is_whole else (moderngl.LINEAR, moderngl.LINEAR)
             texture.use(0)
