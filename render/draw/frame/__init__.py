@@ -1,2 +1,3 @@
-"""One frame. camera, framing: the view. context: OpenGL. frame_block: a picture and its uniform blocks. layers: groups
-of bodies. snapshot_ring: snapshots on the GPU."""
+"""These modules are about one frame. camera and framing compute the view. context makes the OpenGL context. frame_block
+contains a picture and its uniform blocks. layers contains groups of bodies. snapshot_ring keeps snapshots on the
+GPU."""

@@ -1,12 +1,12 @@
-"""Orbit camera: eye, target and angles, and the view and projection matrices.
+"""Orbit camera: it has a target, a distance and three angles, from which it computes the view and projection matrices.
 
-A camera consists of a target, a distance and three angles. Mouse movements change these five values; the matrices are
-then computed for the size of the picture. In the plane through the target, an orthographic camera shows as much as a
-perspective camera at the same distance. So mouse movements have the same effect on both.
+Mouse movements change these five values. The matrices are then computed for the size of the picture. In the plane
+through the target, an orthographic camera shows as much as a perspective camera at the same distance. So mouse
+movements have the same effect on both.
 
-Always: the target is at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns a
-rolled camera upright until z points up. Pure: takes and returns numbers, without a window. To follow a body, pass the
-body's drawn position in the same frame to `follow`.
+Always: the target is at the principal point, by default the middle of the picture, and `near_m > 0`. When a rolled
+camera orbits, it turns until the picture is upright, so that z points up. Pure: takes and returns numbers, without a
+window. To follow a body, pass the body's drawn position in the same frame to `follow`.
 """
 
 from __future__ import annotations
@@ -21,58 +21,60 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Camera, Scene
 from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls, place_for, small_size_of
 
-# Limits of the elevation: straight below and straight above. Beyond these limits the picture would be upside down.
+# Largest elevation: the camera looks straight down. The least elevation is its negative: the camera looks straight up.
+# Beyond these limits the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
-# If the horizontal offset of a camera is below this share of its distance, the camera looks straight down or up. Then
-# x points to the right, as on a map, unless the camera has an `up`.
+# A camera looks straight down or up if the horizontal distance from eye to target is below this share of the whole
+# distance. Then x points to the right, as on a map, unless the camera has an `up`.
 VERTICAL_SHARE = 1e-6
 MAP_AZIMUTH_RAD = math.radians(-90)
-# A roll smaller than this is a rounding error.
+# A roll smaller than this angle is a rounding error.
 LEAST_ROLL_RAD = 1e-9
-# Angle by which a drag across the whole height of the window turns the camera.
+# Angle by which the camera turns when the pointer is dragged over the whole height of the window.
 ORBIT_RAD_PER_HEIGHT = math.pi
-# Factor by which one notch of the mouse wheel changes the distance.
+# Factor by which one notch of the mouse wheel changes the camera's distance.
 ZOOM_PER_NOTCH = 0.9
-MOST_NOTCHES = 300  # largest number in one call: the distance changes by a factor of at most 5e13
-# Within these limits of the distance, squares of lengths lose no digits in the shaders.
+MOST_NOTCHES = 300  # largest number of notches in one call; they change the distance by a factor of at most 5e13
+# Limits of the camera's distance. Within them, the shaders can square a length without losing digits.
 MIN_DISTANCE_M = 1e-7
 MAX_DISTANCE_M = 1e13
-# Distances of the near and far plane from the eye, as multiples of the distance to the target. The near plane is so
-# near that the camera can move into a pile of bodies. With a ratio near : far of 1 : 10,000, a 24-bit depth buffer
-# still orders bodies correctly at the far plane.
+# Distances of the near plane and of the far plane from the eye, as multiples of the camera's distance from its target.
+# The near plane is so near that the camera can move into a pile of bodies. The distances of the two planes have a ratio
+# of 1 : 10,000. With this ratio, a 24-bit depth buffer still orders bodies correctly at the far plane.
 NEAR_SHARE = 1 / 200
 FAR_SHARE = 50
-# If the camera is among bodies, the near plane is at most a quarter of a small body's radius away, because the target
-# may be far away. But the near plane is never nearer than LEAST_NEAR_SHARE of the distance to the farthest body. So
+# The target may be far away while the camera is among bodies. So the near plane is then at most a quarter of a small
+# body's radius away from the eye. But it is never nearer than LEAST_NEAR_SHARE of the distance to the farthest body. So
 # depth steps at the farthest body stay below the width of a pixel.
 LEAST_NEAR_SHARE = 1 / 20_000
-# The far plane is behind the target by at least this many radii of the scene.
+# The far plane is behind the target by at least this many times the scene's radius.
 FAR_REACHES = 8
-# View of a scene without a camera: from the right, the front and above.
+# View of a scene that has no camera: the eye is to the right of the scene, in front of it and above it.
 DEFAULT_AZIMUTH_RAD = math.radians(-60)
 DEFAULT_ELEVATION_RAD = math.radians(24)
 DEFAULT_FOV_Y_DEG = 40.0
 CENTRE = (0.0, 0.0)
 
 Matrix = NDArray[np.float32]
-Viewport = tuple[int, int, int, int]  # left, bottom, width, height, px
+Viewport = tuple[int, int, int, int]  # left, bottom, width and height in px
 
 
 class CameraMatrices(NamedTuple):
-    """View and projection of one picture. Matrices multiply column vectors. Clip depth is OpenGL's (-1..1)."""
+    """View and projection of one picture. The matrices multiply column vectors. The depth in clip space is OpenGL's
+    (-1..1)."""
 
-    view: Matrix  # (4, 4) from world to eye
-    projection: Matrix  # (4, 4) from eye to clip
-    eye: tuple[float, float, float]  # metres, world
-    target: tuple[float, float, float]  # metres, world
+    view: Matrix  # (4, 4), converts from world to eye space
+    projection: Matrix  # (4, 4), converts from eye space to clip space
+    eye: tuple[float, float, float]  # in the world, metres
+    target: tuple[float, float, float]  # in the world, metres
     orthographic: bool = False
 
 
 class Surroundings(NamedTuple):
-    """Ball around all bodies, used to place the near plane.
+    """A ball around all bodies, which is used to place the near plane.
 
-    middle: centre of the ball, metres, world. None if a body carries the camera, because the camera may then be
-    anywhere in the ball.
+    middle: centre of the ball in the world, in metres. None if a body carries the camera, because the camera may then
+    be anywhere in the ball.
     """
 
     middle: tuple[float, float, float] | None
@@ -82,22 +84,23 @@ class Surroundings(NamedTuple):
 
 @dataclass
 class OrbitCamera:
-    """A camera on a sphere around `target`. Angles in radians, lengths in metres."""
+    """A camera on a sphere around `target`. Angles are in radians, lengths in metres."""
 
     target: tuple[float, float, float] = (0.0, 0.0, 0.0)
     distance_m: float = 10.0
-    azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # angle of the eye, from +x towards +y
+    azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # direction from target to eye, as an angle from +x towards +y
     elevation_rad: float = DEFAULT_ELEVATION_RAD
-    roll_rad: float = 0.0  # angle of the camera about its line of sight, clockwise; the picture turns counter-clockwise
+    roll_rad: float = 0.0  # clockwise angle of the camera about its line of sight; the picture turns counter-clockwise
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
     principal_point: tuple[float, float] = CENTRE  # see `Camera`
-    reach_m: float = 0.0  # radius of the whole scene around the target, used to place the far plane
-    among: Surroundings | None = None  # used to place the near plane
+    reach_m: float = 0.0  # radius of the whole scene, measured from the target; used to place the far plane
+    # the ball around all bodies, used to place the near plane; None if it is not known
+    among: Surroundings | None = None
 
     @staticmethod
     def from_camera(camera: Camera) -> OrbitCamera:
-        """Orbit camera with the same view as the scene's own camera."""
+        """Returns an orbit camera with the same view as the scene's own camera."""
         offset = np.subtract(camera.eye, camera.target)
         distance_m, fov_y_deg = float(np.linalg.norm(offset)), camera.fov_y_deg
         elevation_rad = math.atan2(offset[2], math.hypot(offset[0], offset[1]))
@@ -126,7 +129,8 @@ class OrbitCamera:
         return made
 
     def as_camera(self, body: int | None = None, turns: bool = True) -> Camera:
-        """A scene's camera with this view. body, turns: the body that carries the camera, see `Camera`."""
+        """Returns a camera for a scene, with the same view as this camera. body, turns: the body that carries the
+        camera, see `Camera`."""
         height_m = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2)
         is_vertical = math.cos(self.elevation_rad) < VERTICAL_SHARE
         is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
@@ -136,7 +140,8 @@ class OrbitCamera:
 
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
-        """The scene's own camera, or else a camera that frames all bodies. bodies: dtype `BODY`, shape (n,)."""
+        """Returns the scene's own camera. If there is none, returns a camera that shows all bodies. bodies: dtype
+        `BODY`, shape (n,)."""
         if scene.camera is None:
             camera = OrbitCamera()
             camera.frame(scene, bodies, aspect)
@@ -149,7 +154,7 @@ class OrbitCamera:
         """Moves the camera so that it shows all bodies in the middle of the picture. The direction of view does not
         change.
 
-        bodies: dtype `BODY`, shape (n,). aspect: width / height of the picture.
+        bodies: dtype `BODY`, shape (n,). aspect: width of the picture divided by its height.
         """
         self.principal_point = CENTRE
         tangent = math.tan(math.radians(self.fov_y_deg) / 2)
@@ -167,8 +172,8 @@ class OrbitCamera:
         self.among = Surroundings(middle, bounds.radius_m, small_size_of(scene, bodies))
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Turns the camera by a pointer movement, so that the world follows the pointer. dy_px is positive downwards.
-        If the camera is rolled, the same angle is subtracted from the roll until the camera is upright."""
+        """Turns the camera when the pointer moves, so that the world follows the pointer. dy_px is positive downwards.
+        If the camera is rolled, its roll is reduced by the same angle until the picture is upright."""
         turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
         if self.roll_rad:
             cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
@@ -179,14 +184,14 @@ class OrbitCamera:
         self.elevation_rad = max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, self.elevation_rad + dy_px * turn))
 
     def pan(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Moves the target sideways, so that a point at the target's depth stays under the pointer."""
+        """Moves the target sideways. A point at the same depth as the target then stays under the pointer."""
         metres_per_px = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2) / max(height_px, 1)
         right, up, _ = self._axes()
         self.target = _xyz(np.asarray(self.target) + (-dx_px * right + dy_px * up) * metres_per_px)
 
     def zoom(self, notches: float) -> None:
-        """Moves the camera nearer: each notch multiplies the distance by ZOOM_PER_NOTCH. Negative notches move the
-        camera away."""
+        """Moves the camera towards the target. Each notch multiplies the distance by ZOOM_PER_NOTCH. Negative notches
+        move the camera away from the target."""
         notches = max(-MOST_NOTCHES, min(MOST_NOTCHES, notches))
         self.distance_m = max(MIN_DISTANCE_M, min(MAX_DISTANCE_M, self.distance_m * ZOOM_PER_NOTCH**notches))
 
@@ -200,29 +205,30 @@ class OrbitCamera:
 
     @property
     def eye(self) -> tuple[float, float, float]:
-        """Position of the camera, metres, world."""
+        """Position of the camera in the world, in metres."""
         return _xyz(np.asarray(self.target) + self.distance_m * self._axes()[2])
 
     @property
     def near_m(self) -> float:
-        """Near clipping distance, metres."""
+        """Distance from the eye to the near plane, in metres."""
         near_m = self.distance_m * NEAR_SHARE
         if self.among is None:
             return near_m
         middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
-        # If the camera is outside all bodies, the near plane is at a tenth of the distance to a ball of twice the
-        # radius, because bodies may have spread since the ball was computed.
+        # If the camera is outside all bodies, the near plane is placed by the distance from the eye to a ball. This
+        # ball has twice the radius of the ball around all bodies, because bodies may have spread since that was
+        # computed. The near plane is at a tenth of the distance to the larger ball.
         return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property
     def far_m(self) -> float:
-        """Far clipping distance, metres."""
+        """Distance from the eye to the far plane, in metres."""
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
-        """Smallest viewport that contains `viewport` and whose middle is the principal point. `matrices` is for this
-        viewport."""
+        """Returns the smallest viewport that contains `viewport` and has the principal point in its middle. The
+        matrices from `matrices` are for this larger viewport."""
         if self.principal_point == CENTRE:
             return viewport
         left_px, bottom_px, width_px, height_px = viewport
@@ -236,10 +242,11 @@ class OrbitCamera:
         )
 
     def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
-        """View and projection for a picture of this size. Draw the picture into the viewport `around_axis`.
+        """Returns the view and the projection for a picture of this size. Draw the picture into the viewport
+        `around_axis`.
 
-        window_px: size of the window, if the picture is one half of the window. If the picture is narrower in
-        proportion than the window, the picture still shows the same range to the left and right as the whole window.
+        window_px: size of the window, given if the picture is one half of the window. The picture may have a smaller
+        ratio of width to height than the window. It then still shows as much to the left and right as the whole window.
         """
         right, up, backward = self._axes()
         eye = np.asarray(self.eye)
@@ -251,13 +258,13 @@ class OrbitCamera:
         focal = _narrowed(size_px, window_px) / math.tan(math.radians(self.fov_y_deg) / 2) * size_px[1] / height_px
         projection = self._parallel(focal) if self.orthographic else self._perspective(focal)
         projection[0, 0] *= height_px / width_px
-        with np.errstate(over="ignore"):  # anything beyond float32's range is not visible
+        with np.errstate(over="ignore"):  # points beyond the range of float32 are not visible
             return CameraMatrices(
                 view.astype(np.float32), projection.astype(np.float32), _xyz(eye), self.target, self.orthographic
             )
 
     def _perspective(self, focal: float) -> NDArray[np.float64]:
-        """Projection of a square picture. focal: 1 / tangent of half the field of view."""
+        """Returns the projection for a square picture. focal: 1 / tangent of half the field of view."""
         near_m, far_m = self.near_m, self.far_m
         projection = np.diag([focal, focal, (near_m + far_m) / (near_m - far_m), 0.0])
         projection[2, 3] = 2 * near_m * far_m / (near_m - far_m)
@@ -265,9 +272,10 @@ class OrbitCamera:
         return projection
 
     def _parallel(self, focal: float) -> NDArray[np.float64]:
-        """Orthographic projection of a square picture. At the target it shows the same height as `_perspective`.
+        """Returns the orthographic projection for a square picture. At the target it shows the same height as
+        `_perspective`.
 
-        The visible depth is as large before the target as behind it, so it includes points behind the eye. This is
+        The visible depth is as large in front of the target as behind it, so it includes points behind the eye. This is
         possible because orthographic depth is linear and so loses no digits.
         """
         half_height_m, half_depth_m = self.distance_m / focal, self.far_m
@@ -276,7 +284,8 @@ class OrbitCamera:
         return projection
 
     def _axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Right, up and backward (target to eye) as unit vectors of the world."""
+        """Returns the camera's directions to the right, up and backward (from target to eye) as unit vectors of the
+        world."""
         cos_a, sin_a = math.cos(self.azimuth_rad), math.sin(self.azimuth_rad)
         cos_e, sin_e = math.cos(self.elevation_rad), math.sin(self.elevation_rad)
         right = np.array([-sin_a, cos_a, 0.0])
@@ -288,7 +297,8 @@ class OrbitCamera:
 
 
 def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
-    """Factor on the focal length if the picture is narrower in proportion than its window; 1 otherwise."""
+    """Returns a factor on the focal length. It differs from 1 only if the picture has a smaller ratio of width to
+    height than its window."""
     if window_px is None:
         return 1.0
     return min(1.0, max(size_px[0], 1) / max(size_px[1], 1) * max(window_px[1], 1) / max(window_px[0], 1))
@@ -297,8 +307,8 @@ def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> fl
 def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:
     """Converts a camera that is given in a body's frame to the world frame.
 
-    position: the body's drawn position (3,), metres. turn: the body's orientation, unit quaternion xyzw. If position
-    or turn is not finite, `camera` is returned unchanged.
+    position: the body's drawn position (3,), in metres. turn: the body's orientation as a unit quaternion xyzw. If
+    position or turn is not finite, `camera` is returned unchanged.
     """
     x, y, z, w = (float(value) for value in turn)
     rotation = np.array(
@@ -320,12 +330,13 @@ def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArra
 
 
 def shift_px(before: CameraMatrices, after: CameraMatrices, body: NDArray[np.floating], height_px: int) -> float:
-    """Largest shift of the picture between two carried cameras with the same lens, px. The shift is computed at the
-    depth of the target or of the body, whichever is nearer.
+    """Returns the largest distance in px by which points of the picture move from one carried camera to another. Both
+    cameras have the same lens. The distance is computed at the depth of the target or of the body, whichever is nearer.
 
-    body: drawn position of the body that carries the camera, (3,), metres. height_px: height of the picture.
+    body: drawn position of the body that carries the camera, (3,), in metres. height_px: height of the picture.
     """
-    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # for an orthographic camera: px per metre
+    # for an orthographic camera this is the number of px per metre
+    focal_px = abs(float(after.projection[1, 1])) * height_px / 2
     moved_m = max(math.dist(before.eye, after.eye), math.dist(before.target, after.target))
     turned = float(np.linalg.norm(after.view[:3, :3] - before.view[:3, :3]))
     if after.orthographic:

@@ -1,10 +1,10 @@
-"""OpenGL context for drawing. It is either the context of a window that another library opened, or a context without a
-window, made through EGL.
+"""Makes the OpenGL context for drawing. It is either the context of a window that another library opened, or a context
+without a window, made through EGL.
 
 This module also contains settings of software drivers, OpenGL functions that moderngl lacks, and timers of GPU time.
 
 Always: the context has OpenGL 3.3 or later; otherwise an error is raised. Call `prepare_driver` before any context is
-made, and `keep_freed_memory` before the first frame. Neither has an effect if a GPU draws.
+made, and `keep_freed_memory` before the first frame. Neither function has an effect if a GPU draws.
 """
 
 from __future__ import annotations
@@ -23,40 +23,41 @@ from twixt.ipc.errors import TwixtError
 
 Context = moderngl.Context
 GL_VERSION = 330
-# Software renderers. Each name is a part of GL_RENDERER in lower case.
+# Names of software renderers. If GL_RENDERER, in lower case, contains one of these names, the CPU draws.
 SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swrast", "swiftshader")
 
-# Parameters of glibc's mallopt. With them, the process keeps up to KEPT_BYTES of freed memory instead of returning it
-# to the system. llvmpipe allocates its bins in every frame. When freed memory was returned each time, drawing 10,000
-# spheres took 1.35 times as long.
+# Parameters of glibc's mallopt. If they are set, the process keeps up to KEPT_BYTES of freed memory, and does not
+# return it to the system. llvmpipe allocates its bins in every frame. When freed memory was returned in each frame,
+# drawing 10,000 spheres took 1.35 times as long.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 1 << 30
 LARGEST_KEPT_BLOCK_BYTES = 32 << 20
-# moderngl reads from the buffer GL_COLOR_ATTACHMENT0 plus a number. A window has no attachments. With this number, the
-# sum is GL_BACK.
+# moderngl adds a number to GL_COLOR_ATTACHMENT0, and reads from the buffer with this sum. A window has no attachments.
+# With the number BACK_BUFFER, the sum is GL_BACK.
 BACK_BUFFER = 0x0405 - 0x8CE0
 LIBRARIES = ("libGL.so.1", "libOpenGL.so.0")
 
 
 def prepare_driver() -> None:
-    """Sets the number of llvmpipe's drawing threads (`drawing_threads`), unless LP_NUM_THREADS is set already."""
+    """Sets the number of llvmpipe's drawing threads to `drawing_threads`. Does nothing if LP_NUM_THREADS is set
+    already."""
     os.environ.setdefault("LP_NUM_THREADS", str(drawing_threads(len(_usable_cores()))))
 
 
 def drawing_threads(cores: int) -> int:
-    """Number of drawing threads: one less than cores, so that one core remains for the simulation.
+    """Returns the number of drawing threads. It is one less than cores, so that one core remains for the simulation.
 
     With two cores or fewer the number is 0, and the calling thread draws. A single drawing thread would be no faster,
-    because the calling thread waits for it (default world: 2.8 ms per frame with a drawing thread, 2.6 ms without). A
-    drawing thread can also corrupt memory. llvmpipe (Mesa 22.3, `lp_setup_get_empty_scene`) frees a fence as soon as
-    its count is complete. The drawing thread that completed the count may then still hold the fence's lock. On a busy
-    machine this corrupts memory about once in some hundred runs.
+    because the calling thread waits for it. (The default world takes 2.8 ms per frame with a drawing thread, and 2.6 ms
+    without.) A drawing thread can also corrupt memory. llvmpipe (Mesa 22.3, `lp_setup_get_empty_scene`) frees a fence
+    when the fence's count is complete. The drawing thread that completed the count may then still hold the fence's
+    lock. On a busy machine this corrupts memory about once in some hundred runs.
     """
     return cores - 1 if cores > 2 else 0
 
 
 def keep_freed_memory(renderer: str) -> None:
-    """Makes the process keep freed memory if `renderer` (GL_RENDERER) draws on the CPU."""
+    """Makes the process keep freed memory if `renderer` draws on the CPU. renderer: the string GL_RENDERER."""
     if is_software(renderer) and sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has no mallopt
         if mallopt is not None:
@@ -65,13 +66,13 @@ def keep_freed_memory(renderer: str) -> None:
 
 
 def is_software(renderer: str) -> bool:
-    """True if a renderer of this name (GL_RENDERER) draws on the CPU."""
+    """Returns True if a renderer with this name draws on the CPU. renderer: the string GL_RENDERER."""
     return any(name in renderer.lower() for name in SOFTWARE_RENDERERS)
 
 
 def draws_in_threads(renderer: str) -> bool:
-    """True if a renderer of this name draws on the CPU and may use threads of this process (LP_NUM_THREADS is not
-    0)."""
+    """Returns True if a renderer with this name draws on the CPU and may use threads of this process. It may use
+    threads if LP_NUM_THREADS is not 0."""
     return is_software(renderer) and os.environ.get("LP_NUM_THREADS") != "0"
 
 
@@ -82,8 +83,8 @@ def _usable_cores() -> range | set[int]:
 
 
 def of_window(function_address: Callable[[str], int]) -> Context:
-    """Wraps the current context. function_address: returns the address of an OpenGL function; 0 if there is no such
-    function.
+    """Wraps the current OpenGL context. function_address: returns the address of an OpenGL function, or 0 if there is
+    no such function.
 
     Raises ValueError if the version of OpenGL is below 3.3.
     """
@@ -91,7 +92,7 @@ def of_window(function_address: Callable[[str], int]) -> Context:
 
 
 def without_window() -> Context:
-    """Creates a context without a window, through EGL. Raises TwixtError if that fails."""
+    """Creates an OpenGL context without a window, through EGL. Raises TwixtError if this is not possible."""
     try:
         return moderngl.create_standalone_context(require=GL_VERSION, backend="egl")  # type: ignore[arg-type]  # stubs
     except Exception as problem:  # moderngl raises errors of any type
@@ -102,8 +103,8 @@ def without_window() -> Context:
 
 
 def update_size(context: Context) -> None:
-    """Makes software OpenGL on X11 query the window's size now, which takes 25 us. Otherwise the first draw of the
-    frame would query the size.
+    """Makes software OpenGL on X11 ask for the window's size now, which takes 25 us. Without this call, the first draw
+    of the frame would ask for the size.
 
     If the size has changed, all pixels of the window are lost. Events that are read after this call report the new
     size.
@@ -112,14 +113,15 @@ def update_size(context: Context) -> None:
 
 
 def read_pixels(framebuffer: moderngl.Framebuffer, area: tuple[int, int, int, int]) -> bytes:
-    """RGB pixels of an area of a framebuffer or window, bottom row first. area: left, bottom, width, height."""
+    """Returns the RGB pixels of an area of a framebuffer or window. The bottom row is first. area: left, bottom, width,
+    height."""
     attachment = 0 if framebuffer.glo else BACK_BUFFER
     return framebuffer.read(area, 3, attachment=attachment, alignment=1)
 
 
 class NextBuffer:
-    """Waits until the window's next buffer is free. To do this, clears one pixel of that buffer, then waits for a
-    fence after the clear.
+    """Waits until the window's next buffer is free. For this, it clears one pixel of that buffer, and then waits for a
+    fence that follows the clear.
 
     The OpenGL functions are looked up at the first call.
     """
@@ -131,7 +133,7 @@ class NextBuffer:
         self._functions: tuple[Callable[..., int], ...] = ()
 
     def __call__(self, timeout_ns: int) -> None:
-        """Waits at most `timeout_ns`."""
+        """Waits at most this many nanoseconds."""
         if not self._functions:
             self._functions = (
                 ctypes.CFUNCTYPE(c_void_p, c_uint, c_uint)(self._find("glFenceSync")),
@@ -146,8 +148,8 @@ class NextBuffer:
 
 
 def gl_function(name: str, *arguments: Any) -> Any:
-    """The OpenGL function `name`, which must have no return value; None if it is not found. arguments: ctypes types of
-    its arguments."""
+    """Returns the OpenGL function `name`, or None if it is not found. The function must have no return value.
+    arguments: the ctypes types of its arguments."""
     for library in LIBRARIES:
         try:
             return ctypes.CFUNCTYPE(None, *arguments)((name, ctypes.CDLL(library)))
@@ -157,7 +159,7 @@ def gl_function(name: str, *arguments: Any) -> Any:
 
 
 class GpuTimers:
-    """Timers of GPU time, reused in each frame."""
+    """Timers that measure GPU time. They are reused in each frame."""
 
     def __init__(self, context: moderngl.Context, is_software: bool) -> None:
         self._context = context
@@ -170,7 +172,7 @@ class GpuTimers:
         self._used = 0
 
     def next(self) -> moderngl.Query | nullcontext[None]:
-        """Context manager that times the draws inside the context. In software rendering it measures nothing."""
+        """Context manager that times the draws inside it. In software rendering it measures nothing."""
         if self._is_software:
             return nullcontext()
         if self._used == len(self._timers):
@@ -180,8 +182,8 @@ class GpuTimers:
 
     @property
     def elapsed_ns(self) -> int | None:
-        """GPU time of the draws that were timed since `begin_frame`, ns; waits until these draws are complete. None if
-        no draw was timed."""
+        """Returns how long the GPU took for the timed draws since `begin_frame`, in ns. Waits until these draws are
+        complete. Returns None if no draw was timed."""
         if not self._used:
             return None
         return sum(timer.elapsed for timer in self._timers[: self._used])

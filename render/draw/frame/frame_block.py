@@ -1,7 +1,7 @@
-"""One picture in one frame: the view to draw, the framebuffer to draw into, and the uniform blocks.
+"""One picture of one frame: the view to draw, the framebuffer to draw into, and the uniform blocks for the shaders.
 
-There is one uniform block for the picture (camera, light), and one for each layer (position between two snapshots).
-Blocks have the std140 layout of OpenGL.
+There is one uniform block for the picture, with camera and light. There is one block for each layer, with the position
+between two snapshots. Blocks have the std140 layout of OpenGL.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from twixt.render.draw.frame.context import read_pixels
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.quality import FULL, Level
 
-# An area of the framebuffer: left, bottom, width, height, px.
+# An area of the framebuffer: left, bottom, width and height in px.
 Viewport = tuple[int, int, int, int]
-# Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_common.py.
+# Points are drawn into a viewport that is larger than the picture by this many px on each side. The reason is in
+# sphere_common.py.
 GUARD_PX = 64
-# Half edge of an infinite ground, metres.
+# Half the edge of an infinite ground, in metres.
 ENDLESS_M = 1e30
-# A body casts no shadow on the ground if it is higher above the ground than this, in radii of the body; see `Floor`.
+# A body casts no shadow on the ground if it is higher above the ground than this multiple of its radius. See `Floor`.
 NEAR_FADE_RADII = 0.9
 
-# std140 layout, in the order of FRAME_GLSL.
+# std140 layout. The fields are in the order of FRAME_GLSL.
 FRAME_BLOCK = np.dtype(
     [
         ("view", "<f4", (3, 4)),  # stored column by column, as GLSL reads it; each column is padded to four numbers
@@ -51,14 +52,16 @@ FRAME_BLOCK = np.dtype(
     ]
 )
 FRAME_BINDING, LAYER_BINDING = 0, 1
-# std140: three vectors of four numbers, in the order of `LayerUniforms` and LAYER_GLSL. x: padding.
+# std140 layout: three vectors of four numbers each. They are in the order of `LayerUniforms` and LAYER_GLSL. x is
+# padding.
 LAYER_BLOCK = struct.Struct("<4f 4i 3i 4x")
 
 
 class Floor(NamedTuple):
-    """A level rectangle that receives soft shadows. middle: metres, world. along: direction of its x axis, (cosine,
-    sine) in the world's x and y. half_m: half edges, metres. fade_radii: if the lowest point of a body is higher than
-    this, in radii of the body, the body casts no shadow."""
+    """A level rectangle that receives soft shadows. middle: its middle in the world, in metres. along: direction of its
+    x axis, (cosine, sine) in the world's x and y. half_m: half of its edges, in metres. fade_radii: limit on the height
+    of a body's lowest point above the floor, as a multiple of the body's radius. Above this height, a body casts no
+    shadow."""
 
     middle: tuple[float, float, float]
     along: tuple[float, float]
@@ -69,8 +72,8 @@ class Floor(NamedTuple):
 class SceneView(NamedTuple):
     """A picture to draw: a scene, a camera, an area of the framebuffer and a quality level.
 
-    is_wide: spheres are drawn as ellipses, see sphere_common.py. floor: receives soft shadows; None: only the scene's
-    ground receives them, if there is one.
+    is_wide: True if spheres are drawn as ellipses, see sphere_common.py. floor: the floor that receives soft shadows.
+    If `floor` is None, only the scene's ground receives soft shadows, if there is a ground.
     """
 
     scene: Scene
@@ -82,11 +85,11 @@ class SceneView(NamedTuple):
 
     @property
     def is_mapped(self) -> bool:
-        """True if shadows are read from a shadow map. A scene with plain colours has no shadows."""
+        """True if shadows are read from a shadow map. If a scene has plain colours, it has no shadows."""
         return self.level.mapped and not self.scene.is_plain
 
     def variant_of(self, variant: PoseVariant, is_spheres: bool) -> PoseVariant:
-        """Variant of a program for this picture. is_spheres: the program draws spheres."""
+        """Returns the variant of a program for this picture. is_spheres: True if the program draws spheres."""
         return variant._replace(
             wide=self.is_wide and is_spheres,
             parallel=self.camera.orthographic,
@@ -98,10 +101,11 @@ class SceneView(NamedTuple):
 class LayerUniforms(NamedTuple):
     """Contents of a layer's uniform block, in the order of LAYER_GLSL.
 
-    share: position between the two snapshots, 0..1. is_posed: see `Layer`. gap_s: time from the older snapshot to the
-    newer one. before_gap_s: time to the older snapshot from the snapshot before it. older_count, newer_count,
-    before_count: number of bodies that are read from each snapshot. has_transparent: transparent bodies are drawn
-    separately, after all others. method: index into METHODS. keeps_color, keeps_scale3: this field is not blended.
+    share: position of the draw time between the two snapshots, 0..1. is_posed: see `Layer`. gap_s: simulated seconds
+    from the older snapshot to the newer one. before_gap_s: simulated seconds to the older snapshot from the snapshot
+    before it. older_count, newer_count, before_count: number of bodies that are read from each snapshot.
+    has_transparent: True if transparent bodies are drawn separately, after all other bodies. method: interpolation
+    method, as an index into METHODS. keeps_color, keeps_scale3: True if this field is not blended.
     """
 
     share: float
@@ -117,19 +121,19 @@ class LayerUniforms(NamedTuple):
     keeps_scale3: bool
 
     def packed(self) -> bytes:
-        """Bytes of the block."""
+        """Returns the bytes of the block."""
         return LAYER_BLOCK.pack(*self)
 
 
 class FrameTarget:
-    """The framebuffer of one frame, and the size that the frame's pictures cover, px."""
+    """The framebuffer of one frame, and the size in px that the frame's pictures cover."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
         self.framebuffer: moderngl.Framebuffer = context.fbo
         self.size_px = (1, 1)
         self.is_begun = False
-        self.is_clipped = False  # the last picture covers less than its viewport
+        self.is_clipped = False  # True if the last picture covers less than its viewport
         self._clip: Viewport = (0, 0, 1, 1)
 
     def begin(self) -> None:
@@ -137,27 +141,28 @@ class FrameTarget:
         self.framebuffer, self.size_px, self.is_begun = self._context.fbo, (1, 1), True
 
     def cover(self, viewport: Viewport, clip: Viewport) -> None:
-        """Adds a picture that covers the area `clip` of `viewport`. Sets viewport and scissor, so that nothing outside
-        this area is drawn."""
+        """Adds a picture that covers the area `clip` of `viewport`. Sets the viewport and the scissor, so that nothing
+        outside this area is drawn."""
         left_px, bottom_px, width_px, height_px = clip
         self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
         self.is_clipped, self._clip = clip != viewport, clip
         self.limit(viewport)
 
     def limit(self, viewport: Viewport) -> None:
-        """Limits drawing to the area that is both in the last picture added and in this viewport."""
+        """Limits drawing to an area. The area is inside both this viewport and the picture that was added last."""
         self.framebuffer.viewport, self.framebuffer.scissor = viewport, self._clip
 
     def move(self, framebuffer: moderngl.Framebuffer, viewport: Viewport, clip: Viewport) -> None:
-        """Makes all further draws go to this area of another framebuffer, limited as by `cover`."""
+        """Makes all further draws go to this area of another framebuffer. The area is limited in the same way as by
+        `cover`."""
         self.framebuffer, self._clip = framebuffer, clip
         framebuffer.use()
         self.limit(viewport)
 
     @contextmanager
     def diverted(self, framebuffer: moderngl.Framebuffer, viewport: Viewport) -> Iterator[None]:
-        """Context manager: draws inside the context go to this area of another framebuffer. After it, draws go to the
-        previous area again."""
+        """Context manager: draws inside it go to this area of another framebuffer. After it, draws go to the previous
+        area again."""
         before, area, clip = self.framebuffer, self.framebuffer.viewport, self.framebuffer.scissor
         self.framebuffer = framebuffer
         framebuffer.use()
@@ -175,7 +180,8 @@ class FrameTarget:
         self.framebuffer.scissor = None  # type: ignore[assignment]  # stubs
 
     def read(self) -> NDArray[np.uint8]:
-        """Pixels of the area that the frame's pictures cover, RGB, shape (height, width, 3), top row first."""
+        """Returns the pixels of the area that the frame's pictures cover. They are RGB, of shape (height, width, 3),
+        top row first."""
         width_px, height_px = self.size_px
         raw = read_pixels(self.framebuffer, (0, 0, width_px, height_px))
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
@@ -184,7 +190,7 @@ class FrameTarget:
 class FrameUniforms:
     """A picture's uniform block on the GPU. The block is written again when its inputs have changed.
 
-    key: all inputs except the scene; empty before the first `write`.
+    key: all inputs of the block except the scene; empty before the first `write`.
     """
 
     def __init__(self, context: moderngl.Context) -> None:
@@ -192,7 +198,8 @@ class FrameUniforms:
         self.key: tuple[object, ...] = ()
 
     def write(self, scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None) -> bool:
-        """Binds the block of this picture. Returns True if the block had to be written. floor: see `SceneView`."""
+        """Binds the block of this picture. Returns True if the block had changed and was written. floor: see
+        `SceneView`."""
         key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport, floor)
         is_new = key != self.key
         if is_new:
@@ -202,26 +209,27 @@ class FrameUniforms:
         return is_new
 
     def bind(self) -> None:
-        """Binds the block for the draws that follow."""
+        """Binds the block for all later draws."""
         self._buffer.bind_to_uniform_block(FRAME_BINDING)
 
     def forget(self) -> None:
-        """Makes the next `write` write the block in any case. Call it when the scene has changed."""
+        """Makes the next `write` write the block, even if its inputs have not changed. Call it when the scene has
+        changed."""
         self.key = ()
 
 
 def frame_block(
     scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None
 ) -> NDArray[np.void]:
-    """The block of a picture in this area of the framebuffer: a single record of `FRAME_BLOCK`. floor: see
-    `SceneView`."""
+    """Returns the block of a picture in this area of the framebuffer. It is a single record of `FRAME_BLOCK`. floor:
+    see `SceneView`."""
     floor = ground_of(scene) if floor is None else floor
     block = np.zeros((), FRAME_BLOCK)
     view, projection, eye = camera.view[:3, :3], camera.projection, np.array(camera.eye)
     light = np.asarray(scene.light, np.float32) / math.hypot(*scene.light)
     block["view"][:, :3] = view.T
     block["view_turn"] = quaternion_of(view)
-    with np.errstate(over="ignore", invalid="ignore"):  # anything beyond float32's range is not visible
+    with np.errstate(over="ignore", invalid="ignore"):  # points beyond the range of float32 are not visible
         block["eye_high"][:3] = eye
         block["eye_low"][:3] = eye - block["eye_high"][:3]
     block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
@@ -243,15 +251,15 @@ def frame_block(
 
 
 def ground_of(scene: Scene) -> Floor:
-    """The scene's ground as an infinite floor. If the scene has no ground, its height is 0."""
+    """Returns the scene's ground as an infinite floor. If the scene has no ground, this floor has the height 0."""
     return Floor(
         (0.0, 0.0, 0.0 if scene.ground is None else scene.ground), (1.0, 0.0), (ENDLESS_M, ENDLESS_M), NEAR_FADE_RADII
     )
 
 
 def faintest_shadow(scene: Scene) -> float:
-    """Largest opacity at which a black shadow is not visible. A shadow of this opacity darkens the surface below the
-    bodies by 1.5 of 255 steps. Without a ground, this surface is a floor, which may be white."""
+    """Returns the largest opacity at which a black shadow is not visible. A shadow of this opacity darkens the surface
+    below the bodies by 1.5 of 255 steps. If there is no ground, this surface is a floor, which may be white."""
     if scene.ground is None:
         return 1.5 / 255
     background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background
@@ -259,21 +267,22 @@ def faintest_shadow(scene: Scene) -> float:
 
 
 def body_brightness(scene: Scene) -> float:
-    """Factor on the colours of bodies. The factor is 1 for a scene with plain colours."""
+    """Returns a factor on the colours of bodies. The factor is 1 if the scene has plain colours."""
     return 1.0 if scene.is_plain else scene.brightness
 
 
 def guarded(viewport: Viewport) -> Viewport:
-    """Viewport for points, larger by GUARD_PX on each side. The scissor removes pixels outside the picture."""
+    """Returns the viewport for points, which is larger by GUARD_PX on each side. The scissor removes pixels outside the
+    picture."""
     left_px, bottom_px, width_px, height_px = viewport
     return left_px - GUARD_PX, bottom_px - GUARD_PX, width_px + 2 * GUARD_PX, height_px + 2 * GUARD_PX
 
 
 def quaternion_of(rotation: NDArray[np.floating]) -> tuple[float, float, float, float]:
-    """Converts a rotation matrix (3, 3) to a unit quaternion xyzw. Starts from the largest of the four components
-    (Shepperd 1978)."""
+    """Converts a rotation matrix (3, 3) to a unit quaternion xyzw. The computation begins with the largest of the four
+    components (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation.tolist()
-    # Four times the square of each component, minus one.
+    # Each value is four times the square of a component, minus one.
     squares = (xx - yy - zz, yy - xx - zz, zz - xx - yy, xx + yy + zz)
     largest = squares.index(max(squares))
     if largest == 3:

@@ -1,12 +1,12 @@
-"""Bounds of bodies, and the camera position that shows all bodies at a good size.
+"""Computes the bounds of bodies, and the camera position that shows all bodies at a good size.
 
-A ball is inside a wedge of the view if its centre is at least a radius away from both planes of the wedge. So for each
-plane, one maximum over all bodies tells whether all bodies are inside. The camera's centre and distance follow exactly
-from these maxima, without a search.
+Two opposite sides of the view are planes through the eye. They bound a wedge. A ball is inside the wedge if its centre
+is at least a radius away from both planes. So for each plane, one maximum over all bodies tells whether all bodies are
+inside. The camera's centre and distance follow exactly from these maxima, without a search.
 
-Always: in the framed view, bodies fill the share FILLED of the picture's smaller extent. The camera is placed farther
-away if bodies would otherwise leave the picture's larger extent while the camera orbits. A floor under other bodies is
-not framed. Pure: takes and returns numbers.
+Always: if a camera frames bodies, they fill the share FILLED of the picture's smaller extent. The camera is placed
+farther away if bodies would otherwise leave the picture's larger extent while the camera orbits. A floor under other
+bodies is not framed. Pure: takes and returns numbers.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from twixt.ipc.scene import Box, Plane, Scene, Shape
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.poses import FARTHEST
 
-# Share of the picture's smaller extent that framed bodies fill.
+# A camera that frames bodies lets them fill this share of the picture's width or height, whichever is smaller.
 FILLED = 2 / 3
-# If a body is farther from the median position than both limits, it is not framed. One limit is in metres. The other
-# is a multiple of the median distance along one axis, the axis with the largest median distance.
+# A body is not framed if its distance from the median position is larger than both limits. One limit is in metres. The
+# other limit is a multiple of the median distance along one axis. This is the axis with the largest median distance.
 FLOWN_OFF_M, FLOWN_OFF_SPREADS = 1e7, 1000
-# No framed body is farther than this from the middle, metres.
+# No framed body is farther than this many metres from the middle of the bodies.
 FARTHEST_FRAMED_M = 1e13
-# If a box is thinner than this share of its second longest edge, it may be a floor or a wall.
+# A box may be a floor or a wall if its shortest edge is below this share of its second longest edge.
 THIN = 1 / 8
-# Bounds of a scene without visible bodies: the distance from the origin on each axis, metres.
+# If a scene has no visible bodies, its bounds are at this distance from the origin on each axis, in metres.
 EMPTY_M = 1.0
 
-# Number of iterations that centre the framed bodies along the shorter side of the picture. The remaining error is
-# below a pixel.
+# Number of iterations that place the framed bodies in the middle of the picture's shorter side. After them, the error
+# is below a pixel.
 CENTRINGS = 4
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ Vector = tuple[float, float, float]
 
 
 class Bounds(NamedTuple):
-    """An axis-aligned box in the world, metres."""
+    """A box in the world whose edges are parallel to the axes, in metres."""
 
     low: Vector
     high: Vector
@@ -59,14 +59,14 @@ class Bounds(NamedTuple):
 
 
 class BoundingBalls(NamedTuple):
-    """Bounding balls of bodies, metres, world. place: (3, n). radius: (n,)."""
+    """Balls around bodies, in the world, in metres. place: centres, (3, n). radius: (n,)."""
 
     place: Floats
     radius: Floats
 
     @property
     def bounds(self) -> Bounds:
-        """Box around all balls; if there are no balls, a box of EMPTY_M around the origin."""
+        """The box around all balls. If there are no balls, its faces are EMPTY_M away from the origin."""
         if not len(self.radius):
             return Bounds((-EMPTY_M,) * 3, (EMPTY_M,) * 3)
         low, high = (self.place - self.radius).min(axis=1), (self.place + self.radius).max(axis=1)
@@ -76,7 +76,7 @@ class BoundingBalls(NamedTuple):
 class FramedView(NamedTuple):
     """Lens and directions of a camera. right, up, backward: unit vectors of the world, (3,).
 
-    tangent: tangent of half the vertical field of view. aspect: width / height of the picture.
+    tangent: tangent of half the vertical field of view. aspect: width of the picture divided by its height.
     """
 
     right: Floats
@@ -88,27 +88,27 @@ class FramedView(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Position from which a camera frames bodies: the camera's target, and its distance from the target, metres."""
+    """Position from which a camera frames bodies. It consists of the camera's target, and the camera's distance from
+    the target in metres."""
 
     target: Vector
     distance_m: float
 
 
 def seen_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
-    """Balls around all visible bodies, and balls of radius 0 at the corners of the scene's outline.
+    """Returns balls around all visible bodies, and balls of radius 0 at the corners of the scene's outline.
 
-    bodies: dtype `BODY`, (n,). Leaves out bodies that are too far away to be drawn, and bodies that are too far from
-    the others to be shown with them.
+    bodies: dtype `BODY`, (n,). The result leaves out bodies that are too far away to be drawn. It also leaves out
+    bodies that are too far from the other bodies to be shown together with them.
     """
     return _balls(scene, bodies, np.ones(len(bodies), bool))
 
 
 def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
-    """`seen_balls` without floors and walls. Floors and walls are rectangles and thin boxes that are larger than all
-    other bodies together.
+    """Returns the result of `seen_balls` without floors and walls. Floors and walls are rectangles and thin boxes that
+    are larger than all other bodies together.
 
-    Floors and walls are included if there are no other bodies, or if there are fewer other bodies than floors and
-    walls.
+    Floors and walls are included if there are fewer other bodies than floors and walls, or none.
     """
     balls = seen_balls(scene, bodies)
     thin = np.array([is_thin(shape) for shape in scene.distinct_shapes] or [False])
@@ -124,12 +124,14 @@ def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
 
 
 def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
-    """Box around all visible bodies and the scene's outline, metres. If there are none, -1 to 1 m on each axis."""
+    """Returns the box around all visible bodies and the scene's outline, in metres. If there are none, the box is from
+    -1 to 1 m on each axis."""
     return seen_balls(scene, bodies).bounds
 
 
 def small_size_of(scene: Scene, bodies: NDArray[np.void]) -> float:
-    """A quarter of the lower quartile of the visible bodies' radii, metres; 0 if there are no bodies."""
+    """Returns a quarter of a small body's radius, in metres. This radius is the lower quartile of the visible bodies'
+    radii. Returns 0 if there are no bodies."""
     radius = _radii(scene, bodies)
     radius = radius[((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius) & (radius > 0)]
     at = (len(radius) - 1) // 4
@@ -137,7 +139,7 @@ def small_size_of(scene: Scene, bodies: NDArray[np.void]) -> float:
 
 
 def place_for(balls: BoundingBalls, view: FramedView) -> Place:
-    """Place from which a camera with this lens and direction frames the balls."""
+    """Returns the place from which a camera with this lens and these directions frames the balls."""
     middle = np.array(balls.bounds.middle)
     rest = balls.place - middle[:, None] if len(balls.radius) else np.zeros((3, 1))
     radius = balls.radius if len(balls.radius) else np.array([EMPTY_M])
@@ -164,9 +166,10 @@ def place_for(balls: BoundingBalls, view: FramedView) -> Place:
 
 
 def _centred(side: Floats, radius: Floats, depth: Floats) -> float:
-    """Sideways position of the eye, metres, from which the balls extend equally far to both sides of the picture.
+    """Returns the sideways position of the eye at which the balls are in the middle of the picture, in metres. The
+    balls then extend equally far to both sides.
 
-    When the eye moves sideways, near balls move farther in the picture than far balls, so several iterations are
+    When the eye moves sideways, near balls move farther in the picture than far balls. So several iterations are
     needed.
     """
     at = 0.0
@@ -176,13 +179,14 @@ def _centred(side: Floats, radius: Floats, depth: Floats) -> float:
 
 
 def _between(side: Floats, room: Floats) -> tuple[float, float]:
-    """Middle and half length of the interval that contains `side - room` and `side + room` of all balls."""
+    """Returns the middle and half the length of the interval that contains `side - room` and `side + room` of all
+    balls."""
     highest, lowest = float((side + room).max()), float((side - room).min())
     return (highest + lowest) / 2, (highest - lowest) / 2
 
 
 def is_thin(shape: Shape) -> bool:
-    """True for a shape that may be a floor or a wall: a rectangle, or a thin box."""
+    """Returns True for a shape that may be a floor or a wall: a rectangle, or a thin box."""
     if isinstance(shape, Box):
         thickness, edge, _ = sorted(shape.size)
         return thickness < THIN * edge
@@ -192,7 +196,8 @@ def is_thin(shape: Shape) -> bool:
 def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) -> BoundingBalls:
     radius = _radii(scene, bodies)
     drawn = chosen & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
-    # Copies column by column: a reduction over the records, with strides of 64 bytes, is three times slower.
+    # Each column is copied first, because numpy takes three times as long to reduce a column inside records of 64
+    # bytes.
     columns = [np.ascontiguousarray(bodies["position"][:, axis]) for axis in range(3)]
     for column in columns:
         drawn &= np.abs(column) < FARTHEST
@@ -212,8 +217,8 @@ def _radii(scene: Scene, bodies: NDArray[np.void]) -> NDArray[np.float32]:
 
 
 def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask of the bodies to frame: all bodies in `drawn`. If some are too far away, only the bodies near the median
-    position."""
+    """Returns a mask of the bodies to frame. These are all bodies in `drawn`. If some of them are too far away, these
+    are only the bodies near the median position."""
     kept = [column[drawn].astype(np.float64) for column in columns]
     if not drawn.any() or max(np.ptp(column) for column in kept) <= FLOWN_OFF_M:
         return drawn

@@ -1,11 +1,11 @@
-"""Layers: groups of bodies. Each layer is drawn between its own two snapshots, by its own interpolation method.
+"""Layers are groups of bodies. Each layer is drawn between its own two snapshots, by its own interpolation method.
 
-Each program draws all layers before the next program runs. So depth and blending are the same as with one layer. A
-layer costs one small uniform block, and no additional pass over the picture. A scene without groups and parents has
-one layer, `None`, which contains all bodies.
+Each program draws all layers before the next program draws. So depth and blending are the same as with one layer. A
+layer costs one small uniform block, and no additional pass over the picture. A scene without groups and parents has one
+layer, `None`, which contains all bodies.
 
-Always: each body is in exactly one layer. A body with a parent is in `CHILDREN`, another body with a group is in its
-group, and every other body is in `None`.
+Always: each body is in exactly one layer. A body with a parent is in `CHILDREN`. Another body with a group is in the
+layer of its group. Every other body is in `None`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from twixt.render.draw.glsl.uniform_blocks import METHODS, PoseVariant
 
 
 class Discrete(NamedTuple):
-    """Fields that are not blended: the value of the older snapshot is used until the time of the newer snapshot."""
+    """Fields that are not blended. They have the values of the older snapshot until the time of the newer snapshot."""
 
     color: bool = False
     scale3: bool = False
@@ -36,7 +36,8 @@ ALL_BLENDED = Discrete()
 
 
 class SurfacePair(NamedTuple):
-    """Slots of the two snapshots between which deforming surfaces are blended; weight of the newer snapshot, 0..1."""
+    """Two snapshots between which deforming surfaces are blended: their slots, and the weight of the newer snapshot,
+    0..1."""
 
     older: int
     newer: int | None
@@ -47,14 +48,15 @@ class SurfacePair(NamedTuple):
 class Layer:
     """One layer of a picture.
 
-    previous_slot, next_slot: GPU slots of the snapshots around the draw time. If next_slot is None, the previous
-    snapshot is drawn without blending, for example if the CPU computed the poses. alpha: position between the two
-    snapshots, 0..1. before_slot: slot of the snapshot before the previous one; None if it is unknown. gap_s: simulated
-    seconds from previous to next. before_gap_s: simulated seconds from before to previous. method: one of none,
-    linear, hermite, auto. group: name of the layer whose bodies are drawn. discrete: fields that are not blended.
-    is_posed: the previous slot contains poses computed by the CPU. The velocity fields of such poses contain the
-    float32 rounding errors of the positions. surfaces: for such poses, the snapshots between which deforming surfaces
-    are blended.
+    previous_slot, next_slot: GPU slots of the snapshots before and after the draw time. If next_slot is None, the
+    previous snapshot is drawn without blending, for example if the CPU computed the poses. alpha: position of the draw
+    time between the two snapshots, 0..1. before_slot: slot of the snapshot that came before the previous snapshot; None
+    if it is unknown. gap_s: simulated seconds from the previous to the next snapshot. before_gap_s: simulated seconds
+    from the `before_slot` snapshot to the previous one. method: interpolation method, one of none, linear, hermite,
+    auto. group: name of the layer whose bodies are drawn. discrete: tells which fields are not blended. is_posed: True
+    if the previous slot contains poses that the CPU computed. The velocity fields of such poses contain the float32
+    rounding errors of the positions. surfaces: the snapshots between which deforming surfaces are blended, if the CPU
+    computed the poses.
     """
 
     previous_slot: int
@@ -71,8 +73,8 @@ class Layer:
 
 
 class Slots(NamedTuple):
-    """GPU slots that are bound to a layer's inputs. Counts in the layer's uniform block limit the number of bodies
-    that are read from each slot."""
+    """GPU slots that are bound to a layer's inputs. The layer's uniform block limits how many bodies are read from each
+    slot."""
 
     older: int
     newer: int
@@ -80,8 +82,9 @@ class Slots(NamedTuple):
 
 
 class PlacedLayer(NamedTuple):
-    """A layer ready to draw. bodies: number of bodies in its older snapshot, in all groups together. number: index in
-    the picture's layers. surfaces: snapshots of deforming surfaces."""
+    """A layer that is ready to be drawn. bodies: number of bodies in its older snapshot, in all groups together.
+    number: index of the layer among the picture's layers. surfaces: the snapshots between which deforming surfaces are
+    blended."""
 
     group: str | None
     slots: Slots
@@ -93,7 +96,8 @@ class PlacedLayer(NamedTuple):
 
 
 def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
-    """Finds the slots, the program variant and the uniforms of a layer. Raises TwixtError for an unknown method."""
+    """Finds the slots, the program variant and the uniforms of a layer. Raises TwixtError if the interpolation method
+    is unknown."""
     method = layer.method
     if method not in METHODS:
         raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
@@ -126,9 +130,10 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
 
 
 def place_all(layers: Iterable[Layer], ring: SnapshotRing, groups: Collection[str | None]) -> list[PlacedLayer]:
-    """Places the layers of a picture, without the layers whose snapshot has no bodies.
+    """Places the layers of a picture. Leaves out layers whose snapshot has no bodies.
 
-    groups: names of the scene's layers. Raises TwixtError for a name that is not in `groups`, or an unknown method.
+    groups: names of the scene's layers. Raises TwixtError if the name of a layer is not in `groups`, or if an
+    interpolation method is unknown.
     """
     placed: list[PlacedLayer] = []
     for layer in layers:
@@ -146,9 +151,9 @@ def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:
 
 
 def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, before: int | None) -> Slots:
-    """Slots for all inputs of a layer. Unused inputs get distinct slots.
+    """Returns the slots for all inputs of a layer. Inputs that are not used get distinct slots.
 
-    If two inputs are in the same buffer, Mesa compiles the program again. The first time this takes 0.1 s or more. The
+    If two inputs are in the same buffer, Mesa compiles the program again. The first time, this takes 0.1 s or more. The
     first frame with a single snapshot must not wait for this.
     """
     spare = (slot for slot in ring.filled if slot not in (older, newer, before) and not ring.reads_beyond(slot, count))
@@ -158,7 +163,7 @@ def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, be
 def layer_bodies(
     scene: Scene, count: int, rows: NDArray[np.intp] | None = None
 ) -> dict[str | None, NDArray[np.uint32]]:
-    """Numbers of the bodies in each layer, ascending, if there are `count` bodies in all.
+    """Returns the numbers of the bodies in each layer, ascending. There are `count` bodies in all layers together.
 
     rows: the body of each row, if bodies have several parts (shape_rows.py). The result then contains row numbers.
     """

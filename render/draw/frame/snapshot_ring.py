@@ -1,12 +1,12 @@
-"""Snapshots on the GPU: a ring of buffers with the same bytes as the records in shared memory.
+"""Keeps snapshots on the GPU, in a ring of buffers. The buffers contain the same bytes as the records in shared memory.
 
-A snapshot is uploaded once, directly from shared memory, into the slot that the history has chosen. Each frame then
-names the slots from which it is drawn. This module knows only the bytes in a slot. The caller knows which snapshot is
-in a slot, and checks whether the snapshot was overwritten while it was read. Slots beyond the ring contain poses
-computed by the CPU. This module also makes the vertex arrays over these buffers.
+The history chooses a slot for each snapshot. A snapshot is uploaded once, directly from shared memory into this slot.
+Each frame then names the slots from which it is drawn. This module knows only the bytes in a slot. The caller knows
+which snapshot is in a slot. It checks whether the snapshot was overwritten while it was read. Slots beyond the ring
+contain poses computed by the CPU. This module also makes the vertex arrays over these buffers.
 
-Always: when a slot is written, its buffer has room for the largest snapshot so far. So an older and a newer snapshot
-of different sizes can be read side by side. For a larger snapshot, the capacity doubles. But only the buffer of the
+Always: when a slot is written, its buffer has room for the largest snapshot so far. So an older and a newer snapshot of
+different sizes can be read side by side. For a larger snapshot, the capacity doubles. But only the buffer of the
 written slot is replaced, so the two snapshots that are being drawn stay valid.
 """
 
@@ -25,7 +25,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, RECORD
 
 Made = TypeVar("Made")
-Make = Callable[[NDArray[np.void]], Any]  # function that receives the records of a snapshot, dtype `BODY`
+Make = Callable[[NDArray[np.void]], Any]  # this function receives the records of a snapshot, dtype `BODY`
 # moderngl's format of one `BODY` record. The scale is read from the record a second time, as a half float.
 RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
 SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
@@ -36,32 +36,32 @@ SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
 PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
 
 STRETCH_BYTES = 12
-# Limits on the number of snapshots on the GPU. A clock that lags draws snapshots that are five or six older than the
-# newest snapshot. A burst of new snapshots must not displace these snapshots.
+# Limits on the number of snapshots on the GPU. A clock that is late draws snapshots that are five or six snapshots
+# older than the newest. Many new snapshots in a short time must not displace these older snapshots.
 MOST_SLOTS, LEAST_SLOTS = 64, 4
 GPU_BYTES = 256 << 20
-# Snapshots of LARGE_BYTES or more are large. The kernel clears the memory of each new slot, which takes 2 ms for
-# 100,000 bodies. So large snapshots have fewer slots, and a slot gets its memory before the snapshot is read.
+# Largest number of slots for large snapshots, which are those of LARGE_BYTES or more. The kernel clears the memory of
+# each new slot, which takes 2 ms for 100,000 bodies. So a slot also gets its memory before the large snapshot is read.
 MOST_LARGE_SLOTS = 16
 LARGE_BYTES = 4 << 20
-# Number of records in a slot's sample; it may be up to twice as large. The share of large spheres in the sample has an
-# error of a few percent.
+# Least number of records in a slot's sample, if the slot has so many. A sample has less than twice this number. The
+# share of large spheres in the sample has an error of a few percent.
 SAMPLED = 128
 # If a snapshot has at most this many records, all of them are copied to main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
 NO_ROWS = np.zeros(0, np.uint32)
-OPAQUE = 255  # alpha of a colour
-# With more bodies than this, all colours are searched for alpha only if the sample contains a transparent colour.
-# Reading one byte of each record takes 0.02 ms for 32,768 records, and 5 ms for a million.
+OPAQUE = 255  # alpha of a colour that is not transparent
+# If there are more bodies than this, all colours are searched for alpha only if the sample has a transparent colour.
+# Reading one byte of each record takes 0.02 ms for 32,768 records, and 5 ms for a million records.
 MOST_LOOKED_AT = 1 << 15
-# Largest number of cached vertex arrays. Each pair of slots needs a few vertex arrays, and the pairs change as
+# Largest number of cached vertex arrays. Each pair of slots needs a few vertex arrays. The pairs change when old
 # snapshots are dropped from the ring.
 MOST_VERTEX_ARRAYS = 512
 
 
 class TransparentRows(NamedTuple):
-    """Transparent rows, ascending, (m,) u4, and copies of their records, (m,) of dtype `BODY`."""
+    """Numbers of the transparent rows, ascending, (m,) u4, and copies of their records, (m,) of dtype `BODY`."""
 
     rows: NDArray[np.uint32]
     records: NDArray[np.void]
@@ -71,10 +71,10 @@ class TransparentRows(NamedTuple):
 class _Slot:
     """A snapshot on the GPU, and some of its records in main memory.
 
-    records, stretches: GPU buffers, at least as large as the data last written. written: largest number of records
-    written into the buffer. count: number of records. stretched: number of rows of this snapshot's `scale3`. sample:
-    some records. few_records: all records, if there are at most FEW. transparent: None if no row is transparent.
-    planes: records of the rows `plane_rows`. attached: for each attached function, its result for all records.
+    records, stretches: GPU buffers, at least as large as the data last written. written: largest number of records that
+    were written into the buffer. count: number of records. stretched: number of rows of this snapshot's `scale3`.
+    sample: some of the records. few_records: all records, if there are at most FEW. transparent: None if no row is
+    transparent. planes: records of the rows `plane_rows`. attached: result of each attached function for all records.
     """
 
     records: moderngl.Buffer | None = None
@@ -99,7 +99,8 @@ _EMPTY = _Slot()
 
 
 class SnapshotRing:
-    """Buffers of records for `slots` slots and any further slots in use, and the vertex arrays that read them."""
+    """GPU buffers for `slots` slots, and for further slots that are in use. Also the vertex arrays that read these
+    buffers."""
 
     def __init__(self, context: moderngl.Context, slots: int, capacity: int) -> None:
         self._context = context
@@ -108,28 +109,28 @@ class SnapshotRing:
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
         self._attached: list[Make] = []
         self.slots = slots
-        self.transparent_shapes = NO_ROWS  # rows with a transparent shape, ascending
-        self.plane_rows = NO_ROWS  # rows that are planes, ascending; empty if there are many
+        self.transparent_shapes = NO_ROWS  # numbers of the rows with a transparent shape, ascending
+        self.plane_rows = NO_ROWS  # numbers of the rows that are planes, ascending; empty if there are many
 
     @property
     def capacity(self) -> int:
-        """Number of records for which a slot will have room when it is next written."""
+        """Number of records for which a slot will have room after it is written again."""
         return self._capacity
 
     def count(self, slot: int) -> int:
-        """Number of bodies in the snapshot last uploaded into the slot; 0 for an empty slot."""
+        """Returns the number of bodies in the snapshot last uploaded into the slot, or 0 if the slot is empty."""
         return self._slots.get(slot, _EMPTY).count
 
     def is_written(self, slot: int, count: int) -> bool:
-        """True if the memory of the slot's buffer was written for `count` records before."""
+        """Returns True if the memory of the slot's buffer was already written for at least `count` records."""
         return self._slots.get(slot, _EMPTY).written >= count
 
     def sample(self, slot: int) -> NDArray[np.void]:
-        """Evenly spaced records of the slot, dtype `BODY`: the rows given by `sampled_rows`."""
+        """Returns evenly spaced records of the slot, dtype `BODY`. Their rows are those of `sampled_rows`."""
         return self._slots.get(slot, _EMPTY).sample
 
     def few_records(self, slot: int) -> NDArray[np.void] | None:
-        """All records of the slot, dtype `BODY`; None if there are more than FEW."""
+        """Returns all records of the slot, dtype `BODY`. Returns None if there are more than FEW records."""
         return self._slots.get(slot, _EMPTY).few_records
 
     def attach(self, make: Make) -> None:
@@ -138,25 +139,25 @@ class SnapshotRing:
         self._attached.append(make)
 
     def attached(self, slot: int, make: Callable[[NDArray[np.void]], Made]) -> Made | None:
-        """Result of `make` for the slot's records; None for an empty slot."""
+        """Returns the result of `make` for the slot's records, or None if the slot is empty."""
         return self._slots.get(slot, _EMPTY).attached.get(make)
 
     def transparent(self, slot: int) -> TransparentRows | None:
-        """Transparent rows of the slot; None if there are none."""
+        """Returns the transparent rows of the slot, or None if no row is transparent."""
         return self._slots.get(slot, _EMPTY).transparent
 
     def planes(self, slot: int) -> NDArray[np.void]:
-        """Records of the slot's rows `plane_rows`; empty if `plane_rows` has changed since the upload."""
+        """Returns the records of the slot's rows `plane_rows`. Empty if `plane_rows` has changed since the upload."""
         held = self._slots.get(slot, _EMPTY)
         return held.planes if held.plane_rows is self.plane_rows else NO_BODIES
 
     @property
     def filled(self) -> Iterator[int]:
-        """Slots that contain bodies, in the order of their first upload."""
+        """The slots that contain bodies, in the order in which they were first filled."""
         return (slot for slot, held in self._slots.items() if held.count)
 
     def is_stretched(self, slot: int) -> bool:
-        """True if each body of the slot has a scale along each of its own axes."""
+        """Returns True if each body of the slot has three scales, one along each of the body's own axes."""
         held = self._slots.get(slot, _EMPTY)
         return held.stretched >= held.count > 0
 
@@ -200,9 +201,9 @@ class SnapshotRing:
         held.stretched = len(rows)
 
     def read(self, slot: int) -> tuple[NDArray[np.void], NDArray[np.float32] | None]:
-        """All records of the slot, dtype `BODY`, and the scales along the bodies' own axes, None if there are none.
-        Waits for OpenGL if there are more than FEW records. The arrays are valid only for a short time, so copy them
-        to keep them."""
+        """Returns all records of the slot, dtype `BODY`, and the scales along the bodies' own axes, or None if there
+        are no scales. Waits for OpenGL if there are more than FEW records. The arrays are valid only for a short time,
+        so copy them to keep them."""
         held = self._slots.get(slot, _EMPTY)
         records = _read(held.records, BODY, held.count) if held.few_records is None else held.few_records
         if not self.is_stretched(slot):
@@ -215,9 +216,9 @@ class SnapshotRing:
         changed: Callable[[NDArray[np.void]], NDArray[np.void]] | None = None,
         slots: Container[int] | None = None,
     ) -> None:
-        """Replaces the records of slots. rows_of: function that returns, for the number of records in a slot, the rows
-        that the slot contains from now on; None: all rows stay. changed: function that returns the new values of these
-        records; None: the values stay. slots: the slots to change; None: all slots.
+        """Replaces the records of slots. rows_of: function of the number of records in a slot; it returns the rows that
+        the slot contains from now on. If it is None, all rows stay. changed: function that returns the new values of
+        these records. If it is None, the values stay. slots: the slots to change. If it is None, all slots are changed.
 
         Reads the records back from OpenGL and waits for this. Raises TwixtError if the GPU has no memory left.
         """
@@ -244,7 +245,8 @@ class SnapshotRing:
         stretched: bool = False,
         places: moderngl.Buffer | None = None,
     ) -> moderngl.VertexArray:
-        """Vertex array with the program's inputs for these slots (older, newer, before). It is made at the first call.
+        """Returns a vertex array with the program's inputs for these slots (older, newer, before). The first call makes
+        it.
 
         key: identifies the program and its indices. places: poses of parts in the frames of their bodies.
         """
@@ -264,11 +266,11 @@ class SnapshotRing:
             array = vertex_array(self._context, program, content, index_buffer=indices, index_element_size=4)
             if len(self._vertex_arrays) >= MOST_VERTEX_ARRAYS:
                 self._vertex_arrays.pop(next(iter(self._vertex_arrays))).release()
-        self._vertex_arrays[key] = array  # the array used last is evicted last
+        self._vertex_arrays[key] = array  # the array that was used last is evicted last
         return array
 
     def reads_beyond(self, slot: int, count: int) -> bool:
-        """True if the slot's buffer is too small to be read for `count` bodies."""
+        """Returns True if the slot's buffer is too small to be read for `count` bodies."""
         buffer = self._slots.get(slot, _EMPTY).records
         return buffer is None or buffer.size < count * BODY.itemsize
 
@@ -287,7 +289,7 @@ class SnapshotRing:
         self._slots.clear()
 
     def _with_room(self, buffer: moderngl.Buffer | None, slot: int, row_bytes: int) -> moderngl.Buffer:
-        """Returns `buffer` if it has room for `capacity` rows; otherwise releases it and returns a larger buffer."""
+        """Returns `buffer` if it has room for `capacity` rows. Otherwise releases it and returns a larger buffer."""
         if buffer is not None and buffer.size >= self._capacity * row_bytes:
             return buffer
         for key in [key for key in self._vertex_arrays if slot in key[:3]]:
@@ -314,28 +316,28 @@ class SnapshotRing:
 
 
 def gpu_slots(snapshot_bytes: int) -> int:
-    """Number of GPU slots if each snapshot has this size."""
+    """Returns the number of GPU slots if each snapshot has this size in bytes."""
     most = MOST_LARGE_SLOTS if is_large(snapshot_bytes) else MOST_SLOTS
     return min(most, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
 
 
 def is_large(snapshot_bytes: int) -> bool:
-    """True if snapshots of this size are large: a slot then gets its memory before the snapshot is read."""
+    """Returns True if a snapshot of this size is large. A slot then gets its memory before the snapshot is read."""
     return snapshot_bytes >= LARGE_BYTES
 
 
 def sampled_rows(count: int) -> slice:
-    """Evenly spaced rows of `count` bodies; the number of rows is below twice SAMPLED."""
+    """Returns evenly spaced rows of `count` bodies. The number of rows is below twice SAMPLED."""
     return slice(0, count, max(1, count // SAMPLED))
 
 
 def transparent_of(
     bodies: NDArray[np.void], sample: NDArray[np.void], of_shapes: NDArray[np.uint32]
 ) -> TransparentRows | None:
-    """Transparent rows of a snapshot; None if no row has an alpha below 255.
+    """Returns the transparent rows of a snapshot, or None if no row has an alpha below 255.
 
-    bodies: (n,) of dtype `BODY`. sample: some of the bodies. of_shapes: rows with a transparent shape, ascending. In a
-    snapshot of more than MOST_LOOKED_AT bodies, the records are searched only if a record of the sample is
+    bodies: (n,) of dtype `BODY`. sample: some of the bodies. of_shapes: rows with a transparent shape, ascending. If a
+    snapshot has more than MOST_LOOKED_AT bodies, its records are searched only if a record of the sample is
     transparent.
     """
     alpha = bodies["color"][:, 3]
@@ -360,28 +362,28 @@ def _named(role: str, fields: tuple[str, ...]) -> list[str]:
     return [f"{role}_{field}" for field in fields]
 
 
-# Vertex arrays of programs that use only some of the inputs in their buffers.
-#
+# This code makes vertex arrays for programs that use only some of the inputs in their buffers.
 # Always: only inputs that the program uses are bound. moderngl's option `skip_errors` is not sufficient. With this
 # option, moderngl looks up an unknown name as location -1. If a program reads gl_VertexID, moderngl finds gl_VertexID
 # at location -1 and binds it, which is an OpenGL error.
 
 
-_BYTES = {"1": 1, "2": 2, "4": 4, "8": 8, "": 4}  # size in bytes of one number, by the digit after its type
+# size of one number in bytes; the key is the digit after the number's type
+_BYTES = {"1": 1, "2": 2, "4": 4, "8": 8, "": 4}
 _NODE = re.compile(r"(\d+)([fiu])([1248]?)")
 
 
 def vertex_array(
     context: moderngl.Context, program: moderngl.Program, content: Iterable[tuple[Any, ...]], **options: Any
 ) -> moderngl.VertexArray:
-    """Vertex array of `program`. content, options: as for moderngl's `vertex_array`; names that the program does not
-    use are left out."""
+    """Returns a vertex array of `program`. content, options: as for moderngl's `vertex_array`. Names that the program
+    does not use are left out."""
     used = (_used(program, *entry) for entry in content)
     return context.vertex_array(program, [entry for entry in used if len(entry) > 2], **options)
 
 
 def _used(program: moderngl.Program, buffer: moderngl.Buffer, layout: str, *names: str) -> tuple[Any, ...]:
-    """The entry of a buffer. Each input that `program` does not use is replaced by padding."""
+    """Returns the entry of a buffer. In it, each input that `program` does not use is replaced by padding."""
     nodes, kept, left = [], [], iter(names)
     for node in layout.split():
         found = _NODE.fullmatch(node)
