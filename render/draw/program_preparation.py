@@ -1,4 +1,5 @@
-"""In idle time, compiles the programs that will be needed after a change of method, level or number of bodies.
+"""Compiles programs in idle time. They will be needed when the interpolation method, the level or the number of bodies
+changes.
 
 Drivers compile a program at its first draw. So each program draws one body once, with an empty scissor rectangle. The
 draw changes no pixel. Each call compiles one program, so that idle time can end between two calls.
@@ -21,13 +22,13 @@ from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, SphereLod, possible
 
-# Programs of spheres that a cheaper quality level may need.
+# Names of the programs of spheres that a cheaper quality level may need.
 CHEAPER = frozenset(lod.name for lod in (*map(SphereLod._make, PLAIN), *FLAT))
 NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
 
 
 class ProgramPreparation:
-    """The programs of bodies, meshes and marks that the next pictures may need."""
+    """Compiles the programs of bodies, meshes and marks that the next pictures may need."""
 
     def __init__(
         self,
@@ -42,8 +43,8 @@ class ProgramPreparation:
         self._bodies, self._meshes, self._marks, self._lit = bodies, meshes, marks, lit
 
     def prepare(self, view: SceneView, present_motion: str) -> bool:
-        """Compiles one program. Returns False if all programs are compiled. view: view of the last picture.
-        present_motion: kind of motion of the last picture."""
+        """Compiles one program. Returns False if all programs are compiled already. view: view of the last picture.
+        present_motion: kind of motion of the last picture, one of POSE_VARIANTS."""
         bodies, target = self._bodies, self._target
         slot = next(bodies.ring.filled, None)
         if slot is None:
@@ -57,7 +58,7 @@ class ProgramPreparation:
                 continue
             layer = place(Layer(slot, group=group), bodies.ring)._replace(variant=variant)
             if bodies.members.of(group, name).drawn(layer.bodies):
-                # Drivers compile a program at its first draw, so one body is drawn, with an empty scissor rectangle.
+                # Drivers compile a program at its first draw. So one body is drawn, with an empty scissor rectangle.
                 target.framebuffer.scissor = NOTHING
                 self._uniforms.bind()
                 bodies.begin(seen, [layer])
@@ -70,7 +71,7 @@ class ProgramPreparation:
         return self._prepare_meshes(view)
 
     def _views(self, view: SceneView) -> list[SceneView]:
-        """This view, the view of its shadow map, and the view for draws that are not multisampled."""
+        """Returns this view, the view of its shadow map, and the view for draws that are not multisampled."""
         if not view.is_mapped or self._lit.light_view is None:
             return [view]
         return [view, view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
@@ -83,7 +84,7 @@ class ProgramPreparation:
         return is_more
 
     def _may_draw(self, name: str, view: SceneView, count: int, stretched: bool) -> bool:
-        """True if a picture of `count` bodies may use this program."""
+        """Returns True if a picture of `count` bodies may use this program."""
         by_processor, members = self._bodies.is_software, self._bodies.members
         if name in OF_ONE_DEPTH.values():
             return by_processor and not stretched and LEAST <= count <= FEW and members.are_spheres

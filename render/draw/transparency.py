@@ -1,12 +1,13 @@
-"""Draws transparent bodies and marks after all opaque bodies and marks. They are sorted and drawn in runs of one kind.
+"""Draws transparent bodies and marks after all opaque bodies and marks. The transparent rows are sorted. Rows of one
+kind that follow each other are drawn by one draw call.
 
 Some programs draw bodies of any size (as rectangles, planes, or faces of meshes). These programs have a variant that
 draws only transparent pixels. The usual variant leaves these pixels out. So the order of drawing is a list of row
 numbers, and one draw call draws a run of rows of one kind and layer. Transparent bodies are tested against the depth
 buffer but do not write to it.
 
-In a picture without transparent rows, the cost is one check of each layer. Transparent bodies cast no shadow. Closed
-meshes are back-face culled. Open meshes show both sides, and their faces are drawn in the mesh's own order.
+If a picture has no transparent rows, the only cost is one check of each layer. Transparent bodies cast no shadow.
+Closed meshes are back-face culled. Open meshes show both sides, and their faces are drawn in the mesh's own order.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ FIRST_ROOM = 64
 
 
 class _SortedRows(NamedTuple):
-    """Consecutive rows that one draw call draws. shape: set for meshes and for shapes with a material. row: number of
-    the first row; a run with a deforming mesh has only this row."""
+    """Consecutive rows that one draw call draws. shape: the shape of the rows, set for meshes and for shapes with a
+    material. row: number of the first row. If the mesh deforms, there is only this row."""
 
     layer: PlacedLayer
     kind: int
@@ -54,8 +55,8 @@ class _SortedRows(NamedTuple):
 
 
 class _MarkRun(NamedTuple):
-    """Solids of marks that one draw call draws. The fields are the index of the solid in SOLIDS, the index of the
-    first row among the solids of all marks, and the number of rows."""
+    """Solids of marks that one draw call draws. The fields are the index of the solid in SOLIDS, the index of the first
+    row among the solids of all marks, and the number of rows."""
 
     solid: int
     first: int
@@ -63,8 +64,8 @@ class _MarkRun(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """Rows of all layers. The fields are the row number, the index of the layer, the kind, the shape (0 for a shape
-    without a material, except for meshes), the position relative to the eye, and the normal."""
+    """Rows of all layers. The fields are the row number, the index of the layer, the kind, the shape, the position
+    relative to the eye, and the normal. The shape is 0 for a shape without a material, except for meshes."""
 
     rows: NDArray[np.uint32]
     layers: NDArray[np.intp]
@@ -75,7 +76,7 @@ class _Listed(NamedTuple):
 
     @property
     def keys(self) -> NDArray[np.intp]:
-        """Keys (n,); two rows have equal keys if one draw call may draw both."""
+        """Keys of the rows, (n,). Two rows have equal keys if one draw call may draw both."""
         return (self.layers * len(KIND_NAMES) + self.kinds) * (1 << 32) + self.shapes
 
 
@@ -103,7 +104,8 @@ class TransparentDraws:
         self._runs: list[_SortedRows | _MarkRun] = []
 
     def begin(self, camera: CameraMatrices, layers: Sequence[PlacedLayer]) -> None:
-        """Sorts the rows of a picture together with the solids of its marks, and computes the poses of meshes."""
+        """Sorts the rows of a picture together with the solids of the picture's marks, and computes the poses of
+        meshes."""
         self._runs = []
         sorting = [layer for layer in layers if layer.uniforms.has_transparent]
         through = self._marks.transparent
@@ -114,7 +116,7 @@ class TransparentDraws:
         bodies, planes = len(listed.rows), np.flatnonzero(listed.kinds == PLANES)
         place = np.concatenate([listed.place, through.rows["position"].astype(np.float64) - np.array(camera.eye)])
         to_eye = camera.view[2, :3].astype(np.float64) if camera.orthographic else None
-        # Keys of marks are smaller than keys of bodies.
+        # The keys of marks are smaller than the keys of bodies.
         keys = np.concatenate([listed.keys, through.solids - len(SOLIDS)])
         order, begins = sorted_runs(
             back_to_front(place, to_eye, planes, listed.normals[planes]), keys, self._are_alone(listed, len(keys))
@@ -129,7 +131,7 @@ class TransparentDraws:
         self._marks.upload_transparent(order[is_mark] - bodies)
 
     def draw(self, view: SceneView) -> None:
-        """Draws the rows of the picture of the last `begin`."""
+        """Draws the rows of the picture for which `begin` was called last."""
         for run in self._runs:
             if isinstance(run, _MarkRun):
                 self._marks.draw_transparent(run.solid, run.first, run.number, view)
@@ -148,7 +150,7 @@ class TransparentDraws:
         self._order = self._poses = None
 
     def _are_alone(self, listed: _Listed, count: int) -> NDArray[np.bool_]:
-        """Mask (count,): True for rows that are deforming meshes and so need their own draw call."""
+        """Returns a mask (count,). It is True for each row that is a deforming mesh and so needs its own draw call."""
         deform = [deforming(shape) is not None for shape in self._bodies.members.scene.distinct_shapes]
         alone = np.zeros(count, bool)
         if any(deform):
@@ -158,7 +160,7 @@ class TransparentDraws:
     def _make_runs(
         self, listed: _Listed, layers: Sequence[PlacedLayer], order: NDArray[np.intp], begins: NDArray[np.intp]
     ) -> None:
-        """Lists the draw calls for the rows in this order. Row numbers beyond the rows of `listed` are marks."""
+        """Lists the draw calls for the rows in this order. Row numbers beyond the rows of `listed` stand for marks."""
         table = (None, *self._bodies.members.scene.distinct_shapes)
         drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in layers}
         solids, first_mark = self._marks.transparent.solids, 0
@@ -219,10 +221,10 @@ class TransparentDraws:
         return _Listed(rows, np.full(len(rows), layer.number), kinds, shapes, place, normals)
 
     def _make_room(self, count: int) -> moderngl.Buffer:
-        """The buffer of row numbers, with space for `count` numbers."""
+        """Returns the buffer of row numbers. It has space for `count` numbers."""
         if self._order is None or self._order.size < 4 * count:
             room = max(FIRST_ROOM, 2 * count)
-            # Vertex arrays of the old buffer would still read from it.
+            # Otherwise vertex arrays of the old buffer would still read from it.
             self._bodies.ring.forget_vertex_arrays()
             self._meshes.forget_transparent()
             self._release_buffers()
@@ -231,7 +233,7 @@ class TransparentDraws:
         return self._order
 
     def _pose_meshes(self) -> None:
-        """Computes the poses of runs of meshes. Neighbouring runs of the same layer are computed together."""
+        """Computes the poses of the meshes in all runs. Neighbouring runs of the same layer are computed together."""
         together: list[tuple[PlacedLayer, int, int]] = []
         for run in self._runs:
             if isinstance(run, _MarkRun) or run.kind != MESHES:
@@ -247,7 +249,7 @@ class TransparentDraws:
 
 
 def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> TransparentRows:
-    """The rows of this layer that are drawn and that are in the layer's older snapshot."""
+    """Returns the transparent rows of this layer that are drawn and that are in the layer's older snapshot."""
     rows = found.rows
     kept = (rows < layer.bodies) & (members.kinds[np.minimum(rows, len(members.kinds) - 1)] != NOTHING)
     listed = members.of_layer(layer.group)
@@ -257,38 +259,37 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
     return TransparentRows(rows[kept], found.records[kept])
 
 
-# Order of transparent rows from back to front, and its division into runs. Each run is one draw call.
-#
+# This code sorts transparent rows from back to front, and divides the sorted rows into runs. Each run is one draw call.
 # Blending is correct only from back to front ("over", Porter and Duff 1984). Few bodies are transparent, so only these
-# bodies are sorted, by the distance of their centres. Planes are not sorted. They divide the order: bodies beyond a
-# plane come before the plane, bodies on the eye's side come after it (binary space partition: Fuchs, Kedem, Naylor
-# 1980). So the order is correct for a floor or a pane of glass of any size.
-#
-# The alternative was weighted blending without an order (McGuire and Bavoil 2013). This method needs two more
-# framebuffers that share the window's depth, which a window does not allow. It also needs a pass over the whole
-# picture, 2 ms in software at 800x600. Where bodies overlap, weighted blending only approximates the colour of a
-# pixel; sorting gives the exact colour.
-#
+# bodies are sorted, by the distance of their centres from the eye. Planes are not sorted. They divide the order: bodies
+# behind a plane come before the plane, and bodies on the eye's side come after it (binary space partition: Fuchs,
+# Kedem, Naylor 1980). So the order is correct for a floor or a pane of glass of any size.
+# The alternative was weighted blending without an order (McGuire and Bavoil 2013). It needs two more framebuffers that
+# share the window's depth, which a window does not allow. It also needs a pass over the whole picture, which takes 2 ms
+# in software at 800x600. Where bodies overlap, weighted blending only approximates the colour of a pixel. Sorting gives
+# the exact colour.
 # A row is transparent if the colour of its record or of its shape has an alpha below 255. If two transparent bodies
 # intersect, the body whose centre is farther is drawn first. If there are more than MOST_RUNS runs, rows are sorted
 # only among rows with the same key. Pure.
 
 
-# Largest number of planes that divide the rows. Each plane requires a pass over the rows.
+# Largest number of planes that divide the order of rows. Each plane requires a pass over the rows.
 MOST_PARTING = 32
-# Largest number of draw calls of a picture for which rows with different keys are sorted together; each takes 20 us.
+# If a picture needs at most this many draw calls, rows with different keys are sorted together. Each draw call takes 20
+# us.
 MOST_RUNS = 512
 
 
 class SortedRuns(NamedTuple):
-    """Rows from back to front, (n,), and the indices in this order at which a new draw call begins, (r,)."""
+    """Rows from back to front, (n,), and the positions in this order at which a new draw call begins, (r,)."""
 
     order: NDArray[np.intp]
     begins: NDArray[np.intp]
 
 
 def newest(older: TransparentRows | None, newer: TransparentRows | None) -> TransparentRows:
-    """Rows of two snapshots, each once, with the newer record if both have it. Hidden rows are left out."""
+    """Returns the rows of two snapshots, each row once. If both snapshots have the row, the newer record is used.
+    Hidden rows are left out."""
     if older is not None:
         is_hidden = (older.records["flags"] & VISIBLE) == 0
         if is_hidden.any():
@@ -307,9 +308,10 @@ def newest(older: TransparentRows | None, newer: TransparentRows | None) -> Tran
 
 
 def sorted_runs(order: NDArray[np.intp], keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> SortedRuns:
-    """Divides rows, in an order from back to front, into runs. One draw call draws a run.
+    """Divides rows into runs. The rows are given from back to front. One draw call draws a run.
 
-    keys: (n,), equal for rows that one draw call may draw. alone: (n,), True for rows that need their own draw call.
+    keys: (n,). Two keys are equal if one draw call may draw both rows. alone: (n,), True for rows that need their own
+    draw call.
     """
     begins = _begins(keys[order], alone[order])
     if len(begins) > MOST_RUNS:
@@ -319,7 +321,8 @@ def sorted_runs(order: NDArray[np.intp], keys: NDArray[np.intp], alone: NDArray[
 
 
 def _begins(keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Indices of the rows that begin a run: the first row of equal keys, and each row that needs its own draw call."""
+    """Returns the indices of the rows that begin a run. A run begins where the key changes, and at each row that needs
+    its own draw call."""
     is_first = alone.copy()
     is_first[:1] = True
     is_first[1:] |= keys[1:] != keys[:-1]
@@ -332,12 +335,12 @@ def back_to_front(
     planes: NDArray[np.intp],
     normals: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Order in which transparent bodies are drawn, the farthest first.
+    """Returns the order in which transparent bodies are drawn. The farthest body is first.
 
-    place: (n, 3), centres relative to the eye, metres. to_eye: direction to the eye of an orthographic camera; None
-    for perspective. planes: (p,), rows of the planes. normals: (p, 3), normals of these planes.
+    place: (n, 3), centres relative to the eye, in metres. to_eye: direction to the eye of an orthographic camera; None
+    for a perspective camera. planes: (p,), rows of the planes. normals: (p, 3), normals of these planes.
     """
-    with np.errstate(all="ignore"):  # records may contain any bits; rows that are not finite are not drawn
+    with np.errstate(all="ignore"):  # records may contain any bits, but rows that are not finite are not drawn
         nearness = -(place * place).sum(axis=1) if to_eye is None else place @ to_eye
         order = np.argsort(nearness, kind="stable")
         parting = dict(zip(planes[:MOST_PARTING].tolist(), normals, strict=False))
@@ -350,7 +353,8 @@ def _parted(
     to_eye: NDArray[np.float64] | None,
     parting: dict[int, NDArray[np.float64]],
 ) -> NDArray[np.intp]:
-    """Changes the order. Bodies beyond a dividing plane come before the plane, and all other bodies come after it."""
+    """Changes the order of the rows. Bodies behind a dividing plane come before the plane, and all other bodies come
+    after it."""
     if not parting or len(order) < 2:
         return order
     plane = next((row for row in parting if (order == row).any()), None)

@@ -65,8 +65,8 @@ class CameraMatrices(NamedTuple):
 
     view: Matrix  # (4, 4), converts from world to eye space
     projection: Matrix  # (4, 4), converts from eye space to clip space
-    eye: tuple[float, float, float]  # in the world, metres
-    target: tuple[float, float, float]  # in the world, metres
+    eye: tuple[float, float, float]  # position of the eye in the world, in metres
+    target: tuple[float, float, float]  # position of the target in the world, in metres
     orthographic: bool = False
 
 

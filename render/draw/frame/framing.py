@@ -26,7 +26,7 @@ FILLED = 2 / 3
 # A body is not framed if its distance from the median position is larger than both limits. One limit is in metres. The
 # other limit is a multiple of the median distance along one axis. This is the axis with the largest median distance.
 FLOWN_OFF_M, FLOWN_OFF_SPREADS = 1e7, 1000
-# No framed body is farther than this many metres from the middle of the bodies.
+# No framed body is farther than this many metres from the median position of the bodies.
 FARTHEST_FRAMED_M = 1e13
 # A box may be a floor or a wall if its shortest edge is below this share of its second longest edge.
 THIN = 1 / 8

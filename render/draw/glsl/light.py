@@ -1,17 +1,17 @@
-"""GLSL of lighting and materials. It is the same for all shapes.
+"""Contains the GLSL of lighting and materials. It is the same for all shapes.
 
-Light: surfaces are lit by a hemisphere (bright sky, dim floor) and by one directional light; they have a soft
+Light: surfaces are lit by a hemisphere (bright sky, dim floor) and by one directional light. They have a soft
 highlight. Brightness is added in linear light. One square root then encodes the sum for the display. Colours are
 display-encoded in all steps. The light has no colour; a warm or cool tint is applied instead. The viewer counts as
 infinitely far away, so the highlight needs no direction of view for each pixel. In software rendering, lighting is the
 most expensive part of a pixel.
 
 Materials: programs of bodies without a material contain no code for materials. Bodies with a material are drawn by
-variants (`PoseVariant.finish`) of the programs that draw bodies of any size. Each material and kind has one draw call,
-and its uniforms are set for this call. Image coordinates are the same as in MuJoCo's renderer. The image of a plane is
-at right angles to the shape's z axis. The image starts at the shape's upper left corner. If the image repeats by the
-metre, it starts at the shape's centre. A cube image is looked up by the direction from the shape's centre, measured in
-half extents.
+variants (`PoseVariant.finish`) of the programs that draw bodies of any size. Bodies with the same material and kind
+have one draw call, and the program's uniforms are set for this call. Image coordinates are the same as in MuJoCo's
+renderer. The image of a plane is at right angles to the shape's z axis. The image starts at the shape's upper left
+corner. If the image has a number of repeats per metre, it starts at the shape's centre. A cube image is looked up by
+the direction from the shape's centre, measured in half extents.
 """
 
 LIGHT_GLSL = """
@@ -47,8 +47,8 @@ vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
 }
 """
 
-# Function that reduces the light where a surface drawn by `lit` is in shadow. It uses the formula and the tints of
-# `lit`, so this text must come after LIGHT_GLSL.
+# Function that reduces the light where a surface is in shadow. `lit` has drawn the surface. The function uses the
+# formula and the tints of `lit`, so this text must come after LIGHT_GLSL.
 SHADED_GLSL = """
 // Factor on the colour where only a share of the sun (lit) and of the sky (open) is visible. Cosines: see `lit_by`.
 vec3 light_left(float lit, float open, float towards, float upward) {
@@ -60,8 +60,8 @@ vec3 light_left(float lit, float open, float towards, float upward) {
 }
 """
 
-# The look "flat": a plain colour, and a darker line along the border of a body. The line fades on bodies narrower than
-# 10 px. Bodies of 6 px or less have no line.
+# In the look "flat", a body has a plain colour, and a darker line along its border. The line is fainter on bodies
+# narrower than 10 px. Bodies that are at most 6 px wide have no line.
 OUTLINE_GLSL = """
 const float OUTLINE_PX = 1.5, OUTLINE_TONE = 0.5;
 // inside_px: distance from the body's border. width_px: width of the body.
@@ -71,9 +71,9 @@ vec3 with_outline(vec3 color, float inside_px, float width_px) {
 }
 """
 
-# Constants of the light on spheres: the same light as above, without a square root in each pixel. Brightness is a
-# polynomial in the cosines. It was fitted over the visible half of spheres, seen from all sides (mean error 0.016).
-# The linear part of the polynomial is a dot product of the normal and a single direction.
+# Constants of the light on spheres. They give the same light as above, without a square root in each pixel. Brightness
+# is a polynomial in the cosines. It was fitted over the visible half of spheres, seen from all sides, with a mean error
+# of 0.016. The linear part of the polynomial is a dot product of the normal and a single direction.
 BASE, SQUARE, LINEAR_LIGHT, LINEAR_UP = 0.612, 0.232, 0.236, 0.156
 POLYNOMIAL_GLSL = (
     f"""
@@ -96,12 +96,12 @@ vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored,
 """
 )
 
-# Variants of programs: no material; material without an image; with an image; with the six sides of a cube; plane with
-# a checker image.
+# Variants of programs, in this order: no material, a material without an image, a material with an image, a material
+# with images for the six sides of a cube, a plane with a checker image.
 NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH = range(5)
 
-# The highlight is a 32nd power, because llvmpipe's `pow` takes as long as the rest of the light. The base of the power
-# falls linearly with the distance from the middle of the highlight; wide highlights also have a quadratic term.
+# The highlight is a 32nd power of a base, because llvmpipe's `pow` takes as long as the rest of the light. The base
+# falls linearly with the distance from the middle of the highlight. In wide highlights it also has a quadratic term.
 # `shine_of` returns the values that are computed once for each body.
 SHINE_GLSL = """
 vec2 shine_of(float exponent) {
@@ -117,8 +117,8 @@ float highlight(float mirrored, vec2 shine) {
 }
 """
 
-# This text uses the tints of LIGHT_GLSL, so it must come after LIGHT_GLSL. The text has no effect in programs without
-# a material.
+# This text uses the tints of LIGHT_GLSL, so it must come after LIGHT_GLSL. It has no effect in programs without a
+# material.
 FINISH_GLSL = """
 #if FINISH
 uniform vec4 finish;   // strength and exponent of the highlight, emission, strength of the rim

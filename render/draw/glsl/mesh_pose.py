@@ -1,9 +1,9 @@
-"""Poses of bodies whose shape is a mesh: the program that writes the poses, and GLSL for all programs of meshes.
+"""Contains the program that writes the poses of bodies whose shape is a mesh, and GLSL for all programs of meshes.
 
-Computing the pose of a mesh costs as much as computing the pose of another shape. So the pose must not be computed for
-each vertex. One pass with transform feedback computes the poses of all meshes and writes them into a buffer. The pass
-uses `drawn_pose()`, as for every shape. The programs of faces read the poses as inputs that change once for each
-instance.
+Computing the pose of a mesh costs as much as computing the pose of another shape. So the pose must not be computed
+again for each vertex. One pass with transform feedback computes the poses of all meshes and writes them into a buffer.
+The pass uses `drawn_pose()`, which all other shapes use too. The programs of faces read the poses as inputs that change
+once for each instance.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, PoseVariant
 
 # Row that the pass writes for each body. place: the body's origin. axes: the body's x, y and z axis, multiplied by its
-# scales. place and axes are in eye space, metres. color: from shape and record; the fourth number is alpha if the body
-# is drawn, otherwise 0.
+# scales. place and axes are in eye space, in metres. color: the colour from shape and record. Its fourth number is
+# alpha if the body is drawn, and 0 otherwise.
 MESH_POSE = np.dtype([("place", "<f4", 3), ("axes", "<f4", (3, 3)), ("color", "<f4", 4)])
 POSE_OUTPUTS = ("pose_place", "pose_x", "pose_y", "pose_z", "pose_color")
-# For `VertexArray.bind`: the format of each input in a row of MESH_POSE, and its offset, bytes.
+# `VertexArray.bind` needs the format of each input in a row of MESH_POSE, and the input's offset in bytes.
 POSE_INPUTS = {
     "pose_place": ("3f", 0),
     "pose_x": ("3f", 12),
@@ -48,7 +48,7 @@ in vec3 pose_place, pose_x, pose_y, pose_z;
 in vec4 pose_color;
 """
 
-# If a body is not drawn, all its vertices are placed beyond the far plane. The body then covers no pixel.
+# If a body is not drawn, all its vertices are placed behind the far plane. The body then covers no pixel.
 VERTEX_GLSL = (
     POSE_INPUTS_GLSL
     + """
@@ -68,7 +68,8 @@ vec4 projected(vec3 at) {
 """
 )
 
-# Like the faces of boxes, each face has one tone. A face seen from the side is brighter. See `shade` in boxes.py.
+# Each face has a single tone, as the faces of boxes do. If a face is seen from the side, it is brighter. See `shade` in
+# boxes.py.
 FLAT_TONE_GLSL = """
 vec3 tone_of(vec3 albedo, vec3 facing) {
     return light_eye.w > 0.5 ? albedo : lit(albedo, facing, 1.0, light_eye.xyz, up_eye.xyz);
@@ -82,10 +83,10 @@ float grazing_light(vec3 normal, vec3 at) {
 
 
 def shader_text(*parts: str) -> str:
-    """Complete shader text."""
+    """Returns the complete text of a shader."""
     return "#version 330 core\n" + "\n".join(parts)
 
 
 def mesh_pose_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Program that writes rows of MESH_POSE. Draw it with GL_POINTS of bodies and transform feedback."""
+    """Returns the program that writes rows of MESH_POSE. Draw it with GL_POINTS of bodies and transform feedback."""
     return context.program(vertex_shader=shader_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)

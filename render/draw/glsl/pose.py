@@ -1,18 +1,19 @@
-"""GLSL for the pose of a body between two snapshots. The vertex shader computes the pose from the 64-byte records.
+"""Contains the GLSL for the pose of a body between two snapshots. The vertex shader computes the pose from the 64-byte
+records.
 
 Snapshots in GPU buffers have the same bytes as in shared memory. Every program that draws bodies begins with the text
-of `pose_glsl`. Its function `drawn_pose()` returns the body's pose. So for any number of bodies a frame needs only one
-small uniform write, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a record is read
-as four inputs of 16 bytes and unpacked here.
+of `pose_glsl`. Its function `drawn_pose()` returns the body's pose. So for any number of bodies, a frame writes only
+one small uniform block, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a record is
+read as four inputs of 16 bytes and unpacked here.
 
-Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot. The cases: its
-continuity (low half of the epoch) differs between the two snapshots, only the older snapshot has the body, or the body
-is not finite in the newer snapshot. A part is placed in its body's frame after blending, so it moves on an arc while
-the body spins. If the record of a body is hidden or not finite, the body is not drawn. If two scales have opposite
-signs, they are not blended, so a scale never passes zero. Positions are made relative to the eye before they are
-blended. So motion far from the origin is as smooth as motion near the origin. `twixt.render.interpolation` has the
-numpy reference of each method, and a test compares the two. Quaternions are xyzw. Rotations are in radians about the
-world's axes.
+Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot. First: its
+continuity (low half of the epoch) differs between the two snapshots. Second: only the older snapshot has the body.
+Third: the body is not finite in the newer snapshot. A part is placed in its body's frame after blending, so it moves on
+an arc while the body spins. If the record of a body is hidden or not finite, the body is not drawn. If two scales have
+opposite signs, they are not blended, so a scale never passes zero. Positions are made relative to the eye before they
+are blended. So motion far from the origin is as smooth as motion near the origin. `twixt.render.interpolation` has the
+numpy reference of each interpolation method, and a test compares the two. Quaternions are xyzw. Rotations are in
+radians about the world's axes.
 """
 
 from __future__ import annotations
@@ -256,13 +257,13 @@ float mean_scale(Pose pose) {
 
 
 def bits_of(value: float) -> int:
-    """Bits of a float32 as an integer. Shaders compare magnitudes by these bits."""
+    """Returns the bits of a float32 as an integer. Shaders compare magnitudes by these bits."""
     return int.from_bytes(struct.pack("<f", value), "little")
 
 
 def pose_glsl(variant: PoseVariant) -> str:
-    """GLSL that declares `drawn_pose()`. Put the text after `#version` and FRAME_GLSL, because it uses the function
-    `place_from_eye` of FRAME_GLSL.
+    """Returns GLSL that declares `drawn_pose()`. Put the text after `#version` and FRAME_GLSL, because it uses the
+    function `place_from_eye` of FRAME_GLSL.
 
     The text contains QUATERNION_GLSL and ROTATE_GLSL.
     """
@@ -293,8 +294,7 @@ def pose_glsl(variant: PoseVariant) -> str:
     return defined + LAYER_GLSL + QUATERNION_GLSL + ROTATE_GLSL + _POSE_STRUCT + _POSE
 
 
-# GLSL of rotations: quaternions xyzw and rotation vectors, radians about the world's axes.
-#
+# This is the GLSL of rotations. It uses quaternions xyzw, and rotation vectors in radians about the world's axes.
 # `render/interpolation/quaternion.py` has the same functions in numpy, and a test compares the two. Always: `unit`
 # returns a unit quaternion for any finite input.
 

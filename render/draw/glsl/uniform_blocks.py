@@ -1,4 +1,5 @@
-"""GLSL of the uniform blocks of a picture and of a layer, shared by all programs. `frame_block.py` packs the blocks.
+"""Contains the GLSL of the uniform blocks of a picture and of a layer. All programs share it. `frame_block.py` packs
+the blocks.
 
 The GLSL also contains functions that convert a place in the world to a pixel and a depth, for perspective and
 orthographic cameras. This module also contains the switches with which programs of bodies are compiled.
@@ -65,11 +66,11 @@ layout(std140) uniform Layer {
 
 
 def switches_glsl(variant: PoseVariant) -> str:
-    """GLSL that defines the switches of a program. PARALLEL, OUTLINED: true or false. PATTERN: 1 if round shapes have
-    their pattern, otherwise 0. TRANSPARENT: 1 or 0. FINISH: see light.py.
+    """Returns GLSL that defines the switches of a program. PARALLEL, OUTLINED: true or false. PATTERN: 1 if round
+    shapes have their pattern, otherwise 0. TRANSPARENT: 1 or 0. FINISH: see light.py.
 
-    FAINT_BELOW: pixels of which a smaller share is covered are drawn only over the background. Put the text after
-    `#version`.
+    FAINT_BELOW: a share of a pixel. If a body covers less than this share of a pixel, the pixel is drawn only over the
+    background. Put the text after `#version`.
     """
     defined = {
         "PARALLEL": str(variant.parallel).lower(),
@@ -83,39 +84,39 @@ def switches_glsl(variant: PoseVariant) -> str:
 
 
 def frame_glsl(variant: PoseVariant) -> str:
-    """FRAME_GLSL for one kind of camera and look, which are chosen when the program is compiled. Put the text after
-    `#version`."""
+    """Returns FRAME_GLSL for one kind of camera and look. Camera and look are chosen when the program is compiled. Put
+    the text after `#version`."""
     return switches_glsl(variant) + FRAME_GLSL
 
 
-# Variants of the programs of bodies, and the format of rows with a given pose.
-#
-# If a choice is the same for all bodies of a draw call, it is made when the program is compiled, because software
+# This code contains the variants of the programs of bodies, and the format of rows with a given pose.
+# Some choices are the same for all bodies of a draw call. They are made when the program is compiled, because software
 # rendering executes both sides of every branch.
 
 
-# Format of a row with a given pose, see `GIVEN`; scale: half extents, metres.
+# Format of a row with a given pose, see `GIVEN`. The scale is half the extent along each axis, in metres.
 GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
     "3f 4f 3f 4f1 /v",
     ("given_position", "given_orientation", "given_scale", "given_color"),
 )
 
 METHODS = ("none", "linear", "hermite", "auto")
-# Kinds of motion. Each has its own program: the first for the methods none and linear, the second for hermite and
-# auto.
+# Kinds of motion. Each has its own program. The first is for the interpolation methods none and linear. The second is
+# for hermite and auto.
 POSE_VARIANTS = ("linear", "curved")
-# Value in place of a kind of motion if no snapshots are read: the pose of each row is then an input.
+# This value replaces the kind of motion if no snapshots are read. The pose of each row is then an input of the shader.
 GIVEN = "given"
 
 
 class PoseVariant(NamedTuple):
-    """Variant of the pose program. motion: one of POSE_VARIANTS, or GIVEN. stretched: bodies have a scale along each
-    axis.
+    """A variant of the pose program. motion: one of POSE_VARIANTS, or GIVEN. stretched: True if bodies have a scale
+    along each axis.
 
-    wide: spheres are drawn as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies
-    have a darker outline. placed: each row is a part with a pose in its body's frame. scaled_parts: with `stretched`,
-    each part has its own scales, along its own axes. transparent: draws only transparent pixels. sampled: alpha is not
-    an opacity, but the share of a pixel's samples that the body covers. finish: how materials are drawn, see light.py.
+    wide: True if spheres are drawn as ellipses, see sphere_common.py. parallel: True if the camera is orthographic.
+    outlined: True if bodies have a darker outline. placed: True if each row is a part with a pose in its body's frame.
+    scaled_parts: True if, with `stretched`, each part has its own scales along its own axes. transparent: True if only
+    transparent pixels are drawn. sampled: True if alpha is not an opacity, but the share of a pixel's samples that the
+    body covers. finish: how materials are drawn, see light.py.
     """
 
     motion: str = "linear"

@@ -1,2 +1,2 @@
-"""Light and shadows. lit_pictures: shadow maps, and the three passes of a picture with mapped shadows. composing:
-shading and multisampling of a picture."""
+"""These modules add light and shadows. lit_pictures draws shadow maps, and makes the three passes of a picture with
+mapped shadows. composing shades a picture and computes the mean of each pixel's samples."""

@@ -1,15 +1,15 @@
 """Composes a picture: darkens surfaces in shadow, and computes the mean of each pixel's samples.
 
 All bodies are first drawn fully lit into a separate target. Then one pass over the picture's pixels computes the
-position and normal of each pixel from the depths, and tests whether the light reaches this position. So shadows fall
-on every surface, and the programs of bodies do not have to handle shadows. The share of a surface's brightness that
-comes from the sun follows from the surface's normal (glsl/light.py). A shadow removes exactly this share. If the
-surface faces away from the light, the shadow removes nothing. The ground has no depth; its position is the point where
-the pixel's ray meets the ground.
+position and normal of each pixel from the depths, and tests whether the light reaches this position. So shadows fall on
+every surface, and the programs of bodies do not have to handle shadows. The surface's normal determines which share of
+its brightness comes from the sun (glsl/light.py). A shadow removes exactly this share. If the surface faces away from
+the light, the shadow removes nothing. The ground has no depth. Its position is the point where the pixel's ray meets
+the ground.
 
-- Soft shadows: TAPS comparisons with the map, spread over a disc. Each comparison interpolates between four pixels of
-  the map (percentage closer filtering, Reeves 1987). To avoid self-shadowing, the position is moved along the normal
-  by the width of the disc on the surface.
+- Soft shadows: each pixel is compared with the shadow map at TAPS points, which are spread over a disc. Each comparison
+  interpolates between four pixels of the map (percentage closer filtering, Reeves 1987). To avoid self-shadowing, the
+  position is moved along the normal by the width of the disc on the surface.
 - Contact shading: nearby surfaces block the sky's light (screen-space ambient occlusion: Mittring 2007, Bavoil 2008).
   Contact shading dims only the hemisphere light.
 - Multisampling: all samples of a pixel share one shade, unless they lie on different surfaces.
@@ -33,11 +33,12 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING
 from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
-# TAPS: number of comparisons for a soft edge, a multiple of three. SOFT_PX: half the edge's width, pixels of the map.
+# TAPS: number of comparisons for the soft edge of a shadow, a multiple of three. SOFT_PX: half the width of this edge,
+# in pixels of the map.
 TAPS, SOFT_PX = 24, 5.0
-# Radius of contact shading at the target, as a share of half the picture's height.
+# Radius of contact shading around a point at the target, as a share of half the picture's height.
 CONTACT_SHARE = 0.15
-# Largest radius of contact shading, px.
+# Largest radius of contact shading in the picture, in px.
 WIDEST_PX = 96
 COLORS, DEPTHS, MAP = 0, 1, 2  # texture units
 
@@ -242,12 +243,12 @@ class Shading(NamedTuple):
     has_contact: bool
 
 
-# All combinations that the quality levels use.
+# All combinations of options that the quality levels use.
 SHADINGS = tuple(starmap(Shading, product((1, 4), (False, True), (False, True))))
 
 
 class Composer:
-    """Shades the samples of a target and draws them as the pixels of a picture into the current framebuffer."""
+    """Shades the samples of a target. Draws the result as the pixels of a picture into the current framebuffer."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -256,10 +257,10 @@ class Composer:
     def compose(
         self, shading: Shading, scene: Scene, camera: CameraMatrices, matrix: NDArray[np.float64], map_px: int
     ) -> None:
-        """Composes a picture of this scene and camera. The camera's uniform block, the colours, depths and map must be
-        bound.
+        """Composes a picture of this scene and camera. The camera's uniform block must be bound, and also the colours,
+        the depths and the shadow map.
 
-        matrix: (4, 4), from eye space to the map. map_px: side of the map, px.
+        matrix: (4, 4), converts from eye space to the shadow map. map_px: side of the shadow map in px.
         """
         array = self._array(shading)
         program = array.program
@@ -271,7 +272,7 @@ class Composer:
             away_m = 1.0 if camera.orthographic else math.dist(camera.eye, camera.target)
             program["contact_m"] = CONTACT_SHARE * away_m / float(camera.projection[1, 1])
         self._context.enable_only(moderngl.DEPTH_TEST)
-        self._context.depth_func = "1"  # the test always passes: the depth is only written
+        self._context.depth_func = "1"  # every pixel passes the depth test, so that its depth is written
         array.render(moderngl.TRIANGLES, vertices=3)
         self._context.depth_func = "<"
 
@@ -286,12 +287,12 @@ class Composer:
 
 
 def compose_program(context: moderngl.Context, shading: Shading) -> moderngl.Program:
-    """Program that composes a picture. Draw it with GL_TRIANGLES and three vertices without attributes."""
+    """Returns the program that composes a picture. Draw it with GL_TRIANGLES and three vertices without attributes."""
     return context.program(vertex_shader="#version 330 core\n" + _VERTEX, fragment_shader=_fragment(shading))
 
 
 def _is_over(camera: CameraMatrices, ground: float) -> bool:
-    """True if the camera sees the ground's upper side."""
+    """Returns True if the camera sees the ground's upper side."""
     return bool(camera.view[2, 2] > 0) if camera.orthographic else camera.eye[2] > ground
 
 
@@ -306,7 +307,7 @@ def _fragment(shading: Shading) -> str:
 
 
 def _disc() -> str:
-    """GLSL array of points that are spread evenly over the unit disc, on a spiral (Vogel 1979)."""
+    """Returns a GLSL array of points that are spread evenly over the unit disc, on a spiral (Vogel 1979)."""
     turn = math.pi * (3 - math.sqrt(5))
     places = [(math.sqrt((n + 0.5) / TAPS), n * turn) for n in range(TAPS)]
     listed = ", ".join(f"vec2({away * math.cos(angle):.5f}, {away * math.sin(angle):.5f})" for away, angle in places)

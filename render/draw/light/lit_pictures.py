@@ -1,8 +1,9 @@
-"""Pictures with shadows on every surface. They are drawn from the light and from the eye, and are then composed.
+"""Draws pictures with shadows on every surface. The bodies are drawn from the light and from the eye. Then the picture
+is composed.
 
 The shadow map is a picture from the light. From the eye, the bodies are drawn into a target whose depths can be read.
-If the level requires it, the target has several samples per pixel. composing.py makes the final picture from map and
-target.
+If the level requires it, the target has several samples per pixel. composing.py makes the final picture from the shadow
+map and the target.
 
 This module also contains the light's camera, and the draw calls of bodies that both pictures use.
 
@@ -42,20 +43,21 @@ from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of, grown, 
 Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
 
-# OpenGL capabilities for which moderngl has no name. ALPHA_TO_COVERAGE: the alpha of a pixel sets the share of its
-# samples that are drawn. ALPHA_TO_ONE: these samples are drawn opaque.
+# OpenGL capabilities for which moderngl has no name. ALPHA_TO_COVERAGE: the alpha of a pixel determines which share of
+# its samples is drawn. ALPHA_TO_ONE: these samples are drawn opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
-# Half the depth of the map's region if there are marks, in radii of the region. Marks up to this far towards the light
-# cast shadows into the region. Marks do not affect the region's radius, because the radius would change whenever marks
-# appear or disappear. A deeper region does not make shadows less sharp.
+# If there are marks, half the depth of the map's region is this multiple of the region's radius. Marks up to this far
+# towards the light cast shadows into the region. Marks do not affect the region's radius. Otherwise the radius would
+# change whenever marks appear or disappear. In a deeper region, shadows are not less sharp.
 MARKS_DEEP = 16.0
-# A target is replaced if the picture is larger than the target, or smaller than this share of it.
+# A target is replaced if the picture is larger than the target. It is also replaced if the picture is smaller than this
+# share of the target.
 LEAST_USED = 0.4
 
 
 class LitTarget:
-    """Colours and depths of a picture, which composing.py reads. samples: number of samples per pixel; 1: no
-    multisampling."""
+    """Colours and depths of a picture, which composing.py reads. samples: number of samples per pixel; with 1 sample,
+    there is no multisampling."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
@@ -63,7 +65,7 @@ class LitTarget:
         self._size_px, self._samples = (0, 0), 0
 
     def framebuffer(self, size_px: tuple[int, int], samples: int) -> moderngl.Framebuffer:
-        """Framebuffer of at least this size. Raises TwixtError if the driver cannot create it."""
+        """Returns a framebuffer of at least this size. Raises TwixtError if the driver cannot create it."""
         used = size_px[0] * size_px[1] / max(self._size_px[0] * self._size_px[1], 1)
         is_inside = size_px[0] <= self._size_px[0] and size_px[1] <= self._size_px[1]
         if self._made is None or samples != self._samples or not is_inside or used < LEAST_USED:
@@ -90,7 +92,7 @@ class LitTarget:
         return colors, depths, framebuffer
 
     def use(self) -> None:
-        """Binds colours and depths for composing."""
+        """Binds the colours and the depths for composing."""
         assert self._made is not None
         self._made[0].use(composing.COLORS)
         self._made[1].use(composing.DEPTHS)
@@ -103,8 +105,8 @@ class LitTarget:
 
 
 class LitPictures:
-    """Draws pictures whose level has mapped shadows. solids: the `Solids` used only for the shadow map. marks: marks
-    of the picture; their opaque solids cast shadows."""
+    """Draws pictures whose level has mapped shadows. solids: the `Solids` that draw only the shadow map. marks: the
+    marks of the picture. Marks that are opaque solids cast shadows."""
 
     def __init__(
         self,
@@ -124,11 +126,11 @@ class LitPictures:
         self._map: tuple[moderngl.Texture, moderngl.Framebuffer] | None = None
         self._reach_of: Scene | None = None
         self._reach_m = 0.0
-        self.light_view: SceneView | None = None  # view from the light in the last picture
+        self.light_view: SceneView | None = None  # view from the light in the last picture; None before the first
 
     def draw(self, view: SceneView, layers: Sequence[PlacedLayer], begin: Callable[[], None], steps: Steps) -> None:
-        """Draws a picture. begin: sets the picture's uniform blocks. steps: two functions; the first draws the
-        background, the second the lit bodies."""
+        """Draws a picture. begin: function that sets the picture's uniform blocks. steps: two functions. The first
+        draws the background, and the second draws the lit bodies."""
         lay, draw = steps
         light = self._cast(view, layers)
         begin()
@@ -145,13 +147,13 @@ class LitPictures:
         self._composer.compose(shading, view.scene, view.camera, to_map(view.camera, light), MAP_PX)
 
     def affordable(self, level: Level) -> Level:
-        """The level, but without multisampling if the driver does not support it."""
+        """Returns this level, but without multisampling if the driver does not support it."""
         return level if level.samples <= self._most_samples else level._replace(samples=1)
 
     @contextmanager
     def _covering(self, samples: int) -> Iterator[None]:
-        """With this context manager, soft edges cover some samples and are not blended. So bodies that are drawn later
-        are visible behind the edges."""
+        """Inside this context manager, soft edges cover some of a pixel's samples and are not blended. So bodies that
+        are drawn later are visible behind the edges."""
         wanted = (ALPHA_TO_COVERAGE, ALPHA_TO_ONE) if samples > 1 else ()
         for capability in wanted:
             self._context.enable_direct(capability)
@@ -162,7 +164,7 @@ class LitPictures:
                 self._context.disable_direct(capability)
 
     def forget(self) -> None:
-        """Discards the uniform blocks. Call it for a new scene."""
+        """Discards the uniform blocks. Call it when there is a new scene."""
         self._uniforms.forget()
 
     def release(self) -> None:
@@ -205,31 +207,31 @@ class LitPictures:
         return light_camera(region, view.scene.light)
 
 
-# The view from the light: an orthographic camera around the bodies, for the shadow map.
-#
-# The shadow map is drawn by the same programs as other pictures. The shadow map only needs a camera that looks in the
-# direction of the light. This camera shows all bodies, or the region that the viewer's camera shows, whichever is
-# smaller.
-#
+# This code computes the view from the light, which is an orthographic camera around the bodies. The shadow map is drawn
+# with it.
+# The shadow map is drawn by the same programs as other pictures. It only needs a camera that looks in the direction of
+# the light. This camera shows all bodies, or the region that the viewer's camera shows, whichever is smaller.
 # While the region keeps its size, the pixels of the map stay at the same places in the world, so the edges of shadows
 # do not crawl. To achieve this, the centre moves by whole pixels, and the size changes by factors of SIZE_STEP. Pure:
 # takes and returns numbers.
 
 
-# Side of the shadow map, px. If a body fills a tenth of a picture of 1280x960, its shadow edges are then as fine as
-# the pixels of the picture.
+# Side of the shadow map in px. If a body fills a tenth of a picture of 1280x960, the edges of its shadow are then as
+# fine as the pixels of the picture.
 MAP_PX = 2048
-# Radius of the region around the camera's target, in half diagonals of the area that the camera shows at the target.
+# Radius of the region around the camera's target. It is a multiple of half the diagonal of the area that the camera
+# shows at the target.
 SEEN_REACH = 1.5
 # The region's radius in metres is a power of this number.
 SIZE_STEP = math.sqrt(2)
-# Half the depth of the region, in radii. Bodies this far towards the light still cast shadows into the region.
+# Limits on half the depth of the region, as multiples of its radius. Bodies this far towards the light still cast
+# shadows into the region.
 DEEP, DEEPEST = 4.0, 1000.0
 
 
 class Region(NamedTuple):
-    """Ball that the shadow map shows. middle: metres, world. deep_m: distance towards the light up to which bodies
-    cast shadows."""
+    """The ball that the shadow map shows. middle: its centre in the world, in metres. deep_m: distance towards the
+    light up to which bodies cast shadows."""
 
     middle: tuple[float, float, float]
     radius_m: float
@@ -237,8 +239,8 @@ class Region(NamedTuple):
 
 
 def casting_reach(scene: Scene) -> float:
-    """Largest distance of any point of a body from its position, metres at scale 1. Floors and walls are left out if
-    there are other bodies.
+    """Returns the largest distance of any point of a body from the body's position, in metres at scale 1. Floors and
+    walls are left out if there are other bodies.
 
     A floor that extends beyond the region still casts its shadow.
     """
@@ -249,8 +251,8 @@ def casting_reach(scene: Scene) -> float:
 
 
 def region_of(extent: Extent | None, reach_m: float, camera: CameraMatrices) -> Region:
-    """Region whose bodies cast shadows. extent: box around the positions of the bodies; None: unknown. reach_m: from
-    `casting_reach`."""
+    """Returns the region whose bodies cast shadows. extent: box around the positions of the bodies; None if it is
+    unknown. reach_m: result of `casting_reach`."""
     away_m = 1.0 if camera.orthographic else math.dist(camera.eye, camera.target)
     half_sides = (away_m / float(camera.projection[axis, axis]) for axis in (0, 1))
     seen_m = SEEN_REACH * math.hypot(*half_sides)
@@ -265,7 +267,8 @@ def region_of(extent: Extent | None, reach_m: float, camera: CameraMatrices) -> 
 
 
 def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -> CameraMatrices:
-    """Camera that looks at a region from the light. light: direction towards the light, world, of any length but 0.
+    """Returns a camera that looks at a region from the light. light: direction towards the light in the world, of any
+    length but 0.
 
     The eye is at the centre of the region. The camera sees equally far in front of the eye and behind it.
     """
@@ -274,7 +277,7 @@ def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -
     length = float(np.linalg.norm(right))
     right = right / length if length > 1e-6 else np.array((1.0, 0.0, 0.0))
     axes = np.array([right, np.cross(backward, right), backward])
-    # One pixel more than necessary on each side, because the centre is moved by up to half a pixel.
+    # The map has one pixel more than necessary on each side, because the centre is moved by up to half a pixel.
     radius_m = SIZE_STEP ** math.ceil(math.log(max(region.radius_m, 1e-30) * (1 + 2 / map_px), SIZE_STEP) - 1e-9)
     pixel_m = 2 * radius_m / map_px
     at = axes @ np.asarray(region.middle, np.float64)
@@ -284,15 +287,15 @@ def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -
     view[:3, :3] = axes
     view[:3, 3] = -at
     projection = np.diag([1 / radius_m, 1 / radius_m, -1 / max(region.deep_m * 1.1, radius_m), 1.0])
-    with np.errstate(over="ignore"):  # values beyond float32's range are not visible
+    with np.errstate(over="ignore"):  # values beyond the range of float32 are not visible
         return CameraMatrices(
             view.astype(np.float32), projection.astype(np.float32), _xyz(eye), _xyz(eye), orthographic=True
         )
 
 
 def to_map(camera: CameraMatrices, light: CameraMatrices) -> NDArray[np.float64]:
-    """Matrix (4, 4) from the camera's eye space to coordinates of the shadow map, 0..1 each. Multiply it by column
-    vectors."""
+    """Returns a matrix (4, 4). It converts from the camera's eye space to coordinates of the shadow map, from 0 to 1
+    each. Multiply it by column vectors."""
     turn = light.view[:3, :3].astype(np.float64) @ camera.view[:3, :3].astype(np.float64).T
     moved = np.eye(4)
     moved[:3, :3] = turn
@@ -308,13 +311,11 @@ def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
     return x, y, z
 
 
-# Draw calls for all shapes of a picture, in the current framebuffer and with the current camera.
-#
+# This code makes the draw calls for all shapes of a picture. It draws into the current framebuffer with the current
+# camera.
 # A picture from the eye and a picture from the light are drawn in the same way. Each has its own `Solids`, which store
 # the programs chosen for the last picture.
-#
-# Planes and meshes are drawn first, because the soft edges of the other shapes are blended with the pixels behind
-# them.
+# Planes and meshes are drawn first, because the soft edges of the other shapes are blended with the pixels behind them.
 
 
 class Solids:
