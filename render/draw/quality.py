@@ -1,29 +1,30 @@
-"""Chooses the quality level: cheaper while frames do not fit into the refresh interval, finer when they fit again.
+"""Chooses the quality level: a cheaper level while frames do not fit into the refresh interval, and a finer level when
+they fit again.
 
 The longest frames make motion uneven, not the usual frames. So a level is judged by the *tail* of the costs of its
 frames, p50 + 3 (p90 - p50). If costs vary, the tail is about the longest frame in 100. The tail ignores rare long
-frames, because no cheaper level prevents them. For each step between levels, the ratio of costs was measured in
-advance (`Level.share`). The ratio is corrected after each step.
+frames, because no cheaper level prevents them. For each step between levels, the ratio of costs was measured in advance
+(`Level.share`). The ratio is corrected after each step.
 
-- Cheaper: a step down is made if the tail of each of three blocks of 40 frames exceeds 92 % of the interval. It is
-  made at once if the median of the last 10 frames, or each of the last 4, exceeds this limit. The step skips levels
-  whose expected cost does not fit. The smaller picture is a separate step. It is made only if even the median of three
-  blocks does not fit.
-- Reversal: a step is reversed if it saves less than 4 % and the usual frames still do not fit. Before the reversal,
-  the cheapest level is tried if possible. After the reversal, no cheaper level is tried until the cost has grown by
-  half or ten minutes have passed.
-- Finer: a step up is made if the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval
-  for 9 s, or below 50 % for 2 s. If a step down follows within a minute, both times double, up to ten minutes. The
-  times are reset when a finer level has lasted a minute.
-- Shortage of cores: one step down every 10 frames, at most to level SPARING, whatever the cost. During the shortage
-  there is no step up.
+- Cheaper: a step down is made if the tail of each of three blocks of 40 frames exceeds 92 % of the interval. It is made
+  at once if the median of the last 10 frames, or each of the last 4, exceeds this limit. The step skips levels whose
+  expected cost does not fit. The smaller picture is a separate step. It is made only if even the median of three blocks
+  does not fit.
+- Reversal: a step is reversed if it saves less than 4 % and the usual frames still do not fit. Before the reversal, the
+  cheapest level is tried if possible. After the reversal, no cheaper level is tried until the cost has grown by half or
+  ten minutes have passed.
+- Finer: the tails of three blocks are divided by the step's ratio. A step up is made if the results stay below 75 % of
+  the interval for 9 s, or below 50 % for 2 s. If a step down follows within a minute, both times double, up to ten
+  minutes. The times are reset when a finer level has lasted a minute.
+- Shortage of cores: one step down is made every 10 frames, at most to level SPARING, whatever the cost. During the
+  shortage there is no step up.
 
-Under a constant load the level settles within 20 s, after at most three changes (on recorded costs).
+Under a constant load, the level stops changing within 20 s, after at most three changes (on recorded costs).
 
 Each level also leaves out everything that the finer levels leave out. Software rendering uses LEVELS. A GPU uses
 LIT_LEVELS, which start with BEST. (Shadows on every surface make software rendering fifty times slower.) With the
-choices `low`, `high` (the finest of LEVELS) and `best` (the finest level of all) the level never changes. A shortage
-of cores does not change the level on a GPU. Pure: reads no clock; time is the sum of the frame intervals.
+choices `low`, `high` (the finest of LEVELS) and `best` (the finest level of all) the level never changes. A shortage of
+cores does not change the level on a GPU. Pure: reads no clock. Time is the sum of the frame intervals.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from twixt.ipc.quantiles import median
 
 
 class Level(NamedTuple):
-    """One quality level. left_out: text for the user: what the next finer level has and this level does not; "" for
-    the finest level.
+    """One quality level. left_out: text for the user. It names what the next finer level has and this level does not
+    have. It is "" for the finest level.
 
     share: frame time of this level divided by the frame time of the next finer level.
     """
@@ -46,23 +47,23 @@ class Level(NamedTuple):
     name: str
     left_out: str = ""
     share: float = 1.0
-    shadows: bool = True  # round shadows on the ground, if `mapped` is False
-    fine: bool = True  # bodies with smooth edges, highlights and borders
-    skin: bool = True  # bodies with a pattern, and with exact depth in each pixel
-    mapped: bool = False  # shadows of all bodies on every surface
-    contact: bool = False  # contact shading
+    shadows: bool = True  # True if bodies have round shadows on the ground; used if `mapped` is False
+    fine: bool = True  # True if bodies have smooth edges, highlights and borders
+    skin: bool = True  # True if bodies have a pattern, and exact depth in each pixel
+    mapped: bool = False  # True if all bodies cast shadows on every surface
+    contact: bool = False  # True if nearby surfaces darken each other
     samples: int = 1  # number of samples per pixel
-    scale: float = 1.0  # factor on each side of the picture; below 1, the picture is enlarged after drawing
+    scale: float = 1.0  # factor on each side of the picture; a picture with a factor below 1 is enlarged after drawing
 
 
 FULL = Level("full")
 FLAT = Level("flat", "no pattern, one depth a body", 0.78, shadows=False, fine=False, skin=False)
-# The shares are ratios of the processor time of drawing the default world on llvmpipe, measured in alternation at
-# 800x600 and 1280x800 (`python -m bench parts`). With 10,000 or more small bodies, each step except the first and the
-# last saves less than 4 %, because the cheapest programs already draw them. The level with half the size takes 0.3 to
-# 0.9 of the time of FLAT if pixels are costly: many bodies, meshes, or a camera that moves over a floor. With few
-# bodies and a camera that stands still, this level takes 1.0 to 1.9 of the time of FLAT. The reason is that copies of
-# the whole window take about 2 ms more at 1920x1080.
+# The shares are ratios of processor times for drawing the default world on llvmpipe. They were measured in alternation
+# at 800x600 and 1280x800 (`python -m bench parts`). With 10,000 or more small bodies, each step except the first and
+# the last saves less than 4 %, because the cheapest programs already draw them. The last level draws at half size. If
+# pixels are costly, it takes 0.3 to 0.9 of the time of FLAT. Pixels are costly if there are many bodies or meshes, or
+# if the camera moves over a floor. With few bodies and a camera that stands still, this level takes 1.0 to 1.9 of the
+# time of FLAT. The reason is that copies of the whole window take about 2 ms more at 1920x1080.
 LEVELS = (
     FULL,
     Level("no shadows", "no soft shadows", 0.73, shadows=False),
@@ -70,58 +71,59 @@ LEVELS = (
     FLAT,
     Level("half the size", "pixels of twice the size", 0.9, shadows=False, fine=False, skin=False, scale=0.5),
 )
-# Levels for a GPU. Their shares are estimates from the number of pixels and samples that each step saves. The governor
-# corrects the shares by measurement; `python -m bench looks` shows them.
+# Levels for a GPU. Their shares are estimated from the number of pixels and samples that each step saves. The governor
+# measures the costs and corrects the shares. `python -m bench looks` shows them.
 BEST = Level("best", mapped=True, contact=True, samples=4)
 LIT_LEVELS = (
     BEST,
     Level("mapped shadows", "no contact shading, no multisampling", 0.5, mapped=True),
     Level("round shadows", "shadows on the ground alone", 0.5),
 )
-# In software rendering, `--quality best` has one sample per pixel, because four samples take twice as long.
+# In software rendering, `--quality best` has one sample per pixel. Four samples take twice as long.
 BEST_SOFTWARE = BEST._replace(samples=1)
-CHEAPEST = FLAT  # cheapest level that is drawn at full size: `--quality low`
-# Index of the coarsest level that a shortage of cores may lead to. A coarser level would be visible at once.
+CHEAPEST = FLAT  # the cheapest level that is drawn at full size, used for `--quality low`
+# Index of the coarsest level to which a shortage of cores may lead. The user would see a coarser level at once.
 SPARING = 2
 
 
-# JUDGED: number of last frames whose median is compared with the limit. AT_ONCE: number of last frames that are enough
-# if each is too long.
+# The cost of a frame is too high if it exceeds a limit. JUDGED: the median of this many last frames is compared with
+# the limit. AT_ONCE: the level is also lowered if each of this many last frames costs too much.
 JUDGED, AT_ONCE = 10, 4
-# BLOCK: number of frames in a block. BLOCKS: number of blocks whose tails must all be too long for a cheaper level, or
-# all be short enough for a finer level.
+# BLOCK: number of frames in a block. BLOCKS: number of blocks that are judged together. If the tails of all these
+# blocks are too long, a cheaper level is chosen. If all are short enough, a finer level is chosen.
 BLOCK, BLOCKS = 40, 3
-# The tail is p50 + TAIL (QUANTILE - p50). For an exponential distribution this is p99.7; for a normal distribution it
-# is an even higher quantile.
+# The tail of the costs is p50 + TAIL (QUANTILE - p50). For an exponential distribution this is p99.7. For a normal
+# distribution it is an even higher quantile.
 TAIL, QUANTILE = 3, 0.9
-# FITS: frames fit if they take at most this share of the interval. FITS_FINER: stricter limit for the expected times
-# at a finer level.
+# FITS: frames fit if they take at most this share of the interval. FITS_FINER: a stricter limit on the times that are
+# expected at a finer level.
 FITS, FITS_FINER = 0.92, 0.75
-# If the expected time is below this share, the load has probably ended, and is not only low for a short time. The time
-# until a finer level is tried is then shorter.
+# If the times that are expected at a finer level are below this share of the interval, the load has probably ended. It
+# is then not only low for a short time. So a finer level is tried earlier.
 FITS_EASILY = 0.5
-# Times until a finer level is tried: FIRST_WAIT_NS normally, SHORT_WAIT_NS if frames fit easily. A step back to a
-# cheaper level within RELAPSE_NS doubles these times.
+# A finer level is tried when frames have fitted for this time. FIRST_WAIT_NS is the usual time. SHORT_WAIT_NS is used
+# if frames fit easily. A step back to a cheaper level within RELAPSE_NS doubles both times.
 FIRST_WAIT_NS, SHORT_WAIT_NS = 9_000_000_000, 2_000_000_000
 LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
-# WORTH: a step that saves less than this share is useless. GROWN: after a useless step, a cheaper level is tried again
-# when the cost has grown by this factor.
+# WORTH: a step that saves less than this share of the cost is useless. GROWN: after a useless step, a cheaper level is
+# tried again when the cost has grown by this factor.
 WORTH, GROWN = 0.04, 1.5
-# Largest number of changes within CHANGES_NS. The smaller picture is tried only if a step to it and back does not
-# exceed this number.
+# Largest number of changes of the level within CHANGES_NS. The smaller picture is tried only if this number allows a
+# step to it and back.
 MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 # LEARNS: weight of a new measurement of a step's share. LEAST_SHARE, MOST_SHARE: lower and upper limit of a share.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
-# During a shortage of cores, the level is lowered after this many frames.
+# During a shortage of cores, the level is lowered each time after this many frames.
 SHORT_FRAMES = 10
-# Number of frames that are not judged after a pause or a change of the window's size. In this time caches fill, and
-# the overlay is laid out again.
+# Number of frames that are not judged after a pause or after a change of the window's size. In this time caches fill,
+# and the overlay is laid out again.
 SETTLING = 20
 
 
 class FrameCost(NamedTuple):
-    """Time of one frame, ns. work: time from the frame's start until its drawing is complete. swap: time of the swap
-    without the wait for the display. user, gc, stolen: parts of `work`, see `FrameCosts`."""
+    """The time of one frame, in ns. work: time from the frame's start until its drawing is complete. swap: time of the
+    swap, without the wait for the display. user, gc, stolen: three times that are contained in `work`, see
+    `FrameCosts`."""
 
     work_ns: int
     swap_ns: int = 0
@@ -131,18 +133,18 @@ class FrameCost(NamedTuple):
 
     @property
     def judged_ns(self) -> int:
-        """The part of the cost that a cheaper level may lower, ns. The user's own drawing and garbage collection are
-        not included. Stolen time is included only up to the length of the frame's own work. If another program runs
-        all the time, a fair scheduler gives the other program as much time in each frame as this process. So a cheaper
-        frame loses less time. A larger stolen time is rare and does not depend on the drawing."""
+        """The share of the cost that a cheaper level may lower, in ns. The user's own drawing and garbage collection
+        are not included. Stolen time is included, but at most as much as the frame's own work takes. If another program
+        runs all the time, a fair scheduler gives the other program as much time in each frame as this process. So a
+        cheaper frame loses less time. More stolen time than this is rare, and does not depend on the drawing."""
         own_ns = max(0, self.work_ns - self.user_ns - self.gc_ns - self.stolen_ns) + max(0, self.swap_ns)
         return own_ns + min(max(0, self.stolen_ns), own_ns)
 
 
 class Trial(NamedTuple):
     """A step that is not judged yet. from_level: index of the previous level. usual_ns, tail_ns: costs of the frames
-    before the step; tail_ns is 0 if the tail was not the reason for the step. back_to: index of the level to which to
-    return if the step saves nothing."""
+    before the step. tail_ns is 0 if the tail was not the reason for the step. back_to: index of the level that is
+    chosen again if the step saves nothing."""
 
     from_level: int
     usual_ns: float
@@ -153,31 +155,32 @@ class Trial(NamedTuple):
 class Governor:
     """Chooses the level of each frame. choice: auto, low, high or best. is_software: True for software rendering.
 
-    is_held: True if frames are being measured; the level then does not change.
+    is_held: True if frames are being measured. The level then does not change.
     """
 
     def __init__(self, choice: str = "auto", is_software: bool = True, is_held: bool = False) -> None:
         self.is_free = choice == "auto" and not is_held
-        self.change_reason = ""  # reason why the level changed after the last frame; "" if it did not change
+        self.change_reason = ""  # why the level changed after the last frame; "" if it did not change
         self._is_software = is_software
         self._levels = _levels_of(choice, is_software)
         self._last_of_full_size = max(number for number, level in enumerate(self._levels) if level.scale == 1.0)
         self._at = 0
         self._shares = [level.share for level in self._levels]
-        self._costs: deque[int] = deque(maxlen=BLOCK * BLOCKS)  # costs of the frames at this level, ns
-        self._count = 0  # number of frames drawn at this level
-        self._settling = 0  # number of frames that will not be judged
+        self._costs: deque[int] = deque(maxlen=BLOCK * BLOCKS)  # costs of the frames at this level, in ns
+        self._count = 0  # number of frames that were drawn at this level
+        self._settling = 0  # number of next frames that will not be judged
         self._trial: Trial | None = None
-        self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)  # instants of the last changes
+        self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)  # times of the last changes of the level
         self._now_ns = self._finer_ns = 0
         self._room_since_ns = self._much_room_since_ns = 0
-        self._relapses = 0  # number of relapses in a row
-        # A cost that no cheaper level lowered, and the instant until which no cheaper level is tried.
+        self._relapses = 0  # number of relapses that followed each other
+        # _useless_ns: a cost that no cheaper level lowered. _useless_until_ns: no cheaper level is tried before this
+        # time.
         self._useless_ns, self._useless_until_ns = 0.0, 0
 
     @property
     def level(self) -> Level:
-        """Current quality level."""
+        """The current quality level."""
         return self._levels[self._at]
 
     @property
@@ -187,15 +190,16 @@ class Governor:
 
     @property
     def is_sparing(self) -> bool:
-        """True if a shortage of cores cannot lower the level further. There are three cases: the level is SPARING or
-        coarser, the level is fixed, or a GPU draws."""
+        """True if a shortage of cores cannot lower the level further. There are three such cases: the level is SPARING
+        or coarser, the level is fixed, or a GPU draws."""
         return not self.is_free or not self._is_software or self._at >= SPARING
 
     def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool = False) -> Level:
         """Records the cost of a frame at the current level (`FrameCost.judged_ns`). Returns the level for the next
         frame.
 
-        interval_ns: refresh interval of the display. cores_are_short: this process or physics has to wait for a core.
+        interval_ns: refresh interval of the display. cores_are_short: True if this process or the physics process has
+        to wait for a core.
         """
         self.change_reason = ""
         if not self.is_free or interval_ns <= 0:
@@ -210,8 +214,8 @@ class Governor:
         return self.level
 
     def forget(self) -> None:
-        """Discards the recorded frames. Call it when drawing has stopped or changed: the recorded frames then do not
-        predict the next frames."""
+        """Discards the recorded frames. Call it when drawing has stopped or has changed. The recorded frames then do
+        not predict the cost of the next frames."""
         self._restart()
         self._settling = SETTLING
 
@@ -235,8 +239,8 @@ class Governor:
 
     @staticmethod
     def _too_long(costs: list[int], room_ns: float, is_block: bool) -> tuple[float, float]:
-        """Returns the usual cost and the tail. The tail is 0 unless the tail alone is too long. Both are 0 if neither
-        is too long."""
+        """Returns the usual cost and the tail. The tail is 0 if the usual cost is already too long. Both are 0 if
+        neither is too long."""
         latest, usual_ns = costs[-AT_ONCE:], median(costs[-JUDGED:])
         if len(latest) == AT_ONCE and min(latest) > room_ns:
             return median(latest), 0.0
@@ -253,19 +257,19 @@ class Governor:
             return False
         if self._levels[self._at + 1].scale == 1.0:
             return True
-        # A smaller picture is visible at once, so a long tail alone is not a sufficient reason for it.
+        # The user sees a smaller picture at once, so a long tail alone is not a sufficient reason for it.
         return len(self._costs) == BLOCK * BLOCKS and median(self._costs) > room_ns and self._may_try
 
     @property
     def _may_try(self) -> bool:
-        """True if a step and its reversal do not lead to more than MOST_CHANGES changes within CHANGES_NS."""
+        """Returns True if a step and its reversal do not lead to more than MOST_CHANGES changes within CHANGES_NS."""
         recent = sum(self._now_ns - changed_ns < CHANGES_NS for changed_ns in self._changes_ns)
         return recent + 2 <= MOST_CHANGES
 
     def _go_cheaper(self, tried: Trial, interval_ns: int) -> None:
         """Steps down until the expected cost fits. The smaller picture is reached only from the level next to it,
-        because for some scenes it saves nothing. After a relapse, makes a single step, back to a level that is known
-        to fit."""
+        because for some scenes it saves nothing. After a relapse, this method makes a single step, back to a level that
+        is known to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
         self._relapses = self._relapses + 1 if is_relapse else 0
         cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_FINER)
@@ -278,23 +282,23 @@ class Governor:
         self._go(to, f"{self._cheaper_by(to)}: {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
 
     def _cheaper_by(self, to: int) -> str:
-        """Text for the user: what is left out by the steps down to this level."""
+        """Returns a text for the user. It says what is left out by the steps down to this level."""
         return f"drawing cheaper ({', '.join(level.left_out for level in self._levels[self._at + 1 : to + 1])})"
 
     def _has_helped(self, costs: list[int], room_ns: float) -> bool:
-        """Judges the last step and learns its ratio of costs. Returns False if the step saved nothing and the level
-        was therefore changed again."""
+        """Judges the last step and learns its ratio of costs. Returns False if the step saved nothing and the level was
+        therefore changed again."""
         tried, self._trial = self._trial, None
         assert tried is not None
         usual_ns = median(costs)
         self._learn(tried, usual_ns)
         if tried.from_level > self._at:
             return True
-        # The tail does not show how much a step saved. If the machine's speed varies, this alone can lengthen the tail
-        # by the same amount.
+        # The tail does not show how much a step saved. If the machine's speed varies, this alone can make the tail
+        # longer by the same amount.
         if tried.tail_ns or usual_ns <= room_ns or usual_ns < (1 - WORTH) * tried.usual_ns:
             return True
-        # With many small bodies it is usual that a step saves nothing. Then only fewer pixels help.
+        # With many small bodies, a step often saves nothing. Then only a smaller number of pixels helps.
         cheapest = len(self._levels) - 1
         if self._at < cheapest and self._may_try:
             further = Trial(self._at, usual_ns, 0.0, tried.back_to)
@@ -305,7 +309,8 @@ class Governor:
         return False
 
     def _learn(self, tried: Trial, usual_ns: float) -> None:
-        """Corrects the shares of the steps between the previous level and this level, all by the same factor."""
+        """Corrects the shares of the steps between the previous level and this level. All are changed by the same
+        factor."""
         cheaper, finer = max(tried.from_level, self._at), min(tried.from_level, self._at)
         if tried.usual_ns <= 0 or usual_ns <= 0:
             return
@@ -320,7 +325,7 @@ class Governor:
         if not self._at or len(costs) < BLOCK * BLOCKS:
             return
         changed_ns = self._changes_ns[-1]
-        # A learned share becomes outdated: if the last step was more than LONGEST_WAIT_NS ago, `Level.share` is used
+        # A learned share becomes outdated. If the last step was more than LONGEST_WAIT_NS ago, `Level.share` is used
         # instead.
         is_known = self._now_ns - changed_ns < LONGEST_WAIT_NS
         share = self._shares[self._at] if is_known else self._levels[self._at].share
@@ -354,7 +359,7 @@ class Governor:
 
 
 def tail(costs: Sequence[int]) -> float:
-    """p50 + TAIL (QUANTILE - p50) of the costs, at least one."""
+    """Returns p50 + TAIL (QUANTILE - p50) of the costs. There must be at least one cost."""
     ordered = sorted(costs)
     usual, high = median(ordered), ordered[min(len(ordered) - 1, int(QUANTILE * len(ordered)))]
     return usual + TAIL * max(0.0, high - usual)
@@ -365,7 +370,7 @@ def _tails(costs: Sequence[int]) -> list[float]:
 
 
 def _levels_of(choice: str, is_software: bool) -> tuple[Level, ...]:
-    """Levels that may be drawn, finest first."""
+    """Returns the levels that may be drawn. The finest level is first."""
     if choice == "low":
         return (CHEAPEST,)
     if choice == "best":

@@ -1,14 +1,14 @@
 """Draws the world between two snapshots on the GPU.
 
 A picture consists of a few small uniform blocks and a list of draw calls (ground, boxes, spheres, shadows, outline).
-There is one draw call for each program and layer that has bodies of the program's kind. The list does not depend on
-the number of bodies, and no code here runs once for each body.
+There is one draw call for each program, and for each layer that has bodies of the program's kind. The list does not
+depend on the number of bodies, and no code here runs once for each body.
 
 Always: scene, layers, camera and level determine the picture. A picture that is drawn again has the same pixels. There
-is one exception: the choice of the program that draws many spheres also depends on earlier pictures
-(sphere_detail.py). A frame is drawn into the framebuffer that is current at the frame's first `draw`. Pixels outside
-the viewport do not change. This module owns no window, and does not know which snapshot is in which slot. It reads no
-clock, with one exception: it compares the times of two ways to draw the background (background_cache.py).
+is one exception: the choice of the program that draws many spheres also depends on earlier pictures (sphere_detail.py).
+A frame is drawn into the framebuffer that is current at the frame's first `draw`. Pixels outside the viewport do not
+change. This module owns no window, and does not know which snapshot is in which slot. It reads no clock, with one
+exception: it compares the times of two ways to draw the background (background_cache.py).
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ class SceneRenderer:
             self._flat.outline.set(scene.outline)
         self._bounds = PictureBounds(self._bodies)
         self._timers = GpuTimers(context, by_processor)
-        self._view: SceneView | None = None  # view of the last picture
-        self._is_alone = True  # the frame has only one picture
-        self._covered: Sequence[Rectangle] | None = None  # the rectangles given to `mark_covered` in this frame
+        self._view: SceneView | None = None  # the view of the last picture; None before the first
+        self._is_alone = True  # True if the frame has only one picture
+        self._covered: Sequence[Rectangle] | None = None  # the rectangles that `mark_covered` was given in this frame
         self._motion = POSE_VARIANTS[0]  # kind of motion of the last picture
-        self._still_key: Hashable = None  # key of the planes in the last picture; None if they may move
-        self._has_planes = False  # the planes were drawn with the background
+        self._still_key: Hashable = None  # key of the planes in the last picture; None if a plane may move
+        self._has_planes = False  # True if the planes were drawn with the background
         self.level: Level = FULL  # quality level of the next picture
 
     @property
@@ -114,7 +114,8 @@ class SceneRenderer:
 
     @property
     def layers(self) -> frozenset[str | None]:
-        """Layers that may be drawn: the scene's groups, `CHILDREN` for bodies with a parent, None for all others."""
+        """The layers that may be drawn: the scene's groups, `CHILDREN` for bodies with a parent, and None for all other
+        bodies."""
         return self._bodies.members.layers
 
     def set_scene(self, scene: Scene) -> None:
@@ -127,14 +128,15 @@ class SceneRenderer:
         self._bodies.set_scene(scene)
 
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
-        """Call it before the first snapshot of a new scene is uploaded. Call it again when another scene is drawn. If
-        the new scene moves parts, earlier snapshots still show these parts at their old places. own: the new scene, if
-        an earlier scene is still drawn. slots: GPU slots that may be drawn again; None: all slots."""
+        """Call this method before the first snapshot of a new scene is uploaded. Call it again when another scene is
+        drawn. If the new scene moves parts, earlier snapshots still show these parts at their old places. own: the new
+        scene, if an earlier scene is still drawn. slots: GPU slots that may be drawn again. If `slots` is None, all
+        slots may be drawn again."""
         self._bodies.begin_scene(own, slots)
 
     def forget_pixels(self) -> None:
-        """Discards the pixels cached from earlier frames. Call it when the window's size has changed: cached pixels
-        may have been outside the smaller window."""
+        """Discards the pixels that were cached in earlier frames. Call it when the window's size has changed. Cached
+        pixels may have been outside the smaller window."""
         self._background.forget_pixels()
 
     def upload(
@@ -166,29 +168,30 @@ class SceneRenderer:
                 drawn.ring.upload_stretch(slot, np.asarray(scale3, np.float32))
 
     def record_count(self, count: int) -> int:
-        """Number of records in a slot for a snapshot of `count` bodies: one for each part."""
+        """Returns the number of records that a slot has for a snapshot of `count` bodies. There is one record for each
+        part."""
         self._bodies.make_room(count)
         parts = self._bodies.parts
         return count if parts is None else parts.rows_of(count)
 
     def is_written(self, slot: int, count: int) -> bool:
-        """True if a slot's memory for `count` bodies was written before."""
+        """Returns True if a slot's memory was already written for at least `count` bodies."""
         return self._bodies.ring.is_written(slot, self.record_count(count))
 
     def upload_records(
         self, slot: int, records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS
     ) -> None:
         """Copies poses that the CPU computed into a slot, usually a slot beyond the ring. records: (n,) of dtype
-        `BODY`, row i for body i. part_columns: see `upload`; additional rows are ignored."""
+        `BODY`, row i for body i. part_columns: see `upload`. Additional rows of a column are ignored."""
         if part_columns:
             rows = self.record_count(len(records))
             part_columns = {name: values[:rows] for name, values in part_columns.items()}
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns, True)
 
     def bodies(self, slot: int) -> tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]:
-        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of the bodies' column `scale3`, if there is one. If
-        parts have their own colours, the slot does not contain the colours of bodies, and all bodies are white in the
-        result. Waits for OpenGL if there are many bodies."""
+        """Returns copies of a slot's bodies, (n,) of dtype `BODY`, and of the bodies' column `scale3`, if there is one.
+        If parts have their own colours, the slot does not contain the colours of bodies, and all bodies are white in
+        the result. Waits for OpenGL if there are many bodies."""
         drawn = self._bodies
         records, stretches = drawn.ring.read(slot)
         rows = slice(None) if drawn.parts is None else drawn.parts.first[: drawn.parts.bodies_of(len(records))]
@@ -200,8 +203,8 @@ class SceneRenderer:
         return bodies, {SCALE3: stretches[rows].copy()}
 
     def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
-        """Sets the vertices (v, 3) of the snapshot in `slot`; an empty array sets the rest shapes. bodies: the
-        snapshot's records."""
+        """Sets the vertices (v, 3) of the snapshot in `slot`. If the array is empty, meshes have their rest shapes.
+        bodies: the snapshot's records."""
         epochs = NO_EPOCHS
         if len(vertices):
             records = np.frombuffer(bodies, BODY) if isinstance(bodies, memoryview) else bodies
@@ -212,10 +215,10 @@ class SceneRenderer:
         """Copies scales along the bodies' own axes, (n, 3), into a slot. They belong to the snapshot that was last
         uploaded into the slot.
 
-        The scales multiply the records' uniform scale. Spheres with such scales are drawn as ellipsoids. The positions
-        of parts are scaled along the body's axes. Each part is scaled along its own axes, by the body's scale in the
-        direction of the axis. This is exact for parts that are turned by right angles. Raises TwixtError if the array
-        has another shape, or if the GPU has no memory left.
+        The records' uniform scale is multiplied by these scales. Spheres with such scales are drawn as ellipsoids. The
+        positions of parts are scaled along the body's axes. Each part is scaled along its own axes, by the body's scale
+        in the direction of the axis. This is exact for parts that are turned by right angles. Raises TwixtError if the
+        array has another shape, or if the GPU has no memory left.
         """
         parts = self._bodies.parts
         rows = scale3 if parts is None else scale3[parts.bodies[: parts.rows_of(len(scale3))]]
@@ -229,12 +232,14 @@ class SceneRenderer:
         marks: NDArray[np.void] = NO_MARKS,
         clip: Viewport | None = None,
     ) -> None:
-        """Draws the layers into an area of the current framebuffer. viewport: left, bottom, width, height, px.
+        """Draws the layers into an area of the current framebuffer. viewport: left, bottom, width and height of the
+        area in px.
 
-        clip: the area of `viewport` that is drawn, by default the whole viewport; the viewport may reach beyond the
-        framebuffer. marks: marks of this picture, (m,) of dtype `MARK`, finite and of known kinds. Do not modify the
-        array of marks afterwards. To change the marks, pass a new array. All pictures drawn before `finish` belong to
-        one frame and are side by side. Raises TwixtError for an unknown layer or method.
+        clip: the area of `viewport` that is drawn, by default the whole viewport. The viewport may be partly outside
+        the framebuffer. marks: marks of this picture, (m,) of dtype `MARK`, finite and of known kinds. Do not modify
+        the array of marks afterwards. To change the marks, pass a new array. All pictures that are drawn before
+        `finish` belong to one frame and are side by side. Raises TwixtError for an unknown layer or interpolation
+        method.
         """
         bodies, scene, target = self._bodies, self._bodies.scene, self._target
         placed = place_all(layers, bodies.ring, bodies.members.layers)
@@ -291,8 +296,8 @@ class SceneRenderer:
     def points(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
         """Draws round dots into the last picture. Bodies in front of a dot hide it.
 
-        positions: (n, 3), metres; rows that are not finite are skipped. colors: (n, 4) or one (4,), rgba 0..255.
-        size_px: diameter. Raises TwixtError.
+        positions: (n, 3), in metres. Rows that are not finite are skipped. colors: (n, 4) or one (4,), rgba from 0 to
+        255. size_px: diameter of a dot. Raises TwixtError if an argument is wrong.
         """
         if self._view is not None:
             size_px *= self._view.level.scale
@@ -301,20 +306,20 @@ class SceneRenderer:
         self._draw_flat(dots)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike) -> None:
-        """Draws thin lines into the last picture. starts, ends: (n, 3), metres. colors: see `points`.
+        """Draws thin lines into the last picture. starts, ends: (n, 3), in metres. colors: see `points`.
 
-        Raises TwixtError.
+        Raises TwixtError if an argument is wrong.
         """
         lines = self._flat.lines()
         lines.set(starts, ends, colors, self._eye)
         self._draw_flat(lines)
 
     def prepare(self) -> bool:
-        """Compiles one program that will be needed after a change of method or level. Returns False if all such
-        programs are compiled.
+        """Compiles one program that will be needed when the interpolation method or the level changes. Returns False if
+        all such programs are compiled.
 
-        Call it in idle time, after the first `draw`. A call takes some milliseconds. If this machine never compiled
-        the program before, it takes 0.1 s or more. Without this call, the first frame after the change takes this much
+        Call it in idle time, after the first `draw`. A call takes some milliseconds. If this machine never compiled the
+        program before, it takes 0.1 s or more. Without this call, the first frame after the change takes this much
         longer. The call changes no pixel.
         """
         if self._view is None:
@@ -324,10 +329,10 @@ class SceneRenderer:
         )
 
     def prepare_background(self) -> None:
-        """Draws the next frame's background between two frames. This saves time if only bodies have moved when the
-        next frame is drawn.
+        """Draws the background of the next frame. Call it between two frames. The call saves time if only bodies have
+        moved when the next frame is drawn.
 
-        It changes no picture: if a frame needs another background, the frame draws it as usual.
+        The call changes no picture: if a frame needs another background, the frame draws that background as usual.
         """
         view, target = self._view, self._target
         if view is None or view.is_mapped or target.is_begun or not self._uniforms.key:
@@ -345,16 +350,16 @@ class SceneRenderer:
         self._background.invalidate()
 
     def end_pictures(self) -> None:
-        """Ends the last picture. If the picture was drawn smaller, enlarges it. Call it before other code draws over
-        the frame."""
+        """Ends the last picture. If the picture was drawn at a smaller size, this method enlarges it. Call it before
+        other code draws over the frame."""
         if self._small.is_begun:
             with self._timers.next():
                 self._small.end()
 
     def mark_covered(self, rectangles: Sequence[Rectangle] | None) -> None:
         """Records that other code has drawn over these rectangles of the picture in this frame, and nowhere else. The
-        rectangles are counted from the window's top left. None: the rectangles are unknown. Without this call, the
-        whole next frame is drawn."""
+        rectangles are counted from the window's top left. If `rectangles` is None, the rectangles are unknown. Without
+        this call, the whole next frame is drawn."""
         self._covered = rectangles
 
     def invalidate(self) -> None:
@@ -373,18 +378,18 @@ class SceneRenderer:
 
     @property
     def gpu_ns(self) -> int | None:
-        """GPU time of the last frame, ns; None before the first frame, and in software rendering.
+        """How long the GPU took for the last frame, in ns. None before the first frame, and in software rendering.
 
         Waits for the result, so read the value after `finish`.
         """
         return self._timers.elapsed_ns
 
     def read_pixels(self) -> NDArray[np.uint8]:
-        """Pixels of the last frame, RGB, (height, width, 3), top row first. For a window, call it before the swap."""
+        """Returns the last frame as RGB, (height, width, 3), top row first. For a window, call it before the swap."""
         return self._target.read()
 
     def release(self) -> None:
-        """Releases the GPU memory of snapshots and shapes. The rest is freed with the context."""
+        """Releases the GPU memory of snapshots and shapes. The other memory is freed with the context."""
         self._bodies.release()
         self._meshes.release()
         self._marks.release()
@@ -429,7 +434,8 @@ class SceneRenderer:
             self._flat.outline.draw(view.camera.eye)
         else:
             bounds = self._bounds.of_outline(view)
-            # In reverse order, so that the scissor of the first area stays for the transparent bodies.
+            # The areas are drawn in reverse order, so that the scissor of the first area stays for the transparent
+            # bodies.
             for area in reversed(areas):
                 target.scissor = area
                 if bounds is None or meet(area, bounds):
@@ -437,7 +443,8 @@ class SceneRenderer:
         target.depth_mask = True
 
     def _areas_over(self) -> list[Viewport] | None:
-        """Areas of the frame's only picture over which other code has drawn; None: unknown."""
+        """Returns the areas of the frame's only picture over which other code has drawn. Returns None if they are
+        unknown."""
         covered, view = self._covered, self._view
         if covered is None or view is None or not self._is_alone or self._flat.are_drawn:
             return None

@@ -224,7 +224,7 @@ class TransparentDraws:
         """Returns the buffer of row numbers. It has space for `count` numbers."""
         if self._order is None or self._order.size < 4 * count:
             room = max(FIRST_ROOM, 2 * count)
-            # Otherwise vertex arrays of the old buffer would still read from it.
+            # The vertex arrays of the old buffer are released, because they would still read from the old buffer.
             self._bodies.ring.forget_vertex_arrays()
             self._meshes.forget_transparent()
             self._release_buffers()

@@ -48,7 +48,8 @@ Steps = tuple[Callable[[], None], Callable[[], None]]
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
 # If there are marks, half the depth of the map's region is this multiple of the region's radius. Marks up to this far
 # towards the light cast shadows into the region. Marks do not affect the region's radius. Otherwise the radius would
-# change whenever marks appear or disappear. In a deeper region, shadows are not less sharp.
+# change whenever marks appear or disappear. A deeper region does
+# not make shadows less sharp.
 MARKS_DEEP = 16.0
 # A target is replaced if the picture is larger than the target. It is also replaced if the picture is smaller than this
 # share of the target.
