@@ -260,14 +260,17 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
 
 
 # This code sorts transparent rows from back to front, and divides the sorted rows into runs. Each run is one draw call.
+#
 # Blending is correct only from back to front ("over", Porter and Duff 1984). Few bodies are transparent, so only these
 # bodies are sorted, by the distance of their centres from the eye. Planes are not sorted. They divide the order: bodies
 # behind a plane come before the plane, and bodies on the eye's side come after it (binary space partition: Fuchs,
 # Kedem, Naylor 1980). So the order is correct for a floor or a pane of glass of any size.
+#
 # The alternative was weighted blending without an order (McGuire and Bavoil 2013). It needs two more framebuffers that
 # share the window's depth, which a window does not allow. It also needs a pass over the whole picture, which takes 2 ms
 # in software at 800x600. Where bodies overlap, weighted blending only approximates the colour of a pixel. Sorting gives
 # the exact colour.
+#
 # A row is transparent if the colour of its record or of its shape has an alpha below 255. If two transparent bodies
 # intersect, the body whose centre is farther is drawn first. If there are more than MOST_RUNS runs, rows are sorted
 # only among rows with the same key. Pure.

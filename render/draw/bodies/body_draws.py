@@ -309,9 +309,11 @@ class BodyDraws:
 
 # This code computes the key of a picture's planes. If no plane may move, there is a key. The planes are then drawn with
 # the background, which software rendering caches.
+#
 # A floor often covers most of the picture and never moves. The pixels of the planes depend only on the camera, the
 # scene and the planes' records, if two conditions hold. All planes have the same records in both snapshots, and all
 # velocities in the records are zero.
+#
 # Always: the key is None if a plane may move or change between the two snapshots. This code draws nothing.
 
 

@@ -111,7 +111,6 @@ MESH_POSES = "mesh poses"
 # All passes, in drawing order. Planes come first because they have no soft edges. Bodies with soft edges come after the
 # planes. Shadows come last because they dim only ground that no body hides. shape_draws.py chooses among the passes of
 # ray cast shapes.
-# ray cast shapes.
 PASSES = {
     "planes": Pass("planes", plane_program, moderngl.DEPTH_TEST),
     **{name: one for kind, shape in CAST_SHAPES.items() for name, one in _cast_passes(kind, shape).items()},

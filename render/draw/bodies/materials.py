@@ -78,9 +78,11 @@ def pass_of_any_size(kind: str, is_stretched: bool) -> str:
 
 
 # This code keeps textures on the GPU, and sets the uniforms of a material.
+#
 # Each image is a texture of its own size, bound for the draw call of its material. A texture array would require images
 # of one size. An atlas cannot repeat an image, and its mipmaps have visible seams. A scene has few materials, so the
 # extra draw calls cost little.
+#
 # Always: textures with equal pixels share memory. A texture stays on the GPU if the next scene also has it. If an image
 # is too large for the GPU, only every second or third pixel is used, or even fewer.
 
@@ -183,10 +185,12 @@ def _textures_of(scene: Scene) -> Iterable[Texture]:
 
 
 # This code finds images of checkers. The programs of planes compute a checker instead of reading a texture.
+#
 # The image of most floors consists of two squares along each axis, with or without a thin line along the border. The
 # mean of this pattern over a pixel is the product of a term in x and a term in y. In software rendering, this product
 # takes a twentieth of the time of a texture lookup with mipmaps. Besides, distant squares can still be told apart;
 # mipmaps would show a uniform grey.
+#
 # Always: an image counts as a checker only if all of its pixels fit the pattern exactly. Pure.
 
 

@@ -160,11 +160,13 @@ class SphereDrawing:
 
 
 # If spheres do not intersect, each sphere is drawn with a single depth. Hidden pixels are then skipped early.
+#
 # Software rendering tests a pixel's depth before it computes the pixel's colour, but only if the shader does not write
 # the depth. If two spheres do not intersect, the sphere with the nearer centre is in front wherever the two overlap in
 # the picture. So each sphere can be drawn as the disc through its centre, and the disc has a single depth. If the
 # nearest spheres are drawn first, hidden pixels are not computed. In a pile of spheres, two thirds of all pixels are
 # hidden. The disadvantage is that only the outer half of the edge is antialiased.
+#
 # Spheres are drawn in this way only if the picture contains nothing but spheres. Their number must be from LEAST to
 # FEW, and no sphere may be deeper in another sphere than TOLERANCE. Dots and lines are not allowed, because they may
 # begin inside a sphere. In all other pictures, each pixel has its true depth.
@@ -260,10 +262,12 @@ class SeparateSpheres:
 
 # This code draws the boxes, capsules, cylinders and ellipsoids of a picture. It draws them as fine points, as plain
 # points or as rectangles.
+#
 # Rectangles look best, so if there are few bodies, all are drawn as rectangles. If there are more bodies, small bodies
 # are drawn as points. If there are many bodies, software rendering uses plain points, which have hard edges and no
 # highlight. If there are very many bodies, an occlusion query first asks whether any body needs a rectangle. The query
 # costs less than a draw in which all rectangles are empty.
+#
 # Always: every visible body is drawn by exactly one program.
 
 

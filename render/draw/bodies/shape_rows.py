@@ -122,9 +122,11 @@ def _kind(shape: Shape) -> str:
 
 # If a scene has bodies with several parts, the scene has rows. There is one row for each part. Drawing then uses rows
 # instead of bodies.
+#
 # Like a body without parts, a row has one shape. It also has a copy of its body's record. So programs, lists of bodies
 # and layers use rows in the same way as bodies. The shader first blends the motion of the body between two snapshots.
 # Then it places the part by the part's local pose. The local poses are on the GPU beside the shapes.
+#
 # Always: rows are in the order of their bodies, so the rows of the first n bodies come first. Every body has at least
 # one row. So the body's record is available to the next scene even if no part is drawn. A scene without compounds has
 # no rows, and this code does not run for its snapshots. Pure, without OpenGL.
@@ -243,10 +245,12 @@ def _list_of(table: tuple[Shape, ...], rows: NDArray[np.intp]) -> ShapeList:
 
 # Part columns: the colour and the visibility of each part are written into the record of its row. They replace the
 # colour and the visibility from the scene.
+#
 # If a scene declares the part column `color`, its shapes are white on the GPU. Each record then contains the product of
 # two colours, that of its body and that of its part. So blending between two snapshots, transparency and all programs
 # work unchanged. If a colour changes, only the record is uploaded. If a snapshot has no part colours, the scene's
 # colours are used.
+#
 # Always: a colour that is not finite becomes white. Pure.
 
 

@@ -259,10 +259,12 @@ class Background:
 
 
 # This code draws the sky of a picture. The sky is a texture behind all bodies.
+#
 # The sky is infinitely far away, so the colour of a pixel depends only on the direction of its line of sight. One
 # triangle covers the whole picture. The directions at the triangle's corners are interpolated linearly over the
 # picture. Each pixel reads a cube map in its direction. A sky may also be an image of all directions. Such an image is
 # first projected onto a cube, so one program draws cube maps and images.
+#
 # The sky writes no depth. An orthographic camera has a single direction of view, so its whole sky has a single colour.
 
 

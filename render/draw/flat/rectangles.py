@@ -94,6 +94,7 @@ class Panes:
 
 
 # This code draws images over the picture. The images are textures in rectangles of the window.
+#
 # `set_images` uploads the pixels once. If the new image has the same size, the texture is reused.
 
 

@@ -363,6 +363,7 @@ def _named(role: str, fields: tuple[str, ...]) -> list[str]:
 
 
 # This code makes vertex arrays for programs that use only some of the inputs in their buffers.
+#
 # Always: only inputs that the program uses are bound. moderngl's option `skip_errors` is not sufficient. With this
 # option, moderngl looks up an unknown name as location -1. If a program reads gl_VertexID, moderngl finds gl_VertexID
 # at location -1 and binds it, which is an OpenGL error.

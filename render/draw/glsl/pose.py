@@ -295,6 +295,7 @@ def pose_glsl(variant: PoseVariant) -> str:
 
 
 # This is the GLSL of rotations. It uses quaternions xyzw, and rotation vectors in radians about the world's axes.
+#
 # `render/interpolation/quaternion.py` has the same functions in numpy, and a test compares the two. Always: `unit`
 # returns a unit quaternion for any finite input.
 

@@ -90,6 +90,7 @@ def frame_glsl(variant: PoseVariant) -> str:
 
 
 # This code contains the variants of the programs of bodies, and the format of rows with a given pose.
+#
 # Some choices are the same for all bodies of a draw call. They are made when the program is compiled, because software
 # rendering executes both sides of every branch.
 

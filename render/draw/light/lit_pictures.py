@@ -48,8 +48,7 @@ Steps = tuple[Callable[[], None], Callable[[], None]]
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
 # If there are marks, half the depth of the map's region is this multiple of the region's radius. Marks up to this far
 # towards the light cast shadows into the region. Marks do not affect the region's radius. Otherwise the radius would
-# change whenever marks appear or disappear. A deeper region does
-# not make shadows less sharp.
+# change whenever marks appear or disappear. A deeper region does not make shadows less sharp.
 MARKS_DEEP = 16.0
 # A target is replaced if the picture is larger than the target. It is also replaced if the picture is smaller than this
 # share of the target.
@@ -210,8 +209,10 @@ class LitPictures:
 
 # This code computes the view from the light, which is an orthographic camera around the bodies. The shadow map is drawn
 # with it.
+#
 # The shadow map is drawn by the same programs as other pictures. It only needs a camera that looks in the direction of
 # the light. This camera shows all bodies, or the region that the viewer's camera shows, whichever is smaller.
+#
 # While the region keeps its size, the pixels of the map stay at the same places in the world, so the edges of shadows
 # do not crawl. To achieve this, the centre moves by whole pixels, and the size changes by factors of SIZE_STEP. Pure:
 # takes and returns numbers.
@@ -314,8 +315,10 @@ def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
 
 # This code makes the draw calls for all shapes of a picture. It draws into the current framebuffer with the current
 # camera.
+#
 # A picture from the eye and a picture from the light are drawn in the same way. Each has its own `Solids`, which store
 # the programs chosen for the last picture.
+#
 # Planes and meshes are drawn first, because the soft edges of the other shapes are blended with the pixels behind them.
 
 
