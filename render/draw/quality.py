@@ -92,8 +92,8 @@ JUDGED, AT_ONCE = 10, 4
 # BLOCK: number of frames in a block. BLOCKS: number of blocks that are judged together. If the tails of all these
 # blocks are too long, a cheaper level is chosen. If all are short enough, a finer level is chosen.
 BLOCK, BLOCKS = 40, 3
-# The tail of the costs is p50 + TAIL (QUANTILE - p50). For an exponential distribution this is p99.7. For a normal
-# distribution it is an even higher quantile.
+# The tail of the costs is p50 + TAIL (QUANTILE - p50). p50 is the median, and QUANTILE stands for the cost at this
+# quantile. For an exponential distribution this is p99.7. For a normal distribution it is an even higher quantile.
 TAIL, QUANTILE = 3, 0.9
 # FITS: frames fit if they take at most this share of the interval. FITS_FINER: a stricter limit on the times that are
 # expected at a finer level.
@@ -113,7 +113,7 @@ WORTH, GROWN = 0.04, 1.5
 MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 # LEARNS: weight of a new measurement of a step's share. LEAST_SHARE, MOST_SHARE: lower and upper limit of a share.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
-# During a shortage of cores, the level is lowered each time after this many frames.
+# During a shortage of cores, the level is lowered by one step whenever this many frames have passed.
 SHORT_FRAMES = 10
 # Number of frames that are not judged after a pause or after a change of the window's size. In this time caches fill,
 # and the overlay is laid out again.
@@ -168,7 +168,7 @@ class Governor:
         self._shares = [level.share for level in self._levels]
         self._costs: deque[int] = deque(maxlen=BLOCK * BLOCKS)  # costs of the frames at this level, in ns
         self._count = 0  # number of frames that were drawn at this level
-        self._settling = 0  # number of next frames that will not be judged
+        self._settling = 0  # how many of the next frames will not be judged
         self._trial: Trial | None = None
         self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)  # times of the last changes of the level
         self._now_ns = self._finer_ns = 0

@@ -319,8 +319,8 @@ class SceneRenderer:
         all such programs are compiled.
 
         Call it in idle time, after the first `draw`. A call takes some milliseconds. If this machine never compiled the
-        program before, it takes 0.1 s or more. Without this call, the first frame after the change takes this much
-        longer. The call changes no pixel.
+        program before, a call takes 0.1 s or more. Without the call, the first frame after the change needs this time
+        in addition. The call changes no pixel.
         """
         if self._view is None:
             return False

@@ -70,8 +70,8 @@ class _Listed(NamedTuple):
 class BodyDraws:
     """Draws a scene's bodies from the ring of snapshots. Call `begin` for a picture, then `draw` for each program.
 
-    room: number of bodies for which the lists have room. parts: has one row for each part of these bodies. It is given
-    if the scene has compounds. The ring then contains one record for each row.
+    room: number of bodies for which the lists have room. parts: has one row for each part of these bodies. `parts` is
+    given if the scene has compounds. The ring then contains one record for each row.
     """
 
     def __init__(
@@ -119,9 +119,9 @@ class BodyDraws:
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
         """Call this method before the first snapshot of another scene is uploaded. Also call it when the drawn scene
         changes but the scene of the snapshots does not. After the call, each part has the place and size from the scene
-        of its snapshot. The exception is parts of bodies that are stretched along the bodies' axes. own: the scene of
-        the snapshots that follow; if `own` is None, it is the drawn scene. slots: GPU slots that may be drawn again; if
-        `slots` is None, all slots may be drawn again."""
+        of its snapshot. This does not hold for parts of bodies that are stretched along the bodies' axes. own: the
+        scene of the snapshots that follow; if `own` is None, it is the drawn scene. slots: GPU slots that may be drawn
+        again; if `slots` is None, all slots may be drawn again."""
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
             self.ring.rearrange(None, moved.kept_in_place, slots)
@@ -159,8 +159,8 @@ class BodyDraws:
         return records if self._to_held is None else self._to_held.kept_in_place(records)
 
     def records_of_rows(self, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
-        """Returns, for each row, the record of the row's body. The snapshot has `count` bodies. The result is valid
-        until the next call."""
+        """Returns one record for each row. This is the record of the row's body. The snapshot has `count` bodies. The
+        result is valid until the next call."""
         parts = self.parts
         room = self.room if parts is None else len(parts.bodies)
         if len(self._of_rows) < room:
@@ -204,11 +204,11 @@ class BodyDraws:
     ) -> None:
         """Draws the bodies of the pass `name` (one of PASSES) in these layers.
 
-        range_px: only bodies with a width in this range are drawn. most: the most bodies that are drawn in each layer.
-        order: body numbers in drawing order, which replace the program's own list. finish: function that sets a
-        program's uniforms for a material. If `finish` is given, only bodies with a smooth material are drawn. Otherwise
-        only bodies without a material are drawn. At the end, the depth mask, the viewport and the blend function get
-        back the values that pictures need.
+        range_px: only bodies with a width in this range are drawn. most: largest number of bodies that are drawn in
+        each layer. order: body numbers in drawing order, which replace the program's own list. finish: function that
+        sets a program's uniforms for a material. If `finish` is given, only bodies with a smooth material are drawn.
+        Otherwise only bodies without a material are drawn. At the end, the depth mask, the viewport and the blend
+        function get back the values that pictures need.
         """
         listed = self._listed(name, layers, finish)
         counted = [(one, count) for one in listed if (count := one.members.drawn(one.layer.bodies))]
@@ -298,8 +298,8 @@ class BodyDraws:
         """Draws the first `count` points of the array, in batches if that is faster."""
         draw, flush, last = array.render, self._flush, 0
         if flush is not None and count > UNDIVIDED:
-            # In this module, only this Python loop gets longer with the number of bodies. It has one iteration for each
-            # batch.
+            # This is the only Python loop in this module that takes more iterations if there are more bodies. It has
+            # one iteration for each batch.
             last = (count - 1) // BATCH * BATCH
             for first in range(0, last, BATCH):
                 draw(POINTS, BATCH, first=first)
@@ -310,9 +310,9 @@ class BodyDraws:
 # This code computes the key of a picture's planes. If no plane may move, there is a key. The planes are then drawn with
 # the background, which software rendering caches.
 #
-# A floor often covers most of the picture and never moves. The pixels of the planes depend only on the camera, the
-# scene and the planes' records, if two conditions hold. All planes have the same records in both snapshots, and all
-# velocities in the records are zero.
+# A floor often covers most of the picture and never moves. Often all planes have the same records in both snapshots,
+# and all velocities in these records are zero. Then the pixels of the planes depend only on the camera, the scene and
+# these records.
 #
 # Always: the key is None if a plane may move or change between the two snapshots. This code draws nothing.
 

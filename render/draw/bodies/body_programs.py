@@ -39,8 +39,7 @@ from twixt.render.draw.spheres.fine_spheres import apart_program, point_program,
 from twixt.render.draw.spheres.sphere_common import beyond_program
 
 ALL_KINDS = "all"
-# The records of a scene's planes are copied and compared in each picture, but only if there are at most this many
-# planes.
+# If a scene has at most this many planes, their records are copied, and are compared in each picture.
 MOST_STILL = 64
 # Name of the ray cast passes for spheres whose scale differs along the three axes. These spheres are drawn as
 # ellipsoids.
@@ -51,8 +50,9 @@ class Pass(NamedTuple):
     """Settings of one program's draw call.
 
     kind: the kind of bodies that the program draws, one of KIND_NAMES or ALL_KINDS. make: function that compiles the
-    program. flags: moderngl's enable flags. writes_depth: the depth mask. is_guarded: True if the program draws into
-    the guarded viewport. is_premultiplied: True if the program's colours are premultiplied by their alpha.
+    program. flags: moderngl's enable flags. writes_depth: True if the program writes depth. is_guarded: True if the
+    program draws into the guarded viewport, which is larger than the picture. is_premultiplied: True if the program's
+    colours are premultiplied by their alpha.
     """
 
     kind: str
@@ -155,7 +155,8 @@ class Members(NamedTuple):
         """Returns how many of the listed bodies are in a snapshot of `count` bodies."""
         if self.indices is None:
             return min(self.end, count)
-        # The value has type np.uint32. With a value of another type, numpy would first convert the whole list.
+        # `count` is converted to np.uint32, the type of the list. With a value of another type, numpy would first
+        # convert the whole list.
         return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, np.uint32(count)))
 
 
@@ -185,12 +186,12 @@ class Membership:
     """Lists of the bodies to draw, one for each layer and program. The lists contain only the first `count` bodies of
     one scene.
 
-    parts: has one row for each part of these bodies. It is given if the scene has compounds. The lists then contain
-    rows instead of bodies. places: poses of the parts, on the GPU. are_spheres: True if each body is one sphere at the
-    body's position, without a material. kinds: for each row an index into KIND_NAMES, u1. present: names of the kinds
-    that occur. transparent: the rows whose shape is transparent. plane_rows: the rows whose shape is a plane,
-    ascending; empty if there are more than MOST_STILL planes. needs_own_draw: a mask of the distinct shapes.
-    part_colors: see `shape_rows.base_colors`.
+    parts: has one row for each part of these bodies. `parts` is given if the scene has compounds. The lists then
+    contain rows instead of bodies. places: poses of the parts, on the GPU. are_spheres: True if each body is one sphere
+    at the body's position, without a material. kinds: for each row an index into KIND_NAMES, u1. present: names of the
+    kinds that occur. transparent: the rows whose shape is transparent. plane_rows: the rows whose shape is a plane,
+    ascending; empty if there are more than MOST_STILL planes. needs_own_draw: a mask that is True for each distinct
+    shape that needs its own draw call. part_colors: see `shape_rows.base_colors`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -211,8 +212,8 @@ class Membership:
         self._context = context
         self.layers = frozenset(by_layer)
         materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]
-        # Mask of the distinct shapes: True for each shape that needs its own draw call. These are meshes and shapes
-        # with a material.
+        # This mask is True for each distinct shape that needs its own draw call. Meshes and shapes with a material need
+        # their own draw call.
         self.needs_own_draw = np.array(
             [isinstance(shape, Mesh) or material_of(shape) is not None for shape in scene.distinct_shapes], np.bool_
         )

@@ -27,8 +27,8 @@ from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 # A plane counts as level if the x and the y of its unit normal are not larger than this number. A plane with exactly
 # this slope has a height error of 1 mm at a distance of 100 m from its middle.
 LEAN = 1e-5
-# If a picture has at most FEW_CASTERS bodies or parts, a body casts a shadow on the floor from a greater height. The
-# height of its lowest point above the floor must then be less than FAR_FADE_RADII times its radius.
+# If a picture has at most FEW_CASTERS bodies or parts, even a high body casts a shadow on the floor. The height of the
+# body's lowest point above the floor must then be less than FAR_FADE_RADII times the body's radius.
 FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
 
 

@@ -84,13 +84,13 @@ def pass_of_any_size(kind: str, is_stretched: bool) -> str:
 # extra draw calls cost little.
 #
 # Always: textures with equal pixels share memory. A texture stays on the GPU if the next scene also has it. If an image
-# is too large for the GPU, only every second or third pixel is used, or even fewer.
+# is too large for the GPU, only every second or third pixel is used, or even fewer pixels.
 
 
 # Texture unit of a material's image. The overlay, and passes over the whole picture, use the first units.
 IMAGE_UNIT = 7
 # Number of samples in anisotropic filtering on a GPU. The samples lie along the longer axis of the area that a pixel
-# covers. Because of this filtering, the squares of a floor are visible up to the horizon.
+# covers. With this filtering, the squares of a floor are visible up to the horizon.
 ANISOTROPY = 8.0
 # With these factors, a material with specular 0.5 and roughness 0.5 has the same highlight as a surface without a
 # material.

@@ -33,16 +33,16 @@ from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, l
 # but drawing them is faster than a query that asks whether any quad is needed. The query ends OpenGL's current batch,
 # which costs 0.3 ms. The query also takes 0.03 us for each body. An empty quad takes 0.13 us.
 FEW_SPHERES = 2500
-# While the camera stands still, the program for spheres is chosen only once in this many pictures. During this time,
-# the sizes of bodies and most of their positions stay the same.
+# While the camera stands still, the program for spheres is chosen only once in this many pictures. During so few
+# pictures, the sizes of bodies and most of their positions stay the same.
 CHOSEN_PICTURES = 8
-# Each key is a program that writes the true depth of each pixel. If no spheres intersect, the program is replaced by
-# its value, which gives each sphere a single depth.
+# Each key is a program that writes the true depth of each pixel. If no spheres intersect, this program is replaced by
+# the value of the key. The value is a program that gives each sphere a single depth.
 OF_ONE_DEPTH = {FINEST.name: "apart", "lod 4": "apart lod 4"}
 
 
 class SphereDrawing:
-    """Draws spheres, and stores which program it chose last. finish: draws spheres with a smooth material, see
+    """Draws spheres. It stores which program was chosen last. finish: draws spheres with a smooth material, see
     `BodyDraws.draw`."""
 
     def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
@@ -97,7 +97,7 @@ class SphereDrawing:
         """Chooses the program for `count` spheres. The choice is based on a sample of the bodies in the largest
         layer."""
         scene, camera, viewport, level, *_ = view
-        # A shadow map needs the true depth of each pixel, whatever the cost.
+        # A shadow map needs the true depth of each pixel, so here the cost does not matter.
         by_processor = self._bodies.is_software and not view.is_mapped
         parts = self._bodies.parts
         largest = max(layers, key=lambda layer: layer.bodies)
@@ -112,8 +112,8 @@ class SphereDrawing:
             self._chosen_for, self._drawn = key, 0
 
     def _few_separate(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
-        """Returns the records of a picture's bodies if there are at most FEW bodies, and all are spheres that do not
-        intersect. Otherwise returns None.
+        """Returns the records of a picture's bodies if there are at most FEW bodies, and if all of them are spheres
+        that do not intersect. Otherwise returns None.
 
         Do not use the result for pictures with dots, lines or marks. If a line begins inside a sphere, only the true
         depth of each pixel hides the inner part of the line.
@@ -175,9 +175,9 @@ class SphereDrawing:
 # Least number of spheres that are drawn as discs. Fewer spheres hide little of each other, and their less smooth edges
 # would be visible.
 LEAST = 48
-# Largest allowed overlap of two spheres, as a share of the radius of the smaller sphere. The picture shows the seam
-# between two spheres in a wrong place: the error is half of the overlap. In piles of bouncing balls the overlap is up
-# to a tenth of a radius.
+# Largest allowed overlap of two spheres, as a share of the radius of the smaller sphere. The picture then shows the
+# seam between the two spheres in a wrong place. The error is half of the overlap. In piles of bouncing balls the
+# overlap is up to a tenth of a radius.
 TOLERANCE = 0.25
 # Number of pictures until spheres are tested again. LOOK_PICTURES is used if no spheres intersected in the last test.
 # LOOK_AGAIN_PICTURES is used if some spheres intersected. A test of 300 spheres takes 0.1 ms.
@@ -217,7 +217,7 @@ def _are_separate(place: NDArray[np.floating], nearest_squares: NDArray[np.float
 
 
 class SeparateSpheres:
-    """Tests at intervals that no spheres intersect, and sorts the spheres from front to back."""
+    """Tests from time to time whether spheres intersect, and sorts the spheres from front to back."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._indices = context.buffer(reserve=4 * FEW, dynamic=True)
@@ -289,8 +289,9 @@ OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
 def cast_passes(
     kind: str, count: int, is_software: bool, level: Level = FULL, is_outlined: bool = False
 ) -> tuple[str, ...]:
-    """Returns the names of the passes that draw `count` bodies of this kind. The passes draw one of three things: only
-    rectangles, points and rectangles, or points and rectangles with a query between them.
+    """Returns the names of the passes that draw `count` bodies of this kind. There are three cases. The passes draw
+    only rectangles; or they draw points and then rectangles; or an occlusion query decides, after the points, whether
+    rectangles are drawn.
 
     is_outlined: True if the bodies have an outline. Plain points cannot show an outline, so they are then not used.
     """
@@ -302,8 +303,8 @@ def cast_passes(
 
 
 def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> float:
-    """Returns the width in px of the widest point whose error is at most `off_px`. The error comes from the parallel
-    rays."""
+    """Returns the width in px of the widest point whose error is at most `off_px`. A point has an error because its
+    rays are computed as parallel."""
     if camera.orthographic:
         return float(LARGEST_POINT_PX)
     pixel = 2.0 / (float(camera.projection[1, 1]) * max(height_px, 1))

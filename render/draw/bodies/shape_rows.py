@@ -33,7 +33,7 @@ from twixt.render.interpolation.quaternion import normalized, rotate
 # For a compound, all three are 0. For a mesh, all three are also 0, because the vertices define the size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
-# A shape counts as transparent if its alpha is at most this number. Alpha is from 0 to 255.
+# A shape counts as transparent if its alpha is at most this number. The alpha of an opaque shape is 255.
 LEAST_TRANSPARENT = 254
 
 KINDS: dict[type[Shape], str] = {
@@ -64,8 +64,8 @@ class ShapeTable:
 def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None) -> ShapeTable:
     """Returns the shapes of the first `count` bodies of a scene. In a scene without shapes, every body is a sphere.
 
-    bodies: the body number of each row, (count,). It is given for the scene of `PartRows`. If a shape has no colour,
-    the body number selects its palette colour.
+    bodies: the body number of each row, (count,). `bodies` is given for the scene of `PartRows`. If a shape has no
+    colour, the body number selects its palette colour.
     """
     distinct: tuple[Shape, ...] = scene.distinct_shapes or (Sphere(),)
     table = np.zeros(len(distinct), SHAPE_ROW)
@@ -128,8 +128,8 @@ def _kind(shape: Shape) -> str:
 # Then it places the part by the part's local pose. The local poses are on the GPU beside the shapes.
 #
 # Always: rows are in the order of their bodies, so the rows of the first n bodies come first. Every body has at least
-# one row. So the body's record is available to the next scene even if no part is drawn. A scene without compounds has
-# no rows, and this code does not run for its snapshots. Pure, without OpenGL.
+# one row. So the body's record exists for the next scene even if no part of the body is drawn. A scene without
+# compounds has no rows, and this code does not run for its snapshots. Pure, without OpenGL.
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +138,10 @@ class PartRows:
 
     scene: the given scene, changed so that it has one shape for each row. The shape is a simple shape, a mesh, or a
     compound without parts; such a compound draws nothing. This scene has no groups and no parents, because these refer
-    to body numbers. bodies: the body number of each row, (rows,), ascending. poses: (rows, 7) f4. They contain, for
-    each part, the position (in metres, at scale 1) and the orientation xyzw in the frame of the body. first: the first
-    row of each body, (bodies,). arm_m: the largest distance of a part from the position of its body, in metres at scale
-    1.
+    to body numbers. bodies: the body number of each row, (rows,), ascending. poses: (rows, 7) f4. A row contains the
+    position of a part in metres at scale 1, and the part's orientation xyzw. Both are in the frame of the body. first:
+    the first row of each body, (bodies,). arm_m: the largest distance of a part from the position of its body, in
+    metres at scale 1.
     """
 
     scene: Scene
@@ -212,8 +212,8 @@ def part_rows(scene: Scene, count: int) -> PartRows | None:
 
 
 def moved_rows(before: PartRows | None, after: PartRows | None, held: int) -> NDArray[np.intp]:
-    """Returns the rows of `before` from which records are copied. There is one such row for each row of `after` that
-    the slot's snapshot needs.
+    """For each row of `after` that the slot's snapshot needs, returns the row of `before` from which the record is
+    copied.
 
     held: number of rows in the slot. before, after: rows of the old scene and of the new scene; None if each body is
     one row.
@@ -321,7 +321,7 @@ def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
 
 
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:
-    """Returns two blending rules. The first is that of the column that colours bodies or parts, the second that of
-    `scale3`. If the scene does not have the column, the rule is `linear`."""
+    """Returns two blending rules. The first rule is for the column that colours bodies or parts. The second rule is for
+    the column `scale3`. If the scene does not have the column, its rule is `linear`."""
     name = COLOR if scene.color_by is None else scene.color_by.column
     return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")

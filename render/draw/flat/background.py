@@ -26,13 +26,14 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, Scen
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.software.background_cache import BackgroundCache
 
-# Limit on the distance between neighbouring lines of the finest level. This distance is the largest power of ten metres
-# that is at most this share of the camera's distance from its target.
+# Limit on the spacing of the finest lines. The spacing is the largest power of ten metres that is not above this share
+# of the camera's distance from its target.
 FINEST_SHARE = 1 / 8
 # Radius of the grid, and radius of its finest lines. Both are multiples of the camera's distance from its target.
 GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
 # As the camera moves away, the finest lines fade out until the next power of ten metres becomes the finest. The fading
-# takes this share of the range of distances. Without fading there would be hundreds of lines.
+# takes this share of the way, measured by the logarithm of the distance. Without fading there would be hundreds of
+# lines.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
 
@@ -82,8 +83,8 @@ def grid_levels(distance_m: float) -> list[GridLevel]:
     """Returns the levels of the grid if the camera has this distance from its target. The spacing of each level is a
     power of ten metres. The finest level fades out as the distance grows.
 
-    The levels change continuously with the distance. When the distance reaches the next power of ten, each level has a
-    certain radius and alpha. The next finer level had the same radius and alpha at the previous power of ten.
+    The levels change continuously with the distance. When the distance has become ten times as large, each level has
+    the same radius and alpha as the next finer level had before.
     """
     decades = math.log10(distance_m * FINEST_SHARE)
     gone = decades - math.floor(decades)
@@ -223,8 +224,8 @@ class Background:
     def prepare(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
     ) -> bool:
-        """Prepares the background of the next frame. Call it between two frames. If this would save no time, it changes
-        nothing and returns False.
+        """Prepares the background of the next frame. Call it between two frames. If the preparation would save no time,
+        this method changes nothing and returns False.
 
         still_key: key of the bodies that stand still; None if no body stands still.
         """
@@ -334,8 +335,9 @@ def on_cube(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Projects an image of all directions onto a cube. The image has shape (h, w, c), the result (6, s, s, c). The
     sides are in OpenGL's order.
 
-    The first row of the image is straight up, the last row straight down. The columns start at -x and go round through
-    +y, +x and -y. Neighbouring rows differ by the same angle everywhere, and so do neighbouring columns.
+    The first row of the image is straight up, the last row straight down. The first column is in the direction -x. The
+    next columns go round through +y, +x and -y. Neighbouring rows differ by the same angle everywhere, and so do
+    neighbouring columns.
     """
     height, width = image.shape[:2]
     side = min(max(int(height * HEIGHT_SHARE), 1), MOST_CUBE_PX)

@@ -183,7 +183,7 @@ class Dots(FlatRows):
         """Replaces the dots. positions: (n, 3), in metres. colors: (n, 4) or one (4,), rgba from 0 to 255. size_px:
         diameter of a dot.
 
-        eye: position of the picture's camera, in metres. Raises TwixtError if another argument is wrong.
+        eye: position of the picture's camera, in metres. Raises TwixtError if an argument is wrong.
         """
         if not 0 < size_px < np.inf:
             raise TwixtError(f"the size of points must be a finite number of pixels > 0, got {size_px!r}")
@@ -206,7 +206,7 @@ class SmoothLines(FlatRows):
     def set(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike, eye: Vector = ORIGIN) -> None:
         """Replaces the lines. starts, ends: (n, 3), in metres. colors: (n, 4) or one (4,), rgba from 0 to 255.
 
-        eye: position of the picture's camera, in metres. Raises TwixtError if another argument is wrong.
+        eye: position of the picture's camera, in metres. Raises TwixtError if an argument is wrong.
         """
         begin, end = _places("starts", starts, eye), _places("ends", ends, eye)
         if len(begin) != len(end):

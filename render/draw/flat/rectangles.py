@@ -39,8 +39,8 @@ class Pane(NamedTuple):
 
 
 class Rectangle(NamedTuple):
-    """A rectangle of whole pixels, counted from the top left of the window. Column right_px and row bottom_px are not
-    part of it."""
+    """A rectangle of whole pixels, counted from the top left of the window. The pixels in column right_px and in row
+    bottom_px are not part of the rectangle."""
 
     left_px: int
     top_px: int

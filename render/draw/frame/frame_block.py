@@ -198,8 +198,8 @@ class FrameUniforms:
         self.key: tuple[object, ...] = ()
 
     def write(self, scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None) -> bool:
-        """Binds the block of this picture. Returns True if the block had changed and was written. floor: see
-        `SceneView`."""
+        """Binds the uniform block of this picture. Returns True if the block was written because its contents had
+        changed. floor: see `SceneView`."""
         key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport, floor)
         is_new = key != self.key
         if is_new:

@@ -4,9 +4,9 @@ Two opposite sides of the view are planes through the eye. They bound a wedge. A
 is at least a radius away from both planes. So for each plane, one maximum over all bodies tells whether all bodies are
 inside. The camera's centre and distance follow exactly from these maxima, without a search.
 
-Always: if a camera frames bodies, they fill the share FILLED of the picture's smaller extent. The camera is placed
-farther away if bodies would otherwise leave the picture's larger extent while the camera orbits. A floor under other
-bodies is not framed. Pure: takes and returns numbers.
+Always: if a camera frames bodies, they fill the share FILLED of the picture's width or height, whichever is smaller.
+The camera is placed farther away if bodies would otherwise leave the picture on its longer side while the camera
+orbits. A floor under other bodies is not framed. Pure: takes and returns numbers.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ THIN = 1 / 8
 # If a scene has no visible bodies, its bounds are at this distance from the origin on each axis, in metres.
 EMPTY_M = 1.0
 
-# Number of iterations that place the framed bodies in the middle of the picture's shorter side. After them, the error
-# is below a pixel.
+# Number of iterations that place the framed bodies in the middle of the picture's shorter side. After these iterations,
+# the error of their position is below a pixel.
 CENTRINGS = 4
 
 Floats = NDArray[np.float64]

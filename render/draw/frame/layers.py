@@ -153,8 +153,8 @@ def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:
 def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, before: int | None) -> Slots:
     """Returns the slots for all inputs of a layer. Inputs that are not used get distinct slots.
 
-    If two inputs are in the same buffer, Mesa compiles the program again. The first time, this takes 0.1 s or more. The
-    first frame with a single snapshot must not wait for this.
+    If two inputs are in the same buffer, Mesa compiles the program again. At the first time, compiling takes 0.1 s or
+    more. The first frame with a single snapshot must not wait for this.
     """
     spare = (slot for slot in ring.filled if slot not in (older, newer, before) and not ring.reads_beyond(slot, count))
     return Slots(older, *(next(spare, older) if slot is None else slot for slot in (newer, before)))

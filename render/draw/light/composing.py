@@ -36,9 +36,10 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 # TAPS: number of comparisons for the soft edge of a shadow, a multiple of three. SOFT_PX: half the width of this edge,
 # in pixels of the map.
 TAPS, SOFT_PX = 24, 5.0
-# Radius of contact shading around a point at the target, as a share of half the picture's height.
+# In contact shading, a point is darkened by surfaces within a radius. If the point is as far away as the camera's
+# target, the radius is this share of half the picture's height.
 CONTACT_SHARE = 0.15
-# Largest radius of contact shading in the picture, in px.
+# In contact shading, a point is darkened by surfaces within a radius. In the picture, this is the largest radius in px.
 WIDEST_PX = 96
 COLORS, DEPTHS, MAP = 0, 1, 2  # texture units
 
