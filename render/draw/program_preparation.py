@@ -1,5 +1,5 @@
-"""Compiles programs in idle time. They will be needed when the interpolation method, the level or the number of bodies
-changes.
+"""Compiles programs in idle time. These programs will be needed when the interpolation method, the level or the number
+of bodies changes.
 
 Drivers compile a program at its first draw. So each program draws one body once, with an empty scissor rectangle. The
 draw changes no pixel. Each call compiles one program, so that idle time can end between two calls.

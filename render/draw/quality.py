@@ -2,14 +2,15 @@
 they fit again.
 
 The longest frames make motion uneven, not the usual frames. So a level is judged by the *tail* of the costs of its
-frames, p50 + 3 (p90 - p50). If costs vary, the tail is about the longest frame in 100. The tail ignores rare long
-frames, because no cheaper level prevents them. For each step between levels, the ratio of costs was measured in advance
-(`Level.share`). The ratio is corrected after each step.
+frames, which is p50 + 3 (p90 - p50). (p50 is the median cost. 90 % of the costs are at most p90.) If costs vary, the
+tail is about the longest frame in 100. The tail ignores rare long frames, because no cheaper level prevents them. For
+each step between levels, the ratio of costs was measured in advance (`Level.share`). The ratio is corrected after each
+step.
 
 - Cheaper: a step down is made if the tail of each of three blocks of 40 frames exceeds 92 % of the interval. It is made
   at once if the median of the last 10 frames, or each of the last 4, exceeds this limit. The step skips levels whose
-  expected cost does not fit. The smaller picture is a separate step. It is made only if even the median of three blocks
-  does not fit.
+  expected cost does not fit. The step to a smaller picture is separate. It is made only if even the median of three
+  blocks does not fit.
 - Reversal: a step is reversed if it saves less than 4 % and the usual frames still do not fit. Before the reversal, the
   cheapest level is tried if possible. After the reversal, no cheaper level is tried until the cost has grown by half or
   ten minutes have passed.
@@ -19,7 +20,8 @@ frames, because no cheaper level prevents them. For each step between levels, th
 - Shortage of cores: one step down is made every 10 frames, at most to level SPARING, whatever the cost. During the
   shortage there is no step up.
 
-Under a constant load, the level stops changing within 20 s, after at most three changes (on recorded costs).
+Under a constant load, the level stops changing within 20 s, after at most three changes. (This was tested on recorded
+costs.)
 
 Each level also leaves out everything that the finer levels leave out. Software rendering uses LEVELS. A GPU uses
 LIT_LEVELS, which start with BEST. (Shadows on every surface make software rendering fifty times slower.) With the
@@ -82,7 +84,7 @@ LIT_LEVELS = (
 # In software rendering, `--quality best` has one sample per pixel. Four samples take twice as long.
 BEST_SOFTWARE = BEST._replace(samples=1)
 CHEAPEST = FLAT  # the cheapest level that is drawn at full size, used for `--quality low`
-# Index of the coarsest level to which a shortage of cores may lead. The user would see a coarser level at once.
+# Index of the coarsest level to which a shortage of cores may lead. The user would notice a coarser level at once.
 SPARING = 2
 
 
@@ -98,8 +100,8 @@ TAIL, QUANTILE = 3, 0.9
 # FITS: frames fit if they take at most this share of the interval. FITS_FINER: a stricter limit on the times that are
 # expected at a finer level.
 FITS, FITS_FINER = 0.92, 0.75
-# If the times that are expected at a finer level are below this share of the interval, the load has probably ended. It
-# is then not only low for a short time. So a finer level is tried earlier.
+# If the times that are expected at a finer level are below this share of the interval, the high load has probably
+# ended, and not only paused. So a finer level is tried earlier.
 FITS_EASILY = 0.5
 # A finer level is tried when frames have fitted for this time. FIRST_WAIT_NS is the usual time. SHORT_WAIT_NS is used
 # if frames fit easily. A step back to a cheaper level within RELAPSE_NS doubles both times.
@@ -108,8 +110,8 @@ LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
 # WORTH: a step that saves less than this share of the cost is useless. GROWN: after a useless step, a cheaper level is
 # tried again when the cost has grown by this factor.
 WORTH, GROWN = 0.04, 1.5
-# Largest number of changes of the level within CHANGES_NS. The smaller picture is tried only if this number allows a
-# step to it and back.
+# Largest number of changes of the level within CHANGES_NS. The smaller picture is tried only if this number allows two
+# more changes: the step to the smaller picture and the step back.
 MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 # LEARNS: weight of a new measurement of a step's share. LEAST_SHARE, MOST_SHARE: lower and upper limit of a share.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
@@ -142,9 +144,9 @@ class FrameCost(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A step that is not judged yet. from_level: index of the previous level. usual_ns, tail_ns: costs of the frames
-    before the step. tail_ns is 0 if the tail was not the reason for the step. back_to: index of the level that is
-    chosen again if the step saves nothing."""
+    """A step between levels that is not judged yet. from_level: index of the previous level. usual_ns, tail_ns: costs
+    of the frames before the step. tail_ns is 0 if the tail was not the reason for the step. back_to: index of the level
+    that is chosen again if the step saves nothing."""
 
     from_level: int
     usual_ns: float
@@ -173,7 +175,7 @@ class Governor:
         self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)  # times of the last changes of the level
         self._now_ns = self._finer_ns = 0
         self._room_since_ns = self._much_room_since_ns = 0
-        self._relapses = 0  # number of relapses that followed each other
+        self._relapses = 0  # number of relapses in a row; a relapse is a step down soon after a step up
         # _useless_ns: a cost that no cheaper level lowered. _useless_until_ns: no cheaper level is tried before this
         # time.
         self._useless_ns, self._useless_until_ns = 0.0, 0
@@ -239,8 +241,8 @@ class Governor:
 
     @staticmethod
     def _too_long(costs: list[int], room_ns: float, is_block: bool) -> tuple[float, float]:
-        """Returns the usual cost and the tail. The tail is 0 if the usual cost is already too long. Both are 0 if
-        neither is too long."""
+        """Returns the usual cost and the tail. The tail is 0 if the usual cost is already too long. Both numbers are 0
+        if neither of them is too long."""
         latest, usual_ns = costs[-AT_ONCE:], median(costs[-JUDGED:])
         if len(latest) == AT_ONCE and min(latest) > room_ns:
             return median(latest), 0.0
@@ -294,8 +296,8 @@ class Governor:
         self._learn(tried, usual_ns)
         if tried.from_level > self._at:
             return True
-        # The tail does not show how much a step saved. If the machine's speed varies, this alone can make the tail
-        # longer by the same amount.
+        # The tail does not show how much a step saved. If the machine's speed varies, this variation alone can make the
+        # tail longer by the same amount.
         if tried.tail_ns or usual_ns <= room_ns or usual_ns < (1 - WORTH) * tried.usual_ns:
             return True
         # With many small bodies, a step often saves nothing. Then only a smaller number of pixels helps.
@@ -309,8 +311,8 @@ class Governor:
         return False
 
     def _learn(self, tried: Trial, usual_ns: float) -> None:
-        """Corrects the shares of the steps between the previous level and this level. All are changed by the same
-        factor."""
+        """Corrects the shares of the steps between the previous level and this level. All these shares are changed by
+        the same factor."""
         cheaper, finer = max(tried.from_level, self._at), min(tried.from_level, self._at)
         if tried.usual_ns <= 0 or usual_ns <= 0:
             return
@@ -335,7 +337,7 @@ class Governor:
         if expected_ns > FITS_EASILY * interval_ns:
             self._much_room_since_ns = self._now_ns
         if self._finer_ns == changed_ns and self._now_ns - self._finer_ns >= RELAPSE_NS:
-            self._relapses = 0  # the last finer level has lasted long enough
+            self._relapses = 0  # the finer level has lasted long enough, so relapses are counted anew
         room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
         if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
             reason = f"drawing finer again: then {expected_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}"

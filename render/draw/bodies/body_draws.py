@@ -41,8 +41,8 @@ POINTS = moderngl.POINTS
 # Size of a layer's uniform block in bytes: the largest UNIFORM_BUFFER_OFFSET_ALIGNMENT that OpenGL permits
 LAYER_STRIDE = 256
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
-# Blend function for premultiplied colours. It uses the same factors for colour and for alpha, and does not multiply the
-# source colour. With this function, software rendering draws a pile of balls in 4 % less time.
+# Blend function for premultiplied colours. The factors for colour and for alpha are the same, and the source colour is
+# not multiplied. With this function, software rendering draws a pile of balls in 4 % less time.
 PREMULTIPLIED = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
 # Number of bodies in a batch. The flush after each batch costs about 0.03 ms, which is too much if the batch has fewer
 # than 1,000 bodies. More than 4,000 bodies do not fit into the processor's cache.

@@ -83,8 +83,8 @@ def grid_levels(distance_m: float) -> list[GridLevel]:
     """Returns the levels of the grid if the camera has this distance from its target. The spacing of each level is a
     power of ten metres. The finest level fades out as the distance grows.
 
-    The levels change continuously with the distance. When the distance has become ten times as large, each level has
-    the same radius and alpha as the next finer level had before.
+    The levels change continuously with the distance. When the distance has become ten times as large, each level looks
+    as the next finer level looked before: its alpha is the same, and its radius is the same multiple of the distance.
     """
     decades = math.log10(distance_m * FINEST_SHARE)
     gone = decades - math.floor(decades)

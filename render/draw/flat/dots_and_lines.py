@@ -23,7 +23,7 @@ from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
-# Number of rows in a new buffer. When more rows are needed, this number is doubled.
+# Number of rows in a new buffer. When more rows are needed, the number of rows is doubled.
 LEAST_CAPACITY = 1024
 ORIGIN = (0.0, 0.0, 0.0)
 OUTLINE_COLOR = (158, 173, 199, 140)

@@ -25,7 +25,7 @@ from twixt.render.draw.frame.framing import FramedView, bounds_of, framed_balls,
 # Beyond these limits the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
 # A camera looks straight down or up if the horizontal distance from eye to target is below this share of the whole
-# distance. Then x points to the right, as on a map, unless the camera has an `up`.
+# distance. The world's x axis then points to the right in the picture, as on a map, unless the camera has an `up`.
 VERTICAL_SHARE = 1e-6
 MAP_AZIMUTH_RAD = math.radians(-90)
 # A roll smaller than this angle is a rounding error.
@@ -44,8 +44,8 @@ MAX_DISTANCE_M = 1e13
 NEAR_SHARE = 1 / 200
 FAR_SHARE = 50
 # The target may be far away while the camera is among bodies. So the near plane is then at most a quarter of a small
-# body's radius away from the eye. But it is never nearer than LEAST_NEAR_SHARE of the distance to the farthest body. So
-# depth steps at the farthest body stay below the width of a pixel.
+# body's radius away from the eye. But the near plane is never nearer than LEAST_NEAR_SHARE of the distance to the
+# farthest body. So depth steps at the farthest body stay below the width of a pixel.
 LEAST_NEAR_SHARE = 1 / 20_000
 # The far plane is behind the target by at least this many times the scene's radius.
 FAR_REACHES = 8
@@ -217,8 +217,8 @@ class OrbitCamera:
         middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
         # If the camera is outside all bodies, the near plane is placed by the distance from the eye to a ball. This
-        # ball has twice the radius of the ball around all bodies, because bodies may have spread since that was
-        # computed. The near plane is at a tenth of the distance to the larger ball.
+        # ball has twice the radius of the ball around all bodies, because bodies may have moved apart after that ball
+        # was computed. The near plane is at a tenth of the distance to the larger ball.
         return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property

@@ -45,7 +45,7 @@ def prepare_driver() -> None:
 
 
 def drawing_threads(cores: int) -> int:
-    """Returns the number of drawing threads. It is one less than cores, so that one core remains for the simulation.
+    """Returns the number of drawing threads. It is one less than `cores`, so that one core remains for the simulation.
 
     With two cores or fewer the number is 0, and the calling thread draws. A single drawing thread would be no faster,
     because the calling thread waits for it. (The default world takes 2.8 ms per frame with a drawing thread, and 2.6 ms

@@ -1,4 +1,5 @@
-"""One picture of one frame: the view to draw, the framebuffer to draw into, and the uniform blocks for the shaders.
+"""Describes one picture of one frame: the view to draw, the framebuffer to draw into, and the uniform blocks for the
+shaders.
 
 There is one uniform block for the picture, with camera and light. There is one block for each layer, with the position
 between two snapshots. Blocks have the std140 layout of OpenGL.
@@ -30,7 +31,8 @@ Viewport = tuple[int, int, int, int]
 GUARD_PX = 64
 # Half the edge of an infinite ground, in metres.
 ENDLESS_M = 1e30
-# A body casts no shadow on the ground if it is higher above the ground than this multiple of its radius. See `Floor`.
+# A body casts no shadow on the ground if its lowest point is higher above the ground than this multiple of its radius.
+# See `Floor`.
 NEAR_FADE_RADII = 0.9
 
 # std140 layout. The fields are in the order of FRAME_GLSL.
@@ -52,8 +54,8 @@ FRAME_BLOCK = np.dtype(
     ]
 )
 FRAME_BINDING, LAYER_BINDING = 0, 1
-# std140 layout: three vectors of four numbers each. They are in the order of `LayerUniforms` and LAYER_GLSL. x is
-# padding.
+# std140 layout: three vectors of four numbers each. They are in the order of `LayerUniforms` and LAYER_GLSL. In the
+# format, `x` stands for padding.
 LAYER_BLOCK = struct.Struct("<4f 4i 3i 4x")
 
 
@@ -149,7 +151,7 @@ class FrameTarget:
         self.limit(viewport)
 
     def limit(self, viewport: Viewport) -> None:
-        """Limits drawing to an area. The area is inside both this viewport and the picture that was added last."""
+        """Limits drawing to the pixels that are in this viewport and also in the picture that was added last."""
         self.framebuffer.viewport, self.framebuffer.scissor = viewport, self._clip
 
     def move(self, framebuffer: moderngl.Framebuffer, viewport: Viewport, clip: Viewport) -> None:

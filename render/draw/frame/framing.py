@@ -2,7 +2,7 @@
 
 Two opposite sides of the view are planes through the eye. They bound a wedge. A ball is inside the wedge if its centre
 is at least a radius away from both planes. So for each plane, one maximum over all bodies tells whether all bodies are
-inside. The camera's centre and distance follow exactly from these maxima, without a search.
+inside. The camera's target and distance follow exactly from these maxima, without a search.
 
 Always: if a camera frames bodies, they fill the share FILLED of the picture's width or height, whichever is smaller.
 The camera is placed farther away if bodies would otherwise leave the picture on its longer side while the camera
@@ -108,7 +108,8 @@ def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
     """Returns the result of `seen_balls` without floors and walls. Floors and walls are rectangles and thin boxes that
     are larger than all other bodies together.
 
-    Floors and walls are included if there are fewer other bodies than floors and walls, or none.
+    Floors and walls are included if there are no other bodies. They are also included if there are fewer other bodies
+    than floors and walls.
     """
     balls = seen_balls(scene, bodies)
     thin = np.array([is_thin(shape) for shape in scene.distinct_shapes] or [False])
@@ -217,8 +218,8 @@ def _radii(scene: Scene, bodies: NDArray[np.void]) -> NDArray[np.float32]:
 
 
 def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns a mask of the bodies to frame. These are all bodies in `drawn`. If some of them are too far away, these
-    are only the bodies near the median position."""
+    """Returns a mask of the bodies to frame. The mask contains all bodies in `drawn`. If some of them are too far away,
+    it contains only the bodies near the median position."""
     kept = [column[drawn].astype(np.float64) for column in columns]
     if not drawn.any() or max(np.ptp(column) for column in kept) <= FLOWN_OFF_M:
         return drawn

@@ -2,8 +2,8 @@
 
 The history chooses a slot for each snapshot. A snapshot is uploaded once, directly from shared memory into this slot.
 Each frame then names the slots from which it is drawn. This module knows only the bytes in a slot. The caller knows
-which snapshot is in a slot. It checks whether the snapshot was overwritten while it was read. Slots beyond the ring
-contain poses computed by the CPU. This module also makes the vertex arrays over these buffers.
+which snapshot is in a slot. The caller also checks whether the snapshot was overwritten while it was read. Slots beyond
+the ring contain poses computed by the CPU. This module also makes the vertex arrays over these buffers.
 
 Always: when a slot is written, its buffer has room for the largest snapshot so far. So an older and a newer snapshot of
 different sizes can be read side by side. For a larger snapshot, the capacity doubles. But only the buffer of the
@@ -36,16 +36,17 @@ SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
 PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
 
 STRETCH_BYTES = 12
-# Limits on the number of snapshots on the GPU. A clock that is late draws snapshots that are five or six snapshots
-# older than the newest. Many new snapshots in a short time must not displace these older snapshots.
+# Limits on the number of snapshots on the GPU. If the playback clock is late, a picture needs snapshots that are five
+# or six snapshots older than the newest. Many new snapshots in a short time must not displace these older snapshots.
 MOST_SLOTS, LEAST_SLOTS = 64, 4
 GPU_BYTES = 256 << 20
 # Largest number of slots for large snapshots, which are those of LARGE_BYTES or more. The kernel clears the memory of
-# each new slot, which takes 2 ms for 100,000 bodies. So a slot also gets its memory before the large snapshot is read.
+# each new slot, which takes 2 ms for 100,000 bodies. So there are fewer slots, and a slot gets its memory before the
+# snapshot is read.
 MOST_LARGE_SLOTS = 16
 LARGE_BYTES = 4 << 20
-# Least number of records in a slot's sample, if the slot has so many. A sample has less than twice this number. The
-# share of large spheres in the sample has an error of a few percent.
+# Least number of records in a slot's sample. If the slot has fewer records, all are in the sample. A sample has less
+# than twice this number. The share of large spheres in the sample has an error of a few percent.
 SAMPLED = 128
 # If a snapshot has at most this many records, all of them are copied to main memory.
 FEW = 512
@@ -217,8 +218,9 @@ class SnapshotRing:
         slots: Container[int] | None = None,
     ) -> None:
         """Replaces the records of slots. rows_of: function of the number of records in a slot; it returns the rows that
-        the slot contains from now on. If it is None, all rows stay. changed: function that returns the new values of
-        these records. If it is None, the values stay. slots: the slots to change. If it is None, all slots are changed.
+        the slot contains from now on. If `rows_of` is None, all rows stay. changed: function that returns the new
+        values of these records. If `changed` is None, the values stay. slots: the slots to change. If `slots` is None,
+        all slots are changed.
 
         Reads the records back from OpenGL and waits for this. Raises TwixtError if the GPU has no memory left.
         """

@@ -10,8 +10,8 @@ Materials: programs of bodies without a material contain no code for materials. 
 variants (`PoseVariant.finish`) of the programs that draw bodies of any size. Bodies with the same material and kind
 have one draw call, and the program's uniforms are set for this call. Image coordinates are the same as in MuJoCo's
 renderer. The image of a plane is at right angles to the shape's z axis. The image starts at the shape's upper left
-corner. If the image has a number of repeats per metre, it starts at the shape's centre. A cube image is looked up by
-the direction from the shape's centre, measured in half extents.
+corner. If the image has a number of repeats per metre, it starts at the shape's centre. A cube image is read in the
+direction from the shape's centre. This direction is computed in units of the shape's half extents.
 """
 
 LIGHT_GLSL = """
@@ -47,8 +47,8 @@ vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
 }
 """
 
-# Function that reduces the light where a surface is in shadow. `lit` has drawn the surface. The function uses the
-# formula and the tints of `lit`, so this text must come after LIGHT_GLSL.
+# This text contains a function that reduces the light of a surface in shadow. The light was computed by the function
+# `lit`. This text uses the formula and the tints of `lit`, so it must come after LIGHT_GLSL.
 SHADED_GLSL = """
 // Factor on the colour where only a share of the sun (lit) and of the sky (open) is visible. Cosines: see `lit_by`.
 vec3 light_left(float lit, float open, float towards, float upward) {
@@ -71,7 +71,7 @@ vec3 with_outline(vec3 color, float inside_px, float width_px) {
 }
 """
 
-# Constants of the light on spheres. They give the same light as above, without a square root in each pixel. Brightness
+# Constants of the light on spheres. They give the light of LIGHT_GLSL without a square root in each pixel. Brightness
 # is a polynomial in the cosines. It was fitted over the visible half of spheres, seen from all sides, with a mean error
 # of 0.016. The linear part of the polynomial is a dot product of the normal and a single direction.
 BASE, SQUARE, LINEAR_LIGHT, LINEAR_UP = 0.612, 0.232, 0.236, 0.156

@@ -88,5 +88,6 @@ def shader_text(*parts: str) -> str:
 
 
 def mesh_pose_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Returns the program that writes rows of MESH_POSE. Draw it with GL_POINTS of bodies and transform feedback."""
+    """Returns the program that writes rows of MESH_POSE. With this program, draw the bodies as GL_POINTS and use
+    transform feedback."""
     return context.program(vertex_shader=shader_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)

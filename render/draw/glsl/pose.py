@@ -6,14 +6,14 @@ of `pose_glsl`. Its function `drawn_pose()` returns the body's pose. So for any 
 one small uniform block, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a record is
 read as four inputs of 16 bytes and unpacked here.
 
-Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot. First: its
+Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot. First: the body's
 continuity (low half of the epoch) differs between the two snapshots. Second: only the older snapshot has the body.
-Third: the body is not finite in the newer snapshot. A part is placed in its body's frame after blending, so it moves on
-an arc while the body spins. If the record of a body is hidden or not finite, the body is not drawn. If two scales have
-opposite signs, they are not blended, so a scale never passes zero. Positions are made relative to the eye before they
-are blended. So motion far from the origin is as smooth as motion near the origin. `twixt.render.interpolation` has the
-numpy reference of each interpolation method, and a test compares the two. Quaternions are xyzw. Rotations are in
-radians about the world's axes.
+Third: the body's record in the newer snapshot is not finite. A part is placed in its body's frame after blending, so it
+moves on an arc while the body spins. If the record of a body is hidden or not finite, the body is not drawn. If two
+scales have opposite signs, they are not blended, so a scale never passes zero. Positions are made relative to the eye
+before they are blended. So motion far from the origin is as smooth as motion near the origin.
+`twixt.render.interpolation` has the numpy reference of each interpolation method, and a test compares the two.
+Quaternions are xyzw. Rotations are in radians about the world's axes.
 """
 
 from __future__ import annotations

@@ -115,9 +115,9 @@ class PoseVariant(NamedTuple):
 
     wide: True if spheres are drawn as ellipses, see sphere_common.py. parallel: True if the camera is orthographic.
     outlined: True if bodies have a darker outline. placed: True if each row is a part with a pose in its body's frame.
-    scaled_parts: True if, with `stretched`, each part has its own scales along its own axes. transparent: True if only
-    transparent pixels are drawn. sampled: True if alpha is not an opacity, but the share of a pixel's samples that the
-    body covers. finish: how materials are drawn, see light.py.
+    scaled_parts: True if each part has its own scales along its own axes; used with `stretched`. transparent: True if
+    only transparent pixels are drawn. sampled: True if alpha is not an opacity, but the share of a pixel's samples that
+    the body covers. finish: how materials are drawn, see light.py.
     """
 
     motion: str = "linear"

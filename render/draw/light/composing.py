@@ -4,12 +4,12 @@ All bodies are first drawn fully lit into a separate target. Then one pass over 
 position and normal of each pixel from the depths, and tests whether the light reaches this position. So shadows fall on
 every surface, and the programs of bodies do not have to handle shadows. The surface's normal determines which share of
 its brightness comes from the sun (glsl/light.py). A shadow removes exactly this share. If the surface faces away from
-the light, the shadow removes nothing. The ground has no depth. Its position is the point where the pixel's ray meets
-the ground.
+the light, the shadow removes nothing. The ground has no depth. If a pixel shows the ground, its position is the point
+where the pixel's ray meets the ground.
 
-- Soft shadows: each pixel is compared with the shadow map at TAPS points, which are spread over a disc. Each comparison
-  interpolates between four pixels of the map (percentage closer filtering, Reeves 1987). To avoid self-shadowing, the
-  position is moved along the normal by the width of the disc on the surface.
+- Soft shadows: each pixel's position is compared with the shadow map at TAPS points, which are spread over a disc. Each
+  comparison interpolates between four pixels of the map (percentage closer filtering, Reeves 1987). To avoid
+  self-shadowing, the position is moved along the normal by the width of the disc on the surface.
 - Contact shading: nearby surfaces block the sky's light (screen-space ambient occlusion: Mittring 2007, Bavoil 2008).
   Contact shading dims only the hemisphere light.
 - Multisampling: all samples of a pixel share one shade, unless they lie on different surfaces.

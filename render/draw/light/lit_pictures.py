@@ -44,7 +44,7 @@ Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
 
 # OpenGL capabilities for which moderngl has no name. ALPHA_TO_COVERAGE: the alpha of a pixel determines which share of
-# its samples is drawn. ALPHA_TO_ONE: these samples are drawn opaque.
+# its samples is drawn. ALPHA_TO_ONE: the drawn samples are opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
 # If there are marks, half the depth of the map's region is this multiple of the region's radius. Marks up to this far
 # towards the light cast shadows into the region. Marks do not affect the region's radius. Otherwise the radius would
@@ -130,7 +130,7 @@ class LitPictures:
 
     def draw(self, view: SceneView, layers: Sequence[PlacedLayer], begin: Callable[[], None], steps: Steps) -> None:
         """Draws a picture. begin: function that sets the picture's uniform blocks. steps: two functions. The first
-        draws the background, and the second draws the lit bodies."""
+        function draws the background, and the second function draws the lit bodies."""
         lay, draw = steps
         light = self._cast(view, layers)
         begin()
@@ -210,12 +210,13 @@ class LitPictures:
 # This code computes the view from the light, which is an orthographic camera around the bodies. The shadow map is drawn
 # with it.
 #
-# The shadow map is drawn by the same programs as other pictures. It only needs a camera that looks in the direction of
-# the light. This camera shows all bodies, or the region that the viewer's camera shows, whichever is smaller.
+# The shadow map is drawn by the same programs as other pictures. The map only needs a camera that looks in the
+# direction of the light. This camera shows all bodies, or the region that the viewer's camera shows, whichever is
+# smaller.
 #
 # While the region keeps its size, the pixels of the map stay at the same places in the world, so the edges of shadows
-# do not crawl. To achieve this, the centre moves by whole pixels, and the size changes by factors of SIZE_STEP. Pure:
-# takes and returns numbers.
+# do not crawl. To achieve this, the region's centre moves by whole pixels of the map, and the region's size changes by
+# factors of SIZE_STEP. Pure: takes and returns numbers.
 
 
 # Side of the shadow map in px. If a body fills a tenth of a picture of 1280x960, the edges of its shadow are then as
@@ -297,7 +298,7 @@ def light_camera(region: Region, light: Sequence[float], map_px: int = MAP_PX) -
 
 def to_map(camera: CameraMatrices, light: CameraMatrices) -> NDArray[np.float64]:
     """Returns a matrix (4, 4). It converts from the camera's eye space to coordinates of the shadow map, from 0 to 1
-    each. Multiply it by column vectors."""
+    each. The matrix multiplies column vectors."""
     turn = light.view[:3, :3].astype(np.float64) @ camera.view[:3, :3].astype(np.float64).T
     moved = np.eye(4)
     moved[:3, :3] = turn
