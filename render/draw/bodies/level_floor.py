@@ -1,8 +1,8 @@
 """Finds the floor of a scene that has no ground. The floor is a level plane that stands still and receives soft
 shadows.
 
-The floor is computed from the records of the scene's planes. The snapshot ring copies these records to main memory.
-The floor is computed again only when these records change.
+The floor is computed from the records of the scene's planes. The snapshot ring copies these records to main memory. The
+floor is computed again only when the records change.
 
 Always: a plane that moves, is not level, is hidden or is transparent is not a floor. If several planes are floors, the
 largest of them is used. This module draws nothing.

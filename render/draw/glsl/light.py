@@ -100,9 +100,9 @@ vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored,
 # with images for the six sides of a cube, a plane with a checker image.
 NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH = range(5)
 
-# The highlight is a 32nd power of a base, because llvmpipe's `pow` takes as long as the rest of the light. The base
-# falls linearly with the distance from the middle of the highlight. In wide highlights it also has a quadratic term.
-# `shine_of` returns the values that are computed once for each body.
+# The highlight is a base to the power of 32, which needs only multiplications. llvmpipe's `pow` would take as long as
+# the rest of the light. The base falls linearly with the distance from the middle of the highlight. In wide highlights
+# it also has a quadratic term. `shine_of` returns the values that are computed once for each body.
 SHINE_GLSL = """
 vec2 shine_of(float exponent) {
     float share = exponent / 32.0;
