@@ -103,8 +103,8 @@ FITS, FITS_FINER = 0.92, 0.75
 # If the times that are expected at a finer level are below this share of the interval, the high load has probably
 # ended, and not only paused. So a finer level is tried earlier.
 FITS_EASILY = 0.5
-# A finer level is tried when frames have fitted for this time. FIRST_WAIT_NS is the usual time. SHORT_WAIT_NS is used
-# if frames fit easily. A step back to a cheaper level within RELAPSE_NS doubles both times.
+# A finer level is tried when frames have fitted for a certain time. FIRST_WAIT_NS is the usual time. SHORT_WAIT_NS is
+# the time if frames fit easily. If a step back to a cheaper level follows within RELAPSE_NS, both times double.
 FIRST_WAIT_NS, SHORT_WAIT_NS = 9_000_000_000, 2_000_000_000
 LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
 # WORTH: a step that saves less than this share of the cost is useless. GROWN: after a useless step, a cheaper level is

@@ -217,8 +217,8 @@ class SceneRenderer:
 
         The records' uniform scale is multiplied by these scales. Spheres with such scales are drawn as ellipsoids. The
         positions of parts are scaled along the body's axes. Each part is scaled along its own axes, by the body's scale
-        in the direction of the axis. This is exact for parts that are turned by right angles. Raises TwixtError if the
-        array has another shape, or if the GPU has no memory left.
+        in the direction of the axis. This scaling is exact for parts that are turned by right angles. Raises TwixtError
+        if the array has another shape, or if the GPU has no memory left.
         """
         parts = self._bodies.parts
         rows = scale3 if parts is None else scale3[parts.bodies[: parts.rows_of(len(scale3))]]
@@ -296,8 +296,8 @@ class SceneRenderer:
     def points(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
         """Draws round dots into the last picture. Bodies in front of a dot hide it.
 
-        positions: (n, 3), in metres. Rows that are not finite are skipped. colors: (n, 4) or one (4,), rgba from 0 to
-        255. size_px: diameter of a dot. Raises TwixtError if an argument is wrong.
+        positions: (n, 3), in metres. A row with a number that is not finite is skipped. colors: (n, 4) or one (4,),
+        rgba from 0 to 255. size_px: diameter of a dot. Raises TwixtError if an argument is wrong.
         """
         if self._view is not None:
             size_px *= self._view.level.scale

@@ -87,7 +87,7 @@ class BodyDraws:
         self._scene = scene
         self._held = self._drawn  # the rows to which the records on the GPU belong
         self._own: Scene | None = None  # scene of the uploaded snapshots; None if it is the scene that is drawn
-        # converts the records of uploaded snapshots to the drawn scene; None if they are uploaded unchanged
+        # converts the records of uploaded snapshots to the drawn scene; None if records are uploaded unchanged
         self._to_held: MovedParts | None = None
         self._of_rows = np.zeros(0, BODY)  # buffer for the records of the rows, reused for each snapshot
         self._context, self._target = context, target
@@ -171,7 +171,8 @@ class BodyDraws:
         return self._of_rows[:count]
 
     def variant_of(self, view: SceneView, name: str, variant: PoseVariant) -> PoseVariant:
-        """Completes the program variant of a layer for the program `name` (one of PASSES) and this view."""
+        """Returns the variant of the program `name` (one of PASSES) for a layer and this view. variant: the variant
+        that the layer needs."""
         return view.variant_of(variant, name in SPHERE_PASSES)._replace(
             placed=self.parts is not None, scaled_parts=self.parts is not None and SCALE3 in self._scene.part_columns
         )
@@ -235,7 +236,7 @@ class BodyDraws:
     def write_poses(
         self, layer: PlacedLayer, bodies_and_poses: tuple[moderngl.Buffer, moderngl.Buffer], first: int, count: int
     ) -> None:
-        """Writes the poses of `count` mesh bodies. The first of them is entry `first` of their list.
+        """Writes the poses of `count` mesh bodies. In the list of body numbers, these are the entries from `first` on.
 
         bodies_and_poses: the list of body numbers, and a buffer with one row of MESH_POSE for each entry of the list.
         """
@@ -307,8 +308,8 @@ class BodyDraws:
         draw(POINTS, count - last, first=last)
 
 
-# This code computes the key of a picture's planes. If no plane may move, there is a key. The planes are then drawn with
-# the background, which software rendering caches.
+# This code computes a key of a picture's planes. There is a key only if no plane may move. The planes are then drawn
+# with the background, which software rendering caches.
 #
 # A floor often covers most of the picture and never moves. Often all planes have the same records in both snapshots,
 # and all velocities in these records are zero. Then the pixels of the planes depend only on the camera, the scene and

@@ -79,9 +79,9 @@ def pass_of_any_size(kind: str, is_stretched: bool) -> str:
 
 # This code keeps textures on the GPU, and sets the uniforms of a material.
 #
-# Each image is a texture of its own size, bound for the draw call of its material. A texture array would require images
-# of one size. An atlas cannot repeat an image, and its mipmaps have visible seams. A scene has few materials, so the
-# extra draw calls cost little.
+# Each image is a texture of its own size. The texture is bound for the draw call of its material. A texture array would
+# require images of one size. An atlas cannot repeat an image, and its mipmaps have visible seams. A scene has few
+# materials, so the extra draw calls cost little.
 #
 # Always: textures with equal pixels share memory. A texture stays on the GPU if the next scene also has it. If an image
 # is too large for the GPU, only every second or third pixel is used, or even fewer pixels.

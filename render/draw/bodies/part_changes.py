@@ -1,4 +1,4 @@
-"""Converts the records of a snapshot that is drawn with the shapes of another scene.
+"""Converts the records of a snapshot if the snapshot is drawn with the shapes of another scene.
 
 All snapshots on the GPU share one list of shapes and part poses. When the list of another scene replaces this list, the
 records are changed. After the change, each part keeps the place and size from the scene of its snapshot. Motion is then

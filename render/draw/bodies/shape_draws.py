@@ -29,9 +29,9 @@ from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, gr
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
 
-# If there are at most this many bodies, a quad is drawn for each body without a query. Most of these quads are empty,
-# but drawing them is faster than a query that asks whether any quad is needed. The query ends OpenGL's current batch,
-# which costs 0.3 ms. The query also takes 0.03 us for each body. An empty quad takes 0.13 us.
+# If there are at most this many bodies, a quad is drawn for each body without an occlusion query. Most of these quads
+# are empty, but drawing them is faster than a query that asks whether any quad is needed. The query ends OpenGL's
+# current batch, which costs 0.3 ms. The query also takes 0.03 us for each body. An empty quad takes 0.13 us.
 FEW_SPHERES = 2500
 # While the camera stands still, the program for spheres is chosen only once in this many pictures. During so few
 # pictures, the sizes of bodies and most of their positions stay the same.
@@ -167,9 +167,9 @@ class SphereDrawing:
 # nearest spheres are drawn first, hidden pixels are not computed. In a pile of spheres, two thirds of all pixels are
 # hidden. The disadvantage is that only the outer half of the edge is antialiased.
 #
-# Spheres are drawn in this way only if the picture contains nothing but spheres. Their number must be from LEAST to
-# FEW, and no sphere may be deeper in another sphere than TOLERANCE. Dots and lines are not allowed, because they may
-# begin inside a sphere. In all other pictures, each pixel has its true depth.
+# Spheres are drawn in this way only if the picture contains nothing but spheres. There must be at least LEAST and at
+# most FEW spheres, and no sphere may be deeper in another sphere than TOLERANCE. Dots and lines are not allowed,
+# because they may begin inside a sphere. In all other pictures, each pixel has its true depth.
 
 
 # Least number of spheres that are drawn as discs. Fewer spheres hide little of each other, and their less smooth edges

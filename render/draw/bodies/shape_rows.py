@@ -120,8 +120,8 @@ def _kind(shape: Shape) -> str:
     return next(name for kind, name in KINDS.items() if isinstance(shape, kind))
 
 
-# If a scene has bodies with several parts, the scene has rows. There is one row for each part. Drawing then uses rows
-# instead of bodies.
+# In a scene that has bodies with several parts, there is one row for each part. Drawing then uses rows instead of
+# bodies.
 #
 # Like a body without parts, a row has one shape. It also has a copy of its body's record. So programs, lists of bodies
 # and layers use rows in the same way as bodies. The shader first blends the motion of the body between two snapshots.
@@ -307,8 +307,8 @@ def as_bytes(colors: NDArray[np.generic]) -> NDArray[np.uint8]:
     return np.rint(np.clip(floats, 0.0, 1.0) * OPAQUE).astype(np.uint8)
 
 
-# This code is for columns that colour and stretch bodies. It computes the colour for each value, and chooses the rules
-# by which two snapshots are blended.
+# This code is for snapshot columns that colour and stretch bodies. It computes the colour for each value of a column.
+# It also finds the rules by which the columns of two snapshots are blended.
 
 
 def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:

@@ -32,8 +32,8 @@ FINEST_SHARE = 1 / 8
 # Radius of the grid, and radius of its finest lines. Both are multiples of the camera's distance from its target.
 GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
 # As the camera moves away, the finest lines fade out until the next power of ten metres becomes the finest. The fading
-# takes this share of the way, measured by the logarithm of the distance. Without fading there would be hundreds of
-# lines.
+# is complete after this share of the way. The way is measured by the logarithm of the distance. Without fading there
+# would be hundreds of lines.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
 

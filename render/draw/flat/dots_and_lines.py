@@ -5,9 +5,9 @@ Each call uploads all rows at once into a reused buffer, and makes one draw call
 quad in the plane of the picture. It has the same width at every distance. The edges of dots and lines fade over one
 pixel.
 
-Rows that are not finite are skipped. Bodies hide dots and lines. Dots and lines hide nothing. Positions are uploaded
-relative to the eye. The eye is subtracted before the positions are rounded to float32. So positions in double precision
-are as steady far from the origin as near the origin.
+A row with a number that is not finite is skipped. Bodies hide dots and lines. Dots and lines hide nothing. Positions
+are uploaded relative to the eye. The eye is subtracted before the positions are rounded to float32. So positions in
+double precision are as steady far from the origin as near the origin.
 """
 
 from __future__ import annotations

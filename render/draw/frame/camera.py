@@ -1,7 +1,7 @@
-"""Orbit camera: it has a target, a distance and three angles, from which it computes the view and projection matrices.
+"""An orbit camera has a target, a distance and three angles. From these it computes the view and projection matrices.
 
-Mouse movements change these five values. The matrices are then computed for the size of the picture. In the plane
-through the target, an orthographic camera shows as much as a perspective camera at the same distance. So mouse
+Mouse movements change target, distance and angles. The matrices are then computed for the size of the picture. In the
+plane through the target, an orthographic camera shows as much as a perspective camera at the same distance. So mouse
 movements have the same effect on both.
 
 Always: the target is at the principal point, by default the middle of the picture, and `near_m > 0`. When a rolled
@@ -335,7 +335,7 @@ def shift_px(before: CameraMatrices, after: CameraMatrices, body: NDArray[np.flo
 
     body: drawn position of the body that carries the camera, (3,), in metres. height_px: height of the picture.
     """
-    # for an orthographic camera this is the number of px per metre
+    # for an orthographic camera, focal_px is the number of px per metre
     focal_px = abs(float(after.projection[1, 1])) * height_px / 2
     moved_m = max(math.dist(before.eye, after.eye), math.dist(before.target, after.target))
     turned = float(np.linalg.norm(after.view[:3, :3] - before.view[:3, :3]))

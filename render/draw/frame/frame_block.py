@@ -29,7 +29,7 @@ Viewport = tuple[int, int, int, int]
 # Points are drawn into a viewport that is larger than the picture by this many px on each side. The reason is in
 # sphere_common.py.
 GUARD_PX = 64
-# Half the edge of an infinite ground, in metres.
+# An infinite ground is stored as a rectangle. This is half the length of its edges, in metres.
 ENDLESS_M = 1e30
 # A body casts no shadow on the ground if its lowest point is higher above the ground than this multiple of its radius.
 # See `Floor`.

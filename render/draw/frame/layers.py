@@ -4,8 +4,8 @@ Each program draws all layers before the next program draws. So depth and blendi
 layer costs one small uniform block, and no additional pass over the picture. A scene without groups and parents has one
 layer, `None`, which contains all bodies.
 
-Always: each body is in exactly one layer. A body with a parent is in `CHILDREN`. Another body with a group is in the
-layer of its group. Every other body is in `None`.
+Always: each body is in exactly one layer. A body with a parent is in `CHILDREN`. A body with a group but without a
+parent is in the layer of its group. Every other body is in `None`.
 """
 
 from __future__ import annotations

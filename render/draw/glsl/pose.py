@@ -2,9 +2,9 @@
 records.
 
 Snapshots in GPU buffers have the same bytes as in shared memory. Every program that draws bodies begins with the text
-of `pose_glsl`. Its function `drawn_pose()` returns the body's pose. So for any number of bodies, a frame writes only
-one small uniform block, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a record is
-read as four inputs of 16 bytes and unpacked here.
+of `pose_glsl`. The function `drawn_pose()` in this text returns the body's pose. So for any number of bodies, a frame
+writes only one small uniform block, and all shapes move by the same rule. OpenGL guarantees only 16 vertex inputs, so a
+record is read as four inputs of 16 bytes and unpacked here.
 
 Always: in three cases a body keeps the older snapshot's pose until the time of the newer snapshot. First: the body's
 continuity (low half of the epoch) differs between the two snapshots. Second: only the older snapshot has the body.

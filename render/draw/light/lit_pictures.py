@@ -227,8 +227,8 @@ MAP_PX = 2048
 SEEN_REACH = 1.5
 # The region's radius in metres is a power of this number.
 SIZE_STEP = math.sqrt(2)
-# Limits on half the depth of the region, as multiples of its radius. Bodies this far towards the light still cast
-# shadows into the region.
+# Least and largest value of half the region's depth, as multiples of its radius. Bodies this far towards the light
+# still cast shadows into the region.
 DEEP, DEEPEST = 4.0, 1000.0
 
 
