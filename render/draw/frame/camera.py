@@ -217,8 +217,8 @@ class OrbitCamera:
         middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
         # If the camera is outside all bodies, the near plane is placed by the distance from the eye to a ball. This
-        # ball has twice the radius of the ball around all bodies, because bodies may have moved apart after that ball
-        # was computed. The near plane is at a tenth of the distance to the larger ball.
+        # ball has twice the radius of the ball around all bodies. The bodies may have moved apart after the ball around
+        # them was computed. The near plane is at a tenth of the distance to the larger ball.
         return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property

@@ -111,7 +111,7 @@ class SnapshotRing:
         self._attached: list[Make] = []
         self.slots = slots
         self.transparent_shapes = NO_ROWS  # numbers of the rows with a transparent shape, ascending
-        self.plane_rows = NO_ROWS  # numbers of the rows that are planes, ascending; empty if there are many
+        self.plane_rows = NO_ROWS  # numbers of the rows that are planes, ascending; empty if there are too many
 
     @property
     def capacity(self) -> int:

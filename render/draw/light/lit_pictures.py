@@ -46,9 +46,10 @@ Steps = tuple[Callable[[], None], Callable[[], None]]
 # OpenGL capabilities for which moderngl has no name. ALPHA_TO_COVERAGE: the alpha of a pixel determines which share of
 # its samples is drawn. ALPHA_TO_ONE: the drawn samples are opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
-# If there are marks, half the depth of the map's region is this multiple of the region's radius. Marks up to this far
-# towards the light cast shadows into the region. Marks do not affect the region's radius. Otherwise the radius would
-# change whenever marks appear or disappear. A deeper region does not make shadows less sharp.
+# If there are marks, half the depth of the region that the shadow map shows is at least this multiple of the region's
+# radius. Marks up to this far towards the light cast shadows into the region. Marks do not affect the region's radius.
+# Otherwise the radius would change whenever marks appear or disappear. A deeper region does not make shadows less
+# sharp.
 MARKS_DEEP = 16.0
 # A target is replaced if the picture is larger than the target. It is also replaced if the picture is smaller than this
 # share of the target.
@@ -227,8 +228,8 @@ MAP_PX = 2048
 SEEN_REACH = 1.5
 # The region's radius in metres is a power of this number.
 SIZE_STEP = math.sqrt(2)
-# Least and largest value of half the region's depth, as multiples of its radius. Bodies this far towards the light
-# still cast shadows into the region.
+# Least and largest half depth of a region that does not contain all bodies, as multiples of the region's radius. Bodies
+# this far towards the light still cast shadows into the region.
 DEEP, DEEPEST = 4.0, 1000.0
 
 
