@@ -269,9 +269,9 @@ class Governor:
         return recent + 2 <= MOST_CHANGES
 
     def _go_cheaper(self, tried: Trial, interval_ns: int) -> None:
-        """Steps down until the expected cost fits. The smaller picture is reached only from the level next to it,
-        because for some scenes it saves nothing. After a relapse, this method makes a single step, back to a level that
-        is known to fit."""
+        """Steps down until the expected cost fits. The level with the smaller picture is reached only from the level
+        next to it, because a smaller picture saves nothing in some scenes. After a relapse, this method makes a single
+        step, back to a level that is known to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
         self._relapses = self._relapses + 1 if is_relapse else 0
         cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_FINER)

@@ -216,9 +216,9 @@ class OrbitCamera:
             return near_m
         middle, radius_m, small_size_m = self.among
         away_m = radius_m if middle is None else math.dist(self.eye, middle)
-        # If the camera is outside all bodies, the near plane is placed by the distance from the eye to a ball. This
-        # ball has twice the radius of the ball around all bodies. The bodies may have moved apart after the ball around
-        # them was computed. The near plane is at a tenth of the distance to the larger ball.
+        # If the camera is outside all bodies, the place of the near plane depends on the distance from the eye to a
+        # ball. This ball has twice the radius of the ball around all bodies. The bodies may have moved apart after the
+        # ball around them was computed. The near plane is at a tenth of the distance to the larger ball.
         return min(near_m, max(small_size_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property
@@ -227,8 +227,8 @@ class OrbitCamera:
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
-        """Returns the smallest viewport that contains `viewport` and has the principal point in its middle. The
-        matrices from `matrices` are for this larger viewport."""
+        """Returns the smallest viewport that contains `viewport` and has the principal point in its middle. The method
+        `matrices` returns matrices for this larger viewport."""
         if self.principal_point == CENTRE:
             return viewport
         left_px, bottom_px, width_px, height_px = viewport

@@ -117,7 +117,7 @@ float highlight(float mirrored, vec2 shine) {
 }
 """
 
-# This text uses the tints of LIGHT_GLSL, so it must come after LIGHT_GLSL. It has no effect in programs without a
+# This text uses the tints of LIGHT_GLSL, so it must come after LIGHT_GLSL. The text has no effect in programs without a
 # material.
 FINISH_GLSL = """
 #if FINISH
