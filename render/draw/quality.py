@@ -63,9 +63,9 @@ FLAT = Level("flat", "no pattern, one depth a body", 0.78, shadows=False, fine=F
 # The shares are ratios of processor times for drawing the default world on llvmpipe. They were measured in alternation
 # at 800x600 and 1280x800 (`python -m bench parts`). With 10,000 or more small bodies, each step except the first and
 # the last saves less than 4 %, because the cheapest programs already draw them. The last level draws at half size. If
-# pixels are costly, it takes 0.3 to 0.9 of the time of FLAT. Pixels are costly if there are many bodies or meshes, or
-# if the camera moves over a floor. With few bodies and a camera that stands still, this level takes 1.0 to 1.9 of the
-# time of FLAT. The reason is that copies of the whole window take about 2 ms more at 1920x1080.
+# pixels are costly, this level takes 0.3 to 0.9 of the time of FLAT. Pixels are costly if there are many bodies or
+# meshes, or if the camera moves over a floor. With few bodies and a camera that stands still, this level takes 1.0 to
+# 1.9 of the time of FLAT. The reason is that copies of the whole window take about 2 ms more at 1920x1080.
 LEVELS = (
     FULL,
     Level("no shadows", "no soft shadows", 0.73, shadows=False),
@@ -269,9 +269,9 @@ class Governor:
         return recent + 2 <= MOST_CHANGES
 
     def _go_cheaper(self, tried: Trial, interval_ns: int) -> None:
-        """Steps down until the expected cost fits. The level with the smaller picture is reached only from the level
-        next to it, because a smaller picture saves nothing in some scenes. After a relapse, this method makes a single
-        step, back to a level that is known to fit."""
+        """Chooses cheaper levels, step by step, until the expected cost fits. The level with the smaller picture is
+        reached only from the level next to it, because a smaller picture saves nothing in some scenes. After a relapse,
+        this method makes a single step, back to a level that is known to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
         self._relapses = self._relapses + 1 if is_relapse else 0
         cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_FINER)

@@ -194,8 +194,8 @@ def _textures_of(scene: Scene) -> Iterable[Texture]:
 # Always: an image counts as a checker only if all of its pixels fit the pattern exactly. Pure.
 
 
-# An image with fewer pixels on a side is not treated as a checker. If the number of pixels on a side is odd, one square
-# is a pixel larger than the other. In a small image, a checker with equal squares would look different.
+# An image with fewer pixels than this on a side is not treated as a checker. If the number of pixels on a side is odd,
+# one square is a pixel larger than the other. In a small image, a checker with equal squares would look different.
 LEAST_SIDE_PX = 32
 Color = tuple[float, float, float]
 

@@ -32,8 +32,8 @@ SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swrast", "swiftshader")
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 1 << 30
 LARGEST_KEPT_BLOCK_BYTES = 32 << 20
-# moderngl adds a number to GL_COLOR_ATTACHMENT0. It reads from the buffer for which the sum stands in OpenGL. A window
-# has no attachments. With the number BACK_BUFFER, the sum is GL_BACK.
+# moderngl adds a number to GL_COLOR_ATTACHMENT0. It reads from the buffer that has the sum as its OpenGL number. A
+# window has no attachments. With the number BACK_BUFFER, the sum is GL_BACK.
 BACK_BUFFER = 0x0405 - 0x8CE0
 LIBRARIES = ("libGL.so.1", "libOpenGL.so.0")
 

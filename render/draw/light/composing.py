@@ -39,7 +39,8 @@ TAPS, SOFT_PX = 24, 5.0
 # In contact shading, a point is darkened by surfaces within a radius. If the point is as far away as the camera's
 # target, the radius is this share of half the picture's height.
 CONTACT_SHARE = 0.15
-# In contact shading, a point is darkened by surfaces within a radius. In the picture, this is the largest radius in px.
+# In contact shading, a point is darkened by surfaces within a radius. This is the largest such radius in the picture,
+# in px.
 WIDEST_PX = 96
 COLORS, DEPTHS, MAP = 0, 1, 2  # texture units
 

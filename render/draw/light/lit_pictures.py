@@ -318,8 +318,8 @@ def _xyz(values: NDArray[np.float64]) -> tuple[float, float, float]:
 # This code makes the draw calls for all shapes of a picture. It draws into the current framebuffer with the current
 # camera.
 #
-# A picture from the eye and a picture from the light are drawn in the same way. Each has its own `Solids`, which store
-# the programs chosen for the last picture.
+# A picture from the eye and a picture from the light are drawn in the same way. Each of them has its own `Solids`,
+# which stores the programs that were chosen for the last picture.
 #
 # Planes and meshes are drawn first, because the soft edges of the other shapes are blended with the pixels behind them.
 
