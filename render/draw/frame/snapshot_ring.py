@@ -148,8 +148,7 @@ class SnapshotRing:
         return self._slots.get(slot, _EMPTY).transparent
 
     def planes(self, slot: int) -> NDArray[np.void]:
-        """Returns the records of the slot's rows `plane_rows`. There are none if `plane_rows` has changed after the
-        upload."""
+        """Returns the records of the slot's rows `plane_rows`; none if `plane_rows` has changed after the upload."""
         held = self._slots.get(slot, _EMPTY)
         return held.planes if held.plane_rows is self.plane_rows else NO_BODIES
 
