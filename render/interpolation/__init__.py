@@ -3,22 +3,22 @@
 The interpolation methods can be used without the viewer. The shaders must give the same results as these methods.
 
     method = create("linear")
-    method.add(snapshot)                  # duplicates and old ones are ignored; a newer tick replaces
+    method.add(snapshot)                  # ignores duplicates and old snapshots; a newer tick replaces
     poses = method.sample(draw_time_ns)
 
-| method | between two snapshots | past the newest | needs | source |
+| method | between two snapshots | after the newest snapshot | needs | source |
 |---|---|---|---|---|
-| `auto` | per body and interval `hermite` where it can be trusted, else `linear` | holds | | hermite.py |
+| `auto` | for each body and interval: `hermite` if it can be trusted, else `linear` | holds | | hermite.py |
 | `hermite` | cubic with both velocities, turns with both angular velocities | holds | velocities, else linear | Hermite 1878; Kim, Kim, Shin 1995 |
 | `linear` | straight, shortest way round | holds | | slerp: Shoemake 1985 |
-| `none` | the older one | holds | | |
-| `latest` | the newest of all, whatever the draw time | holds | | |
+| `none` | the older snapshot | holds | | |
+| `latest` | the newest snapshot of all, whatever the draw time is | holds | | |
 | `catmull` | smooth through three or four snapshots | holds | | Catmull, Rom 1974; Barry, Goldman 1988 |
-| `quadratic` | the parabola through three | holds | | Lagrange 1795 |
+| `quadratic` | the parabola through three snapshots | holds | | Lagrange 1795 |
 | `extrapolate` | straight; back to the truth without a jump | dead reckoning, 250 ms | | Murphy 2011 (in Lengyel) |
 | `kalman` | straight between filtered states | predicts, 250 ms | noisy states | Kalman 1960 |
-| `chase` | from the pose drawn last towards the newest | arrives | | |
-| `module:Class` | the user's own, see `method` | its `reach_ns` | | |
+| `chase` | from the pose drawn last towards the newest snapshot | arrives there | | |
+| `module:Class` | the user's own, see method.py | its `reach_ns` | | |
 
 With every method, the user's columns are blended by rules of their own: see blending.py. The module of a method is
 imported when the method is created for the first time.

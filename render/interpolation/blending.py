@@ -3,13 +3,13 @@
 Rules of columns:
 
     linear            straight from the older value to the newer
-    angle             radians, the short way round (degrees: convert with `numpy.radians` before publishing);
+    angle             in radians, the short way round (convert degrees with `numpy.radians` before publishing);
                       at exactly half a turn the number goes straight: up to a larger value, down to a smaller one
     none              discrete: the older value until the newer snapshot's instant
-    latest            the newest published value at once
-    module:function   or a callable (old, new, alpha) -> value, called once with arrays of all rows that may be blended,
-                      if there are any; for a column of whole numbers the result is rounded, and values that do not
-                      fit the column are refused
+    latest            the newest published value, from the moment at which it arrives
+    module:function   or a callable (old, new, alpha) -> value. It is called once, with arrays of all rows that may be
+                      blended, if there are any. If the column has whole numbers, the result is rounded. Values that do
+                      not fit the column are refused
 
 If a column has no rule, its rule is `linear` for a column of floats and `none` for any other column.
 

@@ -172,24 +172,28 @@ def _squared(vectors: NDArray[np.floating]) -> Floats:
 # can be trusted. Otherwise it uses a straight line.
 #
 # A curve is trusted if three snapshots agree on one smooth motion. They do not agree if there is a bounce, a landing
-# or a push in one of the two intervals. Then the body moves straight; a straight line between two places above a floor
+# or a push in one of the two intervals. Then the body moves straight. A straight line between two places above a floor
 # never enters the floor. If three snapshots cannot distinguish a motion from a smooth one, it is drawn as smooth. For
 # example, a body that bounces once in each interval, by the same angle, seems to move on a circle. For a moment it is
-# drawn behind the wall, within the bound below (in a ring at 12 m/s, 50 ms and 29 degrees a snapshot: by 10 mm). With
-# positions p, velocities v and gaps g, where b marks the previous interval, and
-#     j = v1 - v0,  jb = v0 - vb                                           the changes of velocity
-#     e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2      what the mean velocities do not explain
-# the body follows the curve if all of these rules hold:
-# 1. The acceleration stays the same: |j/g - jb/gb| < ACCELERATION_CHANGE * the smaller of |j/g| and |jb/gb|. A contact
-#    in one of the intervals, or different contacts in the two, break this rule.
+# drawn behind the wall, by less than the bound given below. (In a ring, with 12 m/s, 50 ms and 29 degrees between two
+# snapshots, it is 10 mm behind the wall.)
+#
+# The rules use the positions p, the velocities v, and the times g between snapshots. The index b marks the previous
+# interval. The changes of velocity are
+#     j = v1 - v0,  jb = v0 - vb
+# The parts of the movement that the mean velocities do not explain are
+#     e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2
+# The body follows the curve if all of these rules hold:
+# 1. The acceleration stays nearly the same: |j/g - jb/gb| < ACCELERATION_CHANGE * the smaller of |j/g| and |jb/gb|. A
+#    contact in one of the intervals breaks this rule. So do different contacts in the two intervals.
 # 2. Positions agree with velocities: |e - lag j| <= POSITION_MISMATCH g |j| and |eb - lag jb| <= POSITION_MISMATCH gb
-#    |jb|. If an integrator moves bodies with the velocity after (or before) a step, positions are half a step behind
-#    (or ahead of) the velocities. `lag` is that time. It is the same for both intervals, found by least squares, and
-#    at most half the shorter gap. Bounces in both intervals, such as of a ball that comes to rest, seldom agree on one
-#    lag.
-# 3. The curve does not overshoot unless the body turns back: along j either v0 and v1 point apart (the top of a
-#    throw), or both point in the direction of motion and are at most SWING times as fast as the mean (Fritsch, Carlson
-#    1980).
+#    |jb|. An integrator may move bodies with the velocity after a step, or with the velocity before it. Positions are
+#    then half a step behind the velocities, or ahead of them. `lag` is this time. It is the same for both intervals, is
+#    found by least squares, and is at most half the shorter interval. If a body bounces in both intervals, such as a
+#    ball that comes to rest, the two intervals seldom agree on one lag.
+# 3. The curve does not overshoot unless the body turns back. Seen along j, there are two cases: v0 and v1 point apart
+#    (the top of a throw), or both point in the direction of motion and are at most SWING times as fast as the mean
+#    velocity (Fritsch, Carlson 1980).
 #
 # Orientations follow the curve of `hermite` if the angular velocities lead near the newer orientation. Otherwise they
 # turn the short way. The result is exact at both snapshots. By rule 2, it is at most 0.154 g |j| away from the straight
