@@ -2,20 +2,20 @@
 no published velocities.
 
 `catmull`: for each snapshot, a parabola goes through the body's positions in this snapshot and its two neighbours. The
-snapshot gets the velocity of this parabola. The times between snapshots may differ. Hermite's cubic connects the
-snapshots. The result is the non-uniform spline of Catmull and Rom (1974), in the form of Barry and Goldman (1988).
-Orientations are treated in the same way. The shortest turns between neighbours, as rotation vectors, give every
-snapshot an angular velocity. The rotation of the method `hermite` connects the snapshots. So speeds do not jump at a
-snapshot.
+snapshot gets the velocity of this parabola. The times between snapshots may differ. Between two snapshots, the body
+moves on Hermite's cubic. The result is the non-uniform spline of Catmull and Rom (1974), in the form of Barry and
+Goldman (1988). Orientations are treated in the same way. The shortest turns between neighbours, as rotation vectors,
+give every snapshot an angular velocity. Between two snapshots, the body rotates as with the method `hermite`. So speeds
+do not jump at a snapshot.
 
 The curve is exact at every snapshot. A body that has just stopped overshoots a little. Say that it moved d metres in
 the previous interval, a seconds long, and rests in this interval, b seconds long, and in the next. Then it overshoots
 its resting place by at most 4/27 d b^2 / (a (a + b)). If all intervals are equally long, this is 2/27 d. If the next
 snapshot is missing, the factor is 1/4 instead of 4/27, which gives 1/8 d for equal intervals. A neighbour snapshot in
-which the body has another epoch counts as missing. If only one neighbour is there, the parabola through three snapshots
-is drawn. If there is none, a straight line is drawn. The snapshot after an interval changes the curve in the interval.
-If this snapshot arrives during the interval, the curve changes while it is drawn. This does not happen with a clock
-that buffers one more interval.
+which the body has another epoch counts as missing. If the interval has only one neighbour snapshot, the parabola
+through three snapshots is drawn. If it has none, a straight line is drawn. The snapshot after an interval changes the
+curve in the interval. If this snapshot arrives during the interval, the curve changes while it is drawn. This does not
+happen with a clock that buffers one more interval.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The interpolation method `kalman`. It draws poses that a Kalman filter has smoothed. Use it for states with noise,
-such as those of a robot that is measured.
+"""The interpolation method `kalman`. It draws poses that were smoothed by a Kalman filter. Use it for states with
+noise, such as those of a robot that is measured.
 
 Each body has one filter. It estimates position and velocity, and orientation and angular velocity, with covariances (R.
 E. Kalman 1960). The filter's model is a constant velocity. It is disturbed by an acceleration that is constant between

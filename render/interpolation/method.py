@@ -125,8 +125,8 @@ class Method:
         return self._times[index] == snapshot.sim_time_ns and snapshot.tick > self._snapshots[index].tick
 
     def sample(self, draw_time_ns: int) -> Poses:
-        """Poses of all bodies at `draw_time_ns`, or at the nearest time that can be drawn. There are no poses before
-        the first snapshot has been added."""
+        """Poses of all bodies at `draw_time_ns`, or at the nearest time that can be drawn. If no snapshot has been
+        added yet, there are no poses."""
         if not self._snapshots:
             return no_poses()
         index = self.index_at(draw_time_ns)

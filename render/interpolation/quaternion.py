@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Below this sine of the angle between two quaternions, the weights of slerp lose precision. A linear blend is used
-# instead; it differs from slerp by less than 1e-7.
+# Least sine of the angle between two quaternions for which slerp is used. With a smaller sine, the weights of slerp
+# lose precision. A linear blend is used instead. It differs from slerp by less than 1e-7.
 NEAR_PARALLEL_SINE = 1e-3
 # If the squared length of a quaternion is smaller than this, the quaternion is not an orientation.
 NO_LENGTH = 1e-30
-# Below this sine of half an angle, the axis of a rotation cannot be computed precisely. The quotient angle / sine is
-# then 2, with an error of at most 1e-16.
+# Least sine of half the angle of a rotation for which the axis is computed. With a smaller sine, the axis would not be
+# precise. The quotient angle / sine is then 2, with an error of at most 1e-16.
 NO_AXIS_SINE = 1e-12
 
 
@@ -37,8 +37,8 @@ def normalized(quaternions: NDArray[np.floating]) -> Floats:
 
 
 def multiply(second: Floats, first: Floats) -> Floats:
-    """Product second * first, (n, 4): the rotation `first`, then the rotation `second`, both in world axes. Hamilton
-    1844."""
+    """Product second * first, (n, 4). It is the rotation `first` followed by the rotation `second`, both in world axes.
+    Hamilton 1844."""
     x1, y1, z1, w1 = second.T
     x2, y2, z2, w2 = first.T
     return np.stack(

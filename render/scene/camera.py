@@ -50,7 +50,7 @@ class StageCamera:
     """
 
     def __init__(self, scene: Scene, bodies: Bodies, before: StageCamera | None = None) -> None:
-        self.orbit: OrbitCamera | None = None  # None until the first frame
+        self.orbit: OrbitCamera | None = None  # the camera; None before the first frame
         if before is not None and before._shows(scene):
             self.orbit = before.orbit
         self._scene, self._bodies = scene, bodies
@@ -143,7 +143,8 @@ class StageCamera:
         return self._lens if carrier is None else self._rested(picture.name, self._lens, *carrier, size_px[1])
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int]) -> Viewport:
-        """The viewport to use with the matrices of a picture shown in `viewport`. Call it after `matrices`."""
+        """A picture is shown in `viewport`. Returns the viewport in which it must be drawn with the result of
+        `matrices`. Call this after `matrices`."""
         assert self.orbit is not None
         return self.orbit.around_axis(viewport, window_px)
 

@@ -60,7 +60,7 @@ def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create, pa
 
 
 class _Published(NamedTuple):
-    """A snapshot as published, and the parents of its scene."""
+    """A snapshot as it was published, and the parents of the bodies in its scene."""
 
     snapshot: Snapshot
     parents: ParentRows
@@ -68,7 +68,7 @@ class _Published(NamedTuple):
 
 @dataclass(eq=False)
 class _Frame:
-    """Interpolation methods that blend each body in the frame of its parent. start_ns: simulated time from which on
+    """Interpolation methods that blend each body in the frame of its parent. start_ns: first simulated time for which
     these methods are used. has_parents: True if any body has a parent."""
 
     parents: ParentRows
@@ -187,8 +187,8 @@ class FramesInTime:
             self.add(snapshot)
 
     def _made(self, parents: ParentRows, start_ns: int, past: Sequence[_Published]) -> _Frame:
-        """Makes a frame of reference. Its methods receive the snapshots `past` and are then sampled at the last draw
-        time."""
+        """Makes a frame of reference. Its methods receive the snapshots `past`. After that, each method computes poses
+        at the last draw time once."""
         frame = _Frame(parents, start_ns, {})
         set_methods(frame.methods, self._names, self._create, map(frame.within, past))
         if self._drawn_ns != BEFORE_ALL_NS:

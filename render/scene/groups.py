@@ -45,7 +45,7 @@ class DrawnGroup(NamedTuple):
     """One group of bodies in one frame. draw_time_ns: the simulated time at which the frame shows the group."""
 
     group: str | None
-    layer: Layer | None  # None if there are no poses yet
+    layer: Layer | None  # what the renderer draws; None if there are no poses yet
     pair: Pair
     draw_time_ns: int
     method: str
@@ -55,8 +55,8 @@ class DrawnGroup(NamedTuple):
 class GroupDefinition(NamedTuple):
     """Bodies of a group, and the scene's rules for drawing them.
 
-    name: the group's name as a user of the history. group: the name that the renderer has for these bodies. rows:
-    indices of the bodies, (k,), ascending; None if the group has all bodies. method: name of the group's own
+    name: the name under which the group uses the history. group: the name under which the renderer knows these bodies.
+    rows: indices of the bodies, (k,), ascending; None if the group has all bodies. method: name of the group's own
     interpolation method; None if it uses the method of the run. delay_ns: by how much later than other bodies the group
     is drawn, in ns of simulated time. by_numpy: True if the shaders cannot draw these bodies with any method.
     """
@@ -297,7 +297,7 @@ class Poser:
 
     def __init__(self, rows: NDArray[np.intp] | None, rules: PosingRules) -> None:
         self.rows, self._rules = rows, rules
-        self._frames: FramesInTime | None = None  # None if no held scene has parents
+        self._frames: FramesInTime | None = None  # frames of reference; None if no held scene has parents
         self._received_rows = rows
         self._methods: MethodsInUse = {}  # used if no held scene has parents
         self._past: deque[Snapshot] = deque()  # used if no held scene has parents

@@ -1,6 +1,6 @@
 """Chooses the shapes that are drawn at a simulated time. Also finds bodies whose own frame is moved by a new scene.
 
-Shapes are not blended. The shapes of a newer scene are drawn from the simulated time of the scene's first snapshot on.
+Shapes are not blended. The shapes of a newer scene are first drawn at the simulated time of the scene's first snapshot.
 So if a simulation changes the position and the colour of a body together, both changes are drawn at the same time.
 Until then the previous shapes are drawn, with everything else of the newer scene. So the shapes of a scene wait for the
 scene's first snapshot. If the picture stands still, the shapes are drawn without waiting. The shapes of a scene are
@@ -38,8 +38,8 @@ MOST_WAITING = 64
 
 @dataclass(eq=False)
 class _Coming:
-    """Shapes that will be drawn. from_ns: simulated time from which on they are drawn; None if the first snapshot of
-    their scene has not arrived yet."""
+    """Shapes that will be drawn later. from_ns: the first simulated time at which they are drawn; None if the first
+    snapshot of their scene has not arrived yet."""
 
     shapes: ShapeList
     version: int
@@ -78,7 +78,7 @@ class ShapesInTime:
         return False
 
     def begin(self, first: Head, history: History) -> None:
-        """Sets the simulated time from which on the shapes of a scene are drawn. first: head of the scene's first
+        """Sets the first simulated time at which the shapes of a scene are drawn. first: head of the scene's first
         snapshot, which is not in `history` yet."""
         newest = history.newest
         is_other_world = newest is not None and newest.head.world_epoch != first.world_epoch
@@ -110,8 +110,8 @@ class ShapesInTime:
         return True
 
     def marked(self, snapshot: Snapshot, scene: Scene) -> Snapshot:
-        """Changes the snapshot in place, for interpolation methods in numpy: bodies whose own frame jumps get a new
-        epoch, so that they are not blended with earlier snapshots."""
+        """Gives a new epoch to each body whose own frame was moved by the new scene. So the interpolation methods in
+        numpy do not blend this body with earlier snapshots. The snapshot is changed in place."""
         return self._jumps.marked(snapshot, with_shapes(scene, self.own))
 
     def own_scene(self, scene: Scene) -> Scene | None:
@@ -183,7 +183,7 @@ MOST_LEFT = 0.5
 
 
 class FrameJumps:
-    """Counts how often each body's own frame has jumped."""
+    """Counts how often scenes have moved the own frame of each body."""
 
     def __init__(self) -> None:
         self._last: Snapshot | None = None
@@ -191,8 +191,8 @@ class FrameJumps:
         self._counts = np.zeros(0, np.uint32)
 
     def marked(self, snapshot: Snapshot, own: Scene) -> Snapshot:
-        """Increases the epoch of each body whose frame has jumped. The snapshot is changed in place. own: scene of the
-        snapshot."""
+        """Increases the epoch of each body whose own frame was moved by a scene. The snapshot is changed in place. own:
+        scene of the snapshot."""
         last, before = self._last, self._own
         self._last, self._own = snapshot, own
         bodies = snapshot.bodies
@@ -212,9 +212,9 @@ class FrameJumps:
 
 
 def jumped_bodies(older: NDArray[np.void], before: Scene, newer: NDArray[np.void], after: Scene) -> NDArray[np.intp]:
-    """Indices of the bodies whose own frame jumps between two snapshots, and of their children, ascending. older:
-    records of the older snapshot, (n,) of dtype `BODY`, which belong to the scene `before`. newer: records of the newer
-    snapshot, (m,), which belong to the scene `after`."""
+    """Indices of the bodies whose own frame is moved between two snapshots, and of the children of these bodies,
+    ascending. older: records of the older snapshot, (n,) of dtype `BODY`, which belong to the scene `before`. newer:
+    records of the newer snapshot, (m,), which belong to the scene `after`."""
     count = min(len(older), len(newer))
     shapes, now = (row_shapes(scene, part_rows(scene, count), count) for scene in (before, after))
     moved = moved_parts(now, shapes)

@@ -102,7 +102,7 @@ class Stage:
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self.labels: list[PlacedLabel] = []  # labels in the last frame: those of marks and those of the user's function
         self.view: StageCamera = StageCamera(scene, bodies, None if before is None else before.view)
-        self._trails: PictureTrails | None = None  # None if trails are switched off
+        self._trails: PictureTrails | None = None  # trails of the pictures; None if trails are switched off
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
@@ -337,7 +337,7 @@ class Stage:
 
     @property
     def moves_by_itself(self) -> bool:
-        """True if two frames at the same draw time may differ."""
+        """True if two frames with the same draw time may look different."""
         return self._drawing is not None or self._shapes.await_snapshot
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:

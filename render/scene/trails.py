@@ -94,8 +94,9 @@ class Trails:
         visible: NDArray[np.bool_],
         epoch: NDArray[np.integer],
     ) -> None:
-        """Adds one drawn frame. positions: (m, 3), metres. visible: (m,). epoch: (m,). These arrays belong to the first
-        m bodies of `rows`, in the same order. The other bodies do not exist yet."""
+        """Adds one drawn frame. positions: positions of bodies, (m, 3), metres. visible: mask of the visible bodies,
+        (m,). epoch: epochs of the bodies, (m,). These arrays belong to the first m bodies of `rows`, in the same order.
+        The other bodies do not exist yet."""
         passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
         self._present_ns = present_ns
         known = len(positions)
@@ -141,10 +142,10 @@ class Trails:
 
 
 class PictureTrails:
-    """Trails of the pictures on the stage, while they are switched on."""
+    """Trails of all pictures on the stage. They exist only if the user has switched trails on."""
 
     def __init__(self) -> None:
-        self.of_picture: dict[str, Trails] = {}  # key: name of the picture
+        self.of_picture: dict[str, Trails] = {}  # trails of each picture; the key is the name of the picture
         self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
         self._world_epoch: int | None = None  # world epoch of the drawn snapshots
 

@@ -1,10 +1,10 @@
 """Stores the snapshots that the viewer holds. Each entry has a slot in the GPU ring, the snapshot's marks and, if
 needed, a copy.
 
-A clock may draw several snapshots behind the newest snapshot. So all snapshots that are not drawn yet are held. For
-each draw time, the two snapshots around it are a pair in use. When the ring is full, snapshots older than all pairs in
-use are dropped first. After these, single snapshots that are not drawn yet are dropped. Several users may draw at
-different draw times: the two halves of a picture, or a group of bodies with a delay.
+A clock may draw several snapshots behind the newest snapshot. So all snapshots that are not drawn yet are held. The two
+snapshots around a draw time are called a pair in use. When the ring is full, snapshots older than all pairs in use are
+dropped first. After these, single snapshots that are not drawn yet are dropped. Several users may draw at different
+draw times: the two halves of a picture, or a group of bodies with a delay.
 
 Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or pair.next is None and the
 picture stands still. There is one entry for each simulated time. If a state is published again for the same time, with

@@ -223,8 +223,8 @@ class Intake:
             yield view
 
     def _upload(self, view: SnapshotView | SnapshotAwaitingScene, slot: int, head: Head) -> bool:
-        """Uploads a snapshot into a slot, and enters it into the history. The snapshot is copied before that only if an
-        interpolation method or a column rule needs a copy. Returns False if the snapshot was overwritten during the
+        """Uploads a snapshot into a slot, and enters it into the history. If an interpolation method or a column rule
+        needs a copy, the snapshot is copied before the upload. Returns False if the snapshot was overwritten during the
         upload."""
         stage, count = self._stage, head.count
         if isinstance(view, SnapshotAwaitingScene):

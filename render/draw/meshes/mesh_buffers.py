@@ -1,4 +1,5 @@
-"""Keeps meshes on the GPU. Each distinct mesh has one set of buffers. Lists name the bodies that share these buffers.
+"""Keeps meshes on the GPU. Each distinct mesh has one set of buffers. For each mesh, a list contains the bodies that
+share its buffers.
 
 This module also handles deforming meshes, whose vertices are blended between two snapshots.
 
@@ -249,7 +250,7 @@ class SurfaceBlending:
         # upload.
         self._shown: dict[int, tuple[int, int, float]] = {}
         self._uploads = 0
-        # vertex arrays; the key is the OpenGL names of the two snapshots' buffers
+        # vertex arrays; the key is the names of two buffers
         self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}
         self._program: moderngl.Program | None = None
 

@@ -25,8 +25,8 @@ FADE_RADII = 1 + NEAR_FADE_RADII
 # are multiples of the radius of the shadow's ellipse. The number of pixels grows with the square of these radii.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
 # Least height of a body's centre above the ground, in radii of the body, at which the body casts a shadow. If the
-# centre is lower, the body is so flat that it would hide its shadow, or that the shadow would be drawn over it. Up to
-# three times this height, the shadow fades in.
+# centre is lower, the body is very flat. It would hide its shadow, or the shadow would be drawn over the body. From
+# this height to three times this height, the shadow fades in.
 FLAT_RADII = 0.05
 # Least z of the direction towards the light. If the light is lower, this z is used instead. Otherwise shadows would
 # reach the horizon.

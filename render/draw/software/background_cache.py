@@ -285,7 +285,7 @@ def areas_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, .
 # Number of samples that must be equal before and after a swap. After this number, the code assumes that pixels survive
 # swaps. Only samples that differ from the frame before count.
 TRIED = 8
-# Side of the sampled area, px.
+# Width and height of the sampled area in px.
 SAMPLE_PX = 16
 # Margin in px that is added on each side of an area, if the area is filled before the next positions of bodies are
 # known.
@@ -352,7 +352,7 @@ class KeepingTrial:
     """Tests whether a swap leaves a framebuffer's pixels unchanged."""
 
     def __init__(self) -> None:
-        self.keeps: bool | None = None  # None if this is not known yet
+        self.keeps: bool | None = None  # True if pixels survive a swap; None if this is not known yet
         self._sampled: Viewport | None = None
         self._before = b""  # pixels of the sampled area at the end of the last frame
         self._older = b""  # pixels of the same area at the end of the frame before the last one
@@ -373,7 +373,7 @@ class KeepingTrial:
         self._older, self._before = self._before, read(sampled)
 
     def frame_begins(self, read: Callable[[Viewport], bytes]) -> None:
-        """Compares the sample with the current pixels. Call it before the next frame draws anything."""
+        """Compares the sample with the current pixels. Call this before the next frame draws anything."""
         if self.keeps is not None or self._sampled is None:
             return
         if read(self._sampled) != self._before:

@@ -312,7 +312,7 @@ class SmallPictures:
 
     @property
     def is_begun(self) -> bool:
-        """True between `begin` and `end`."""
+        """True if a small picture has begun (`begin`) and has not ended (`end`)."""
         return self._begun is not None
 
     def end(self) -> None:

@@ -50,8 +50,8 @@ ONE_LIGHT, ONE_UP = 0.28, 0.09
 # ACROSS: brightness where the normal is at right angles to the single direction of light. SQUARES: factor on the square
 # of the cosine of the angle between them.
 ACROSS, SQUARES = 0.63, 1.07
-# Coefficients of the best fits over the disc. HEIGHT: the z of the normal is fitted by a sum of 1 and x^2 + y^2, with
-# these coefficients. ALONG: x z is fitted by x, with this coefficient.
+# Coefficients of the best fits over the disc. HEIGHT: the z of the normal is approximately the first value plus the
+# second value times (x^2 + y^2). ALONG: x z is approximately this value times x.
 HEIGHT, ALONG = (1.067, -0.8), 0.533
 
 _PLACE = """
