@@ -48,7 +48,7 @@ FASTEST = 1e15
 class BodyMotion:
     """Motion of n bodies at one instant."""
 
-    bodies: NDArray[np.void]  # (n,), the snapshot at or before the instant
+    bodies: NDArray[np.void]  # (n,), records of the snapshot at or before this instant
     position: Floats  # (n, 3), metres
     orientation: Floats  # (n, 4), xyzw
     velocity: Floats  # (n, 3), m/s

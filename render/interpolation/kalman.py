@@ -5,8 +5,8 @@ Each body has one filter. It estimates position and velocity, and orientation an
 E. Kalman 1960). The filter's model is a constant velocity. It is disturbed by an acceleration that is constant between
 snapshots (Bar-Shalom, Li, Kirubarajan, "Estimation with Applications to Tracking and Navigation", 2001, 6.3.2). The
 error of an orientation is a rotation vector (Lefferts, Markley, Shuster 1982). Published velocities are also used as
-measurements. The filtered snapshots are stored and drawn. Bodies move straight between them. After the newest one,
-bodies move by their filtered velocities, see extrapolate.py.
+measurements. The filtered snapshots are stored and drawn. Bodies move straight between two filtered snapshots. After
+the newest one, they move by their filtered velocities, see extrapolate.py.
 
 Results are finite for every body whose published state is finite. A filter restarts if its body is spawned, despawned
 or moved elsewhere. A late snapshot is ignored, because a filter only moves forward. If a newer state of the newest

@@ -101,8 +101,7 @@ def select_rows(poses: Poses, rows: NDArray[np.intp]) -> Poses:
 
 def records_of(poses: Poses) -> NDArray[np.void]:
     """Converts poses to `BODY` records, (n,), for a slot that is drawn without blending. The records have epoch 0 and
-    no velocities. Their velocity fields contain something else: the error of each position that rounding to float32
-    causes."""
+    no velocities. Their velocity fields contain the error that each position has because it is rounded to float32."""
     records = new_bodies(len(poses))
     with np.errstate(over="ignore", invalid="ignore"):
         records["position"] = poses.position
@@ -153,8 +152,8 @@ POSITION_MISMATCH = 0.07
 # Rule 3: largest velocity at an end of a cubic, as a multiple of the mean velocity, with which the cubic stays between
 # its two ends.
 SWING = 3.0
-# Largest position in m, and largest velocity in m/s, whose squares can be compared in float32. With larger values, a
-# body moves straight.
+# Largest coordinate in m, and largest velocity in m/s, whose squares can be compared in float32. A body with larger
+# values moves straight.
 LARGEST_COMPARED = 1e15
 # The angular velocities predict an orientation at the newer snapshot. These two values limit the angle between the
 # predicted and the published orientation. The limit is the first value, in radians, plus a product: the second value
@@ -319,8 +318,8 @@ def _write(
 
 
 def _known(flags: NDArray[np.integer], of_parent: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Flags of bodies after their motion was composed with the motion of their parents. The flag of a velocity is
-    cleared if the body's or the parent's velocity is not known. of_parent: flags of the parents."""
+    """Flags of bodies whose motion was converted by the motion of their parents. The flag of a velocity is cleared if
+    the body's or the parent's velocity is not known. of_parent: flags of the parents."""
     turns = (flags & of_parent & HAS_ANGULAR_VELOCITY) != 0
     moves = ((flags & of_parent & HAS_VELOCITY) != 0) & ((of_parent & HAS_ANGULAR_VELOCITY) != 0)
     kept = flags & ~np.array(HAS_VELOCITY | HAS_ANGULAR_VELOCITY, flags.dtype)

@@ -165,8 +165,8 @@ def _parts_of(shape: Shape) -> int:
     return -1 if deforming(shape) is not None else 0
 
 
-# A new scene may move the own frame of a body. Interpolation methods in numpy do not blend the body across this change:
-# the body is cut there.
+# A new scene may move the own frame of a body. Interpolation methods in numpy do not blend the body across this change,
+# because the body gets a new epoch.
 #
 # A scene may move all parts of a body within the body's frame, and the body's record may compensate for this. For
 # example, the origin of a body moves to its centre of mass, or its shape grows and its scale shrinks. The drawn body is
@@ -174,7 +174,7 @@ def _parts_of(shape: Shape) -> int:
 # its older pose and its older shape until the newer snapshot is drawn. (The shaders blend each part separately:
 # render/draw/bodies/part_changes.py.)
 #
-# A body is not cut if only some of its parts move, or if its record does not compensate for the movement.
+# A body gets no new epoch if only some of its parts move, or if its record does not compensate for the movement.
 
 
 # The motion of a body is computed in the older frame. If it is less than this fraction of the motion of the body's

@@ -58,11 +58,11 @@ LINE_PX = 2
 class Stage:
     """All pictures of one simulation in a window.
 
-    bodies: function that returns the newest bodies; the first view shows them. parents: parents in the latest scenes,
-    ending with `scene`. If `parents` is empty, snapshots of all scenes use the parents of `scene`. before: stage of the
-    simulation that was drawn before in this window. The new stage uses the same interpolation method, clock and
-    drawing. If the scene is the same, it also keeps the user's view. Raises TwixtError for a `--draw` function that
-    cannot be loaded.
+    bodies: function that returns the newest bodies; the first view shows them. parents: parents of the bodies in the
+    latest scenes, ending with `scene`. If `parents` is empty, snapshots of all scenes use the parents of `scene`.
+    before: stage of the simulation that was drawn before in this window. The new stage uses the same interpolation
+    method, clock and drawing. If the scene is the same, it also keeps the user's view. Raises TwixtError for a `--draw`
+    function that cannot be loaded.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Stage:
         before: Stage | None = None,
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
-        self._parents = parents  # parents in the scenes to which snapshots may belong
+        self._parents = parents  # parents of the bodies, for each scene to which a snapshot may belong
         self._shapes = ShapesInTime(ShapeList.of(scene.shapes))
         self.history, self.renderer = History(renderer.slots), renderer
         if renderer.scene is not (drawn := self._scene_drawn):
@@ -117,8 +117,8 @@ class Stage:
 
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
         """Sets a newly published scene. If the scene's camera has changed, the new camera takes effect. Otherwise the
-        user's view is kept. parents: parents in the latest scenes, ending with this scene; they are used to compute the
-        world poses of children. version: version of the scene."""
+        user's view is kept. parents: parents of the bodies in the latest scenes, ending with this scene. They are used
+        to compute the world poses of children. version: version of the scene."""
         self.view.set_scene(scene)
         waits = self._shapes.add_scene(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents
@@ -247,8 +247,8 @@ class Stage:
         return with_shapes(self._scene_of_children, self._shapes.shown)
 
     def _forget_old_parents(self) -> bool:
-        """Forgets the parents in scenes of which no snapshot is held. Returns True if fewer bodies count as children
-        afterwards."""
+        """Forgets the parents of bodies in old scenes, of which no snapshot is held. Returns True if fewer bodies count
+        as children afterwards."""
         oldest = self.history.oldest
         kept = self._parents if oldest is None else from_version(self._parents, oldest.head.scene_version)
         if len(kept) == len(self._parents):
@@ -285,9 +285,10 @@ class Stage:
     def draw(
         self, present_ns: int, size_px: tuple[int, int], draw_over: Callable[[tuple[int, int]], object] | None = None
     ) -> DrawnPicture | None:
-        """Draws a frame. present_ns: the time at which the frame will be shown. size_px: size of the framebuffer.
-        draw_over: function that draws over the right picture; it is called with `size_px`. Returns the right picture.
-        If no snapshot is held, clears the framebuffer and returns None."""
+        """Draws a frame. The run's picture is the right one of two pictures, or the only one. present_ns: the time at
+        which the frame will be shown. size_px: size of the framebuffer. draw_over: function that draws over the run's
+        picture; it is called with `size_px`. Returns the run's picture. If no snapshot is held, clears the framebuffer
+        and returns None."""
         pictures = self.pictures
         draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
         viewports = side_by_side(size_px, len(pictures))

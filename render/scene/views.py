@@ -38,8 +38,8 @@ class DrawnPicture(NamedTuple):
 
     main: DrawnGroup
     groups: tuple[DrawnGroup, ...]
-    due_ns: int  # due instant of the state that `main` shows
-    group_due_ns: dict[str, int]  # due instants of groups with another draw time; the key is the group's name
+    due_ns: int  # instant at which the state that `main` shows was due
+    group_due_ns: dict[str, int]  # the same for groups with another draw time; the key is the group's name
 
 
 class MethodFactory(NamedTuple):
@@ -99,8 +99,9 @@ class Picture:
             group.choose(method)
 
     def set_scene(self, scene: Scene, count: int, log: ParentLog = ()) -> None:
-        """Sets the scene and the number of bodies. log: parents in the scenes of the held snapshots. If `log` is empty,
-        only the parents in `scene` count. A body that has a parent in any of these scenes counts as a child.
+        """Sets the scene and the number of bodies. log: parents of the bodies, for each scene to which a held snapshot
+        belongs. If `log` is empty, only the parents in `scene` count. A body that has a parent in any of these scenes
+        counts as a child.
 
         Unchanged groups are kept.
         """
