@@ -8,14 +8,15 @@ Goldman (1988). Orientations are treated in the same way. The shortest turns bet
 give every snapshot an angular velocity. Between two snapshots, the body rotates as with the method `hermite`. So speeds
 do not jump at a snapshot.
 
-The curve is exact at every snapshot. A body that has just stopped overshoots a little. Say that it moved d metres in
-the previous interval, a seconds long, and rests in this interval, b seconds long, and in the next. Then it overshoots
-its resting place by at most 4/27 d b^2 / (a (a + b)). If all intervals are equally long, this is 2/27 d. If the next
-snapshot is missing, the factor is 1/4 instead of 4/27, which gives 1/8 d for equal intervals. A neighbour snapshot in
-which the body has another epoch counts as missing. If the interval has only one neighbour snapshot, the parabola
-through three snapshots is drawn. If it has none, a straight line is drawn. The snapshot after an interval changes the
-curve in the interval. If this snapshot arrives during the interval, the curve changes while it is drawn. This does not
-happen with a clock that buffers one more interval.
+The curve is exact at every snapshot. A body that has just stopped overshoots a little. Let d be the distance in metres
+that it moved in the previous interval. Let `a` and `b` be the lengths of the previous interval and of this interval in
+seconds. If the body rests in this interval and in the next, it overshoots its resting place by at most 4/27 d b^2 / (a
+(a + b)). If all intervals are equally long, this is 2/27 d. If the next snapshot is missing, the factor is 1/4 instead
+of 4/27, which gives 1/8 d for equal intervals. A neighbour snapshot in which the body has another epoch counts as
+missing. If the interval has only one neighbour snapshot, the parabola through three snapshots is drawn. If it has none,
+a straight line is drawn. The snapshot after an interval changes the curve in the interval. If this snapshot arrives
+during the interval, the curve changes while it is drawn. This does not happen with a clock that buffers one more
+interval.
 """
 
 from __future__ import annotations
@@ -89,10 +90,11 @@ class Quadratic(Catmull):
     that arrives later never changes the curve. But the speed jumps a little at each snapshot. Orientations are blended
     by rotation vectors, as in `catmull`. The times between snapshots may differ (Lagrange 1795).
 
-    The curve is exact at the snapshots. A body that has just stopped overshoots a little. Say that it moved d metres in
-    the previous interval, a seconds long, and rests in this interval, b seconds long. Then it overshoots its resting
-    place by at most 1/4 d b^2 / (a (a + b)). If both intervals are equally long, this is 1/8 d. If the previous
-    snapshot is missing, the parabola through the next snapshot is drawn. If both are missing, a straight line is drawn.
+    The curve is exact at the snapshots. A body that has just stopped overshoots a little. Let d be the distance in
+    metres that it moved in the previous interval. Let `a` and `b` be the lengths of the previous interval and of this
+    interval in seconds. If the body rests in this interval, it overshoots its resting place by at most 1/4 d b^2 / (a
+    (a + b)). If both intervals are equally long, this is 1/8 d. If the previous snapshot is missing, the parabola
+    through the next snapshot is drawn. If both are missing, a straight line is drawn.
     """
 
     def end_motions(self, start: Floats, mean: Floats, end: Floats) -> tuple[Floats, Floats]:

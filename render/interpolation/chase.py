@@ -35,8 +35,8 @@ from twixt.render.interpolation.blending import (
 from twixt.render.interpolation.method import PREDICTED_NS, Linear
 from twixt.render.interpolation.poses import Poses, may_be_blended, no_poses, records_of
 
-# If a move to the newest snapshot would be longer than this many usual times between snapshots, the simulation had
-# paused. One or two lost snapshots do not count as a pause.
+# If a move to the newest snapshot would be longer than this many usual times between snapshots, no snapshot had arrived
+# for a long time. One or two lost snapshots do not count as a long time.
 REST_GAPS = 4
 
 
@@ -55,8 +55,8 @@ class Chase(Linear):
 
     @property
     def chase_ms(self) -> float | None:
-        """Duration of a move in ms. If it is None, a move takes the usual time between snapshots. A move takes longer
-        if its target is later."""
+        """Duration of a move in ms. None means the usual time between snapshots. A move takes longer if its target is
+        later."""
         return self._chase_ms
 
     @chase_ms.setter
@@ -122,7 +122,8 @@ class Chase(Linear):
         )
 
     def _as_drawn(self, life: Snapshot, start: Snapshot) -> Snapshot:
-        """A copy of the snapshot `life`. If a body has the same epoch in `start`, it gets its pose in `start`."""
+        """A copy of the snapshot `life`. In the copy, each body that has the same epoch in `start` has the pose that it
+        has in `start`."""
         rows = np.flatnonzero(may_be_blended(start.bodies, life.bodies))
         bodies = life.bodies.copy()
         for field in ("position", "orientation", "scale", "color"):

@@ -57,7 +57,7 @@ class StageCamera:
         self._is_to_frame = False  # True if the next frame must show all bodies
         self._key: object = None  # everything from which `_lens` was computed
         self._lens: CameraMatrices | None = None
-        # For each picture, by name: position and orientation of the body that carries the camera.
+        # Position and orientation of the body that carries the camera. The key is the name of the picture.
         self._carriers: dict[str, tuple[NDArray[np.float64], NDArray[np.float32]]] = {}
         self._rests: dict[str, _Rest] = {}  # the key is the name of the picture
 

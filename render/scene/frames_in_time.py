@@ -88,7 +88,7 @@ class _Frame:
         return snapshot
 
     def add(self, past: _Published) -> None:
-        """Adds a snapshot to the methods."""
+        """Converts a snapshot into this frame and adds it to each method."""
         snapshot = self.within(past)
         for method in self.methods.values():
             method.add(snapshot)
@@ -141,7 +141,7 @@ class FramesInTime:
         return self._at(draw_time_ns).methods
 
     def in_world(self, poses: Poses, draw_time_ns: int) -> Poses:
-        """Converts poses that a method sampled at `draw_time_ns` into world poses."""
+        """Converts poses that a method has computed for `draw_time_ns` into world poses."""
         self._drawn_ns = draw_time_ns
         frame = self._at(draw_time_ns)
         return compose(poses, frame.parents) if frame.has_parents else poses

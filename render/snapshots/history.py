@@ -3,8 +3,8 @@ needed, a copy.
 
 A clock may draw several snapshots behind the newest snapshot. So all snapshots that are not drawn yet are held. The two
 snapshots around a draw time are called a pair in use. When the ring is full, snapshots older than all pairs in use are
-dropped first. After these, single snapshots that are not drawn yet are dropped. Several users may draw at different
-draw times: the two halves of a picture, or a group of bodies with a delay.
+dropped first. After these, single snapshots that are not drawn yet are dropped. The history may have several users,
+which draw at different draw times: the two halves of a picture, or a group of bodies with a delay.
 
 Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or pair.next is None and the
 picture stands still. There is one entry for each simulated time. If a state is published again for the same time, with
@@ -241,8 +241,8 @@ class History:
         return min((pair.previous.head.sim_time_ns for pair in self._in_use.values()), default=None)
 
     def _free_slot(self, head: Head) -> bool:
-        """Frees one slot by dropping a snapshot. This is the oldest snapshot, if it is older than all pairs in use.
-        Otherwise it is the one, of those not drawn yet, whose two neighbours are closest in time."""
+        """Frees one slot by dropping a snapshot. If the oldest snapshot is older than all pairs in use, it is dropped.
+        Otherwise a snapshot that is not drawn yet is dropped: the one whose two neighbours are closest in time."""
         entries, times = self._entries, self._times
         if not entries:
             return False

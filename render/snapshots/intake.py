@@ -107,7 +107,7 @@ class Intake:
         self.make_room()
         self._waiting: deque[SnapshotAwaitingScene] = deque()
         self._entered_version = 0  # newest scene version of all snapshots in the history
-        self._waived_version = 0  # newest scene version for which snapshots no longer wait
+        self._waived_version = 0  # snapshots do not wait for scenes up to this version
         self._world_epoch: int | None = None
         self._worlds_before = 0  # number of worlds of earlier simulations; it is added to each world epoch
         self.newest: Head | None = None

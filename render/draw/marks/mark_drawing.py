@@ -1,5 +1,5 @@
 """Draws the marks of a picture. Solids are drawn by the programs that draw ray cast bodies. Thin lines are drawn as
-lines.
+smooth lines of constant width.
 
 Marks are already blended between two snapshots when they arrive here. All solids of a picture are uploaded together.
 From one picture to the next, only buffers and compiled programs are kept. If the same array of marks is drawn again, it

@@ -1,5 +1,5 @@
-"""Contains the GPU programs that draw meshes. They draw faces in two qualities, silhouettes, and shadows. MESH_PROGRAMS
-lists the programs.
+"""Contains the GPU programs that draw meshes. They draw faces, silhouettes and shadows. There are two qualities of
+faces. MESH_PROGRAMS lists the programs.
 
 Always: both sides of a face are drawn, and the visible side is lit. If a body has a separate scale along each axis, its
 normals are transformed by the inverse transpose of its matrix. The edges of faces are hard. Silhouettes add a soft

@@ -31,11 +31,11 @@ MOST_KEPT = 3
 # drawing.
 TRIES = 3
 
-# Largest share of a picture that is copied area by area. If the areas are larger, the whole picture is copied. In an
-# area, copying takes twice as long for each pixel as in a whole picture, because the rows of an area are not contiguous
-# in memory.
+# Largest share of a picture's pixels that are copied area by area. If the areas are larger, the whole picture is
+# copied. In an area, copying takes twice as long for each pixel as in a whole picture, because the rows of an area are
+# not contiguous in memory.
 MOST_SHARE = 0.5
-# To clear this pixel of a window means to wait until the window's next buffer is free.
+# When a window waits until its next buffer is free, it clears this pixel.
 FENCE_PIXEL: Viewport = (0, 0, 1, 1)
 
 Place = tuple[int, Viewport]  # OpenGL name of a framebuffer, and an area of this framebuffer
@@ -378,7 +378,7 @@ class KeepingTrial:
             return
         if read(self._sampled) != self._before:
             self.keeps = False
-        elif self._before != self._older:  # if they were equal, the older frame's buffer would look the same
+        elif self._before != self._older:  # the sample shows which frame the buffer has
             self._found += 1
             self.keeps = True if self._found >= TRIED else None
         self._sampled = None

@@ -37,8 +37,8 @@ from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
 from twixt.render.draw.glsl.uniform_blocks import PoseVariant
 from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points, wide_glsl
 
-# TONES: the pattern has two tones. TONES is the difference between each tone and the mean of both tones, as a share of
-# this mean. The mean depends on the size of the sphere.
+# The pattern has two tones. TONES is the difference between each tone and the mean of both tones, as a share of this
+# mean. The mean depends on the size of the sphere.
 _TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
 
 # A sphere of LOD 0 is drawn as a square. The brightness of the square is the polynomial's mean over the disc plus this
