@@ -54,7 +54,7 @@ GAPS = 8
 class Method:
     """Stores snapshots, ordered by simulated time."""
 
-    # Longest time by which a draw time may be after the newest snapshot, in ns of simulated time.
+    # Longest time after the newest snapshot that the method can draw, in ns of simulated time.
     reach_ns: int = 0
 
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:

@@ -35,8 +35,8 @@ class Poses:
     not_finite: int = 0  # number of bodies that are hidden because their values are not finite
     epoch: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (n,), epoch of the drawn state
     drawable: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), True if finite
-    part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # one row for each part of the scene
-    world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # one row
+    part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # each has a row for each part
+    world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # each has one row
 
     def __len__(self) -> int:
         return len(self.position)

@@ -6,8 +6,8 @@ this body.
 
 A carried camera does not follow each small movement of its body. It stays where it is until the movement would shift
 the picture by REST_PX. Then it moves to the body. A body at rest may tremble. Because the camera then stays, the floor
-need not be drawn again in each frame. A shift of REST_PX is too small to be seen. If the body moves faster, the camera
-moves in each frame.
+need not be drawn again in each frame. A shift of REST_PX is too small to be seen. If the body moves so fast that the
+picture shifts by REST_PX or more in each frame, the camera moves in each frame.
 """
 
 from __future__ import annotations

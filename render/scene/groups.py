@@ -299,8 +299,8 @@ class Poser:
         self.rows, self._rules = rows, rules
         self._frames: FramesInTime | None = None  # frames of reference; None if no held scene has parents
         self._received_rows = rows
-        self._methods: MethodsInUse = {}  # used if no held scene has parents
-        self._past: deque[Snapshot] = deque()  # used if no held scene has parents
+        self._methods: MethodsInUse = {}  # methods, used if no held scene has parents
+        self._past: deque[Snapshot] = deque()  # last snapshots, used if no held scene has parents
         if rules.parents is not None:
             self._received_rows = None if rows is None else rules.parents.with_ancestors(rows)
             self._frames = FramesInTime(rules.parents, self._received_rows, rules.create)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MAIN, LEFT = "main", "left"
 # Interpolation method and clock of the left half, if the user gives no `--split`. The empty name means the clock of the
-# run. So the left half looks like a viewer that does not interpolate.
+# run. With these two values, the left half looks like a viewer that does not interpolate.
 PLAIN = ("none", "")
 # Number of slots for the poses of one picture. Each group of bodies uses one slot. There are more slots than a scene
 # may have groups.

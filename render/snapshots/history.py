@@ -83,7 +83,8 @@ class Pair(NamedTuple):
 
 
 class History:
-    """Holds snapshots in the order of simulated time. Each is in one of the GPU slots. slots: number of slots."""
+    """Holds snapshots in the order of simulated time. Each snapshot is in one of the GPU slots. slots: number of these
+    slots."""
 
     def __init__(self, slots: int) -> None:
         if slots < MIN_SLOTS:

@@ -57,7 +57,7 @@ class ThinLines(NamedTuple):
     colors: NDArray[np.uint8]
 
     def joined_with(self, more: ThinLines) -> ThinLines:
-        """Both sets of lines as one."""
+        """Returns these lines and the lines `more` together."""
         if not len(more.starts):
             return self
         join = np.concatenate

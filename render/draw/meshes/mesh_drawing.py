@@ -62,7 +62,7 @@ class MeshDrawing:
         self.surfaces = SurfaceBlending(context)
         self._layers: dict[str | None, LayerMeshes] = {}
         self._listed: Membership | None = None  # the lists of bodies from which `_layers` were made
-        self._drawn: list[_Drawn] = []  # the bodies drawn in this picture
+        self._drawn: list[_Drawn] = []  # the bodies that are drawn in this picture
         # Vertex arrays, each with a flag that is True if the mesh is closed. The key is the name of the program, the
         # digest of the mesh and the OpenGL name of the vertex buffer.
         self._transparent: dict[tuple[str, bytes, int], tuple[moderngl.VertexArray, bool]] = {}

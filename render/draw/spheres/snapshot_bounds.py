@@ -130,7 +130,7 @@ def grown(extent: Extent, arm_m: float) -> Extent:
 
 
 def together(extents: Sequence[Extent | None]) -> Extent | None:
-    """The box around all of these boxes; None if one of them is unknown, or if there are none."""
+    """The box around all of these boxes; None if one of them is unknown, or if there are no boxes."""
     known = [extent for extent in extents if extent is not None]
     if not known or len(known) < len(extents):
         return None

@@ -103,7 +103,7 @@ def sizes_in(
     radii: radii of these bodies, (m,), from `sampled_radii`. height_px: height of the picture.
     """
     projection = camera.projection
-    with np.errstate(all="ignore"):  # records may contain any bits, also infinity and NaN
+    with np.errstate(all="ignore"):  # records may contain any bits, even infinity and NaN
         radius = radii * sample["scale"]
         seen = (sample["position"] - np.array(camera.eye)) @ camera.view[:3, :3].T
         depth = np.ones(len(seen)) if camera.orthographic else np.maximum(-seen[:, 2], 2 * radius)
