@@ -191,8 +191,8 @@ def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> C
     """Like `straight`, for angles in radians, which are blended the short way round. If both ends are within 0..2 pi,
     or both within -pi..pi, the result is within the same range."""
     start, end = old.astype(np.float64), new.astype(np.float64)
-    # pi and 2 pi are rounded to the type of the column. The difference of two angles has an error that is as large as
-    # the errors of the two angles.
+    # pi and 2 pi are rounded to the type of the column. The error of the difference of two angles is as large as the
+    # errors of the two angles.
     digit = np.finfo(old.dtype if old.dtype.kind == "f" else np.float64).eps
     with np.errstate(over="ignore", invalid="ignore"):
         way = np.remainder(end - start + HALF_TURN, TURN) - HALF_TURN

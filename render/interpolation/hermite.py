@@ -180,9 +180,9 @@ def _squared(vectors: NDArray[np.floating]) -> Floats:
 #
 # The rules use the positions p, the velocities v, and the times g between snapshots. The index b marks the previous
 # interval. The changes of velocity are
-#     j = v1 - v0,  jb = v0 - vb
+#     j = v1 - v0,  jb = v0 - vb.
 # The parts of the movement that the mean velocities do not explain are
-#     e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2
+#     e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2.
 # The body follows the curve if all of these rules hold:
 # 1. The acceleration stays nearly the same: |j/g - jb/gb| < ACCELERATION_CHANGE * the smaller of |j/g| and |jb/gb|. A
 #    contact in one of the intervals breaks this rule. So do different contacts in the two intervals.

@@ -238,7 +238,7 @@ class SceneParents:
         return (*self._versions[1:], *(rows.tobytes() for rows in self.rows))
 
     def index(self, scene_version: int) -> int:
-        """Index in `rows` of the parents for a snapshot with this scene version."""
+        """Finds the parents for a snapshot with this scene version. Returns the index of their array in `rows`."""
         return max(0, bisect_right(self._versions, scene_version) - 1)
 
     def with_ancestors(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -69,7 +69,7 @@ class Trails:
         self.colors = np.zeros((count, 3))
         self.colors[:] = colors
         self._positions = np.full((MOST_FRAMES, count, 3), np.nan)
-        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # in a time that stops when the picture stands still
+        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # of frames, in a time that stops when the picture does
         self._epochs: NDArray[np.uint32] | None = None
         self._added = 0
         self._present_ns: int | None = None

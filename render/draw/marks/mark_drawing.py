@@ -82,7 +82,8 @@ class MarkDrawing:
         self._target.framebuffer.depth_mask = True
 
     def upload_transparent(self, order: NDArray[np.intp]) -> None:
-        """Uploads the rows of `transparent` in this order, for the next picture."""
+        """Uploads rows of `transparent` for the next picture. order: indices of these rows, in the order in which they
+        are uploaded."""
         self._transparent.upload(self.transparent.rows[order])
 
     def draw_transparent(self, solid: int, first: int, count: int, view: SceneView) -> None:
