@@ -106,8 +106,8 @@ def fits_points(
         )
     longer = 1.0
     if is_wide(camera):
-        # How much a ball in the corner of the guarded viewport is stretched, if its distance from the eye is twice its
-        # radius.
+        # How much a ball in the corner of the guarded viewport is stretched, if its depth (its distance from the plane
+        # of the eye) is twice its radius.
         sides = (1 + 2 * GUARD_PX / width_px) / across, (1 + 2 * GUARD_PX / height_px) / along
         longer = math.hypot(1, *sides) * 4 / 3
     return (
